@@ -109,6 +109,8 @@ def absent_tiers(config: pytest.Config) -> dict[str, str]:
     absent = {}
     if importlib.util.find_spec("torch") is None:
         absent["parity"] = "needs torch: pip install -e '.[parity]'"
+    if "GNOMON_PACKAGES_SOURCES" not in os.environ:
+        absent["packages"] = "needs a folder of sources: see tests/packages/run.py"
     if "proof" not in config.option.markexpr:
         absent["proof"] = "heavy bit tests run on request: pytest -m proof"
     if "long" not in config.option.markexpr:

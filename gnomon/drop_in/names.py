@@ -55,7 +55,13 @@ MEANINGS: dict[str, Any] = {
 
 
 SPELLED = {
+    "_grouped_mm": "grouped_mm",
+    "nn.functional.grouped_mm": "grouped_mm",
+    "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
+    "nn.modules.linear.NonDynamicallyQuantizableLinear": (
+        "nn.linear.NonDynamicallyQuantizableLinear"
+    ),
     "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
 }
 """PyTorch's names -> those under which the same is here."""

@@ -166,7 +166,8 @@ class ModuleDict(NamedContainer, Module):
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
-        self.update(modules or {})
+        if modules is not None:
+            self.update(modules)
 
     def __setitem__(self, key: str, module: Module) -> None:
         self._modules[key] = module
@@ -184,7 +185,8 @@ class ParameterDict(NamedContainer, Module):
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
-        self.update(parameters or {})
+        if parameters is not None:
+            self.update(parameters)
 
     def __setitem__(self, key: str, value: Tensor) -> None:
         self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)

@@ -143,11 +143,17 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: object = None) 
     return normal_(tensor, 0.0, gain * sqrt(2.0 / (inside + outside)), generator)
 
 
-def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    """The width that keeps a layer's output as wide as its input."""
+def fan_of(tensor: Tensor, mode: str) -> int:
+    """One of the two numbers of fans, by its name."""
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ArgumentError(f"init: Mode {mode} not supported, please use one of fan_in, fan_out.")
-    return calculate_gain(nonlinearity, a) / sqrt(fans(tensor)[mode == "fan_out"])
+    return fans(tensor)[mode == "fan_out"]
+
+
+def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    """The width that keeps a layer's output as wide as its input."""
+    return calculate_gain(nonlinearity, a) / sqrt(fan_of(tensor, mode))
 
 
 def kaiming_uniform_(

@@ -1,7 +1,7 @@
 """Module: parameters, buffers and submodules under names, calls with hooks, training and modes.
 
-Saving and loading are in states.py, walks through what is inside in walks.py, containers of modules
-in containers.py.
+Saving and loading are in states.py, walks through what is inside in walks.py, other dtypes and
+places of the values in converted.py, containers of modules in containers.py.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from typing import Any
 
 from gnomon.capture.jit import Compiled
 from gnomon.capture.jit import compile as compile_function
-from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.ir.provenance import scope
 from gnomon.nn.backward_hooks import HookedCall
-from gnomon.nn.parameter import Buffer, Parameter, is_lazy
+from gnomon.nn.converted import Converted
+from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.states import Stateful
 from gnomon.nn.walks import Walked
 from gnomon.ops.registry import explained
 from gnomon.tensor import module_versions as changes
-from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.autograd.hooks import Handle
-from gnomon.tensor.conversions import target
 from gnomon.tensor.evaluate import evaluate_kept, relieve_between_calls
 from gnomon.tensor.module_versions import Watched
 from gnomon.tensor.state import grads, keep, state
@@ -35,7 +33,7 @@ own, own_put = vars(Stateful)["__dict__"].__get__, vars(Stateful)["__dict__"].__
 """A module's own attributes, as Python keeps them."""
 
 
-class Module(Stateful, Walked):
+class Module(Stateful, Walked, Converted):
     """Base of all parts of a model: assign parameters and modules to attributes, define forward."""
 
     training: bool
@@ -212,58 +210,6 @@ class Module(Stateful, Walked):
         fn(self)
         return self
 
-    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Module:
-        """Replace the values of all parameters, gradients and buffers."""
-        for module in self.modules():
-            with no_grad():
-                for value in module._parameters.values():
-                    if value is not None:
-                        value.data = fn(value.data)
-                        value._rare = renewed(value, fn)
-                for name, value in module._buffers.items():
-                    if is_lazy(value):
-                        value.data = fn(value.data)
-                    elif value is not None:
-                        module._buffers[name] = fn(value)
-        return self
-
-    def to(self, *args: Any, **named: Any) -> Module:
-        """Cast floating parameters and buffers to a dtype."""
-        dtype = target(args, {k: v for k, v in named.items() if k in ("dtype", "device")})
-        if dtype is None:
-            return self
-        if not dtype.is_floating_point:
-            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got {dtype}")
-        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
-
-    def type(self, dst_type: object) -> Module:
-        """Cast all parameters and buffers to a dtype."""
-        return self._apply(lambda t: t.to(dtype_of(dst_type)))
-
-    def float(self) -> Module:
-        """Floats as float32."""
-        return self.to(dtype_of("float32"))
-
-    def double(self) -> Module:
-        """Floats as float64."""
-        return self.to(dtype_of("float64"))
-
-    def half(self) -> Module:
-        """Floats as float16."""
-        return self.to(dtype_of("float16"))
-
-    def bfloat16(self) -> Module:
-        """Floats as bfloat16."""
-        return self.to(dtype_of("bfloat16"))
-
-    def cpu(self) -> Module:
-        """Itself: everything is in main memory."""
-        return self
-
-    def cuda(self, device: object = None) -> Module:
-        """Refused: this build computes on the CPU."""
-        return self.to(device="cuda")
-
     def train(self, mode: bool = True) -> Module:
         """Switch the training behaviour of dropout and batch norm."""
         if not isinstance(mode, bool):
@@ -362,13 +308,6 @@ def name_part(owner: Module, module: Module, name: str) -> None:
 def is_called(module: Module) -> bool:
     """Whether a module computes something, or is only a container of others."""
     return module.__class__.forward is not Module.forward
-
-
-def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
-    """The rare parts of a parameter whose value was replaced: its gradient follows."""
-    if value._rare is not None and value._rare.grad is not None:
-        value._rare.grad = fn(value._rare.grad)
-    return value._rare
 
 
 def check_name(module: Module, name: str) -> None:

@@ -229,6 +229,15 @@ class Layers(Recurrent):
             if self.bidirectional:
                 yield number, f"_l{number}_reverse"
 
+    def flatten_parameters(self) -> None:
+        """Nothing: where weights lie is the compiler's to say."""
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer and direction, as they were registered."""
+        made = [self._made(suffix) for _, suffix in self._suffixes()]
+        return [[weight for weight in row if weight is not None] for row in made]
+
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
         """The outputs of every step, and the states after the last; packed sequences stay so."""
         if isinstance(input, PackedSequence):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.errors import CheckpointError
 from gnomon.nn.parameter import Parameter, is_lazy
 from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.autograd.hooks import Handle, attach
 from gnomon.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Stateful:
 
     _version = 1
     """The version of what a module saves, which stands in the notes of a state."""
+    dump_patches = False
+    """PyTorch's switch of long ago; it does nothing there either."""
 
     def state_dict(
         self,
@@ -51,12 +54,18 @@ class Stateful:
         if state is None:
             state = OrderedDict()
             state._metadata = OrderedDict()
+        note = {"version": self._version}
         if hasattr(state, "_metadata"):
-            state._metadata[prefix[:-1]] = {"version": self._version}
+            state._metadata[prefix[:-1]] = note
+        for hook in hooks_of(self, "_state_dict_pre_hooks"):
+            hook(self, prefix, keep_vars)
         self._save_to_state_dict(state, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in hooks_of(self, "_state_dict_hooks"):
+            answer = hook(self, state, prefix, note)
+            state = state if answer is None else answer
         return state
 
     def _save_to_state_dict(
@@ -107,6 +116,9 @@ class Stateful:
         error_msgs: list[str],
     ) -> None:
         """Take what this module itself holds, without those inside; note what does not fit."""
+        for hook in hooks_of(self, "_load_state_dict_pre_hooks"):
+            given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys)
+            hook(self, *given, error_msgs)
         places = own_places(self)
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, place in places.items():
@@ -127,6 +139,48 @@ class Stateful:
                 path for path in state_dict if not is_known(path, prefix, known, self._modules)
             ]
 
+    # hooks
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
+        """Call hook(module, prefix, keep_vars) before what the module holds is collected."""
+        return attach(vars(self).setdefault("_state_dict_pre_hooks", {}), hook)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> Handle:
+        """Call hook(module, state_dict, prefix, notes) behind it; it may change the state."""
+
+        def called(*given: Any) -> None:
+            if hook(*given) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return self._register_state_dict_hook(called)
+
+    def _register_state_dict_hook(self, hook: Callable) -> Handle:
+        """A hook behind state_dict whose answer, if any, takes the state's place."""
+        return attach(vars(self).setdefault("_state_dict_hooks", {}), hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
+        """Call hook(module, ...) with what _load_from_state_dict is given, before it."""
+        return attach(vars(self).setdefault("_load_state_dict_pre_hooks", {}), hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable, with_module: bool = False
+    ) -> Handle:
+        """Such a hook, which is given the module only if it asks for it."""
+        called = hook if with_module else lambda module, *given: hook(*given)
+        return self.register_load_state_dict_pre_hook(called)
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
+        """Call hook(module, report) when a module and those inside are loaded.
+
+        It may change the report's lists: what it takes out is no misfit.
+        """
+        return attach(vars(self).setdefault("_load_state_dict_post_hooks", {}), hook)
+
+
+def hooks_of(module: Stateful, kind: str) -> list[Callable]:
+    """A module's hooks of one kind."""
+    return [*vars(module).get(kind, {}).values()]
+
 
 def load(
     module: Module, state_dict: Mapping[str, Any], assign: bool, found: tuple[list[str], ...]
@@ -144,7 +198,11 @@ def load(
                 path = f"{prefix}{name}."
                 part = {key: x for key, x in state.items() if key.startswith(path)}
                 enter(inner, part, path)
+        for hook in hooks_of(module, "_load_state_dict_post_hooks"):
+            if hook(module, report) is not None:
+                raise RuntimeError("load_state_dict post-hook must return None")
 
+    report = Report(*found[:2])
     own = OrderedDict(state_dict)
     own._metadata = notes
     enter(module, own, "")

@@ -7,25 +7,12 @@ from typing import Any
 
 from gnomon.lazy import Lazy
 from gnomon.nn.module import Module
+from gnomon.ops.older_words import OLDER, reduction_of
 
 ast, doctest, inspect = map(Lazy, ("ast", "doctest", "inspect"))
 
 REQUIRED = object()
 """Stands for a setting without a default."""
-OLDER = ("size_average", "reduce")
-"""Words for a reduction that losses took before they took `reduction`."""
-
-
-def reduction_of(size_average: object, reduce: object, reduction: str) -> str:
-    """The reduction that a loss is asked for, by its word or by PyTorch's two older ones.
-
-    >>> reduction_of(None, None, "none"), reduction_of(False, None, "mean")
-    ('none', 'sum')
-    """
-    if (size_average, reduce) == (None, None):
-        return reduction
-    summed = "mean" if size_average in (None, True) else "sum"
-    return "none" if reduce is False else summed
 
 
 class ReducedLoss(Module):

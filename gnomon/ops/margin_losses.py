@@ -25,14 +25,14 @@ from gnomon.ops.scalars import where
 def hinge_embedding_loss(
     x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Node:
-    """x where the target is 1, max(0, margin − x) where it is −1.
+    """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere.
 
     >>> hinge_embedding_loss(tensor([0.2, 0.2]), tensor([1.0, -1.0]), reduction="none")
     Tensor([0.2, 0.8])
     """
     x, target = pair("hinge_embedding_loss", x, target)
-    near = where(elementwise("eq", target, 1), x, 0.0)
-    far = where(elementwise("eq", target, -1), relu(margin - x), 0.0)
+    near = where(elementwise("eq", target, -1), 0.0, x)
+    far = where(elementwise("eq", target, 1), 0.0, relu(margin - x))
     return reduced("hinge_embedding_loss", near + far, reduction)
 
 

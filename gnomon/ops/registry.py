@@ -31,6 +31,7 @@ from gnomon.ir.provenance import inherit
 from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
 from gnomon.ops.facts import NOTHING, Facts
+from gnomon.ops.older_words import OLDER, in_one_word
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 """What Python raises when it meets an argument that it can't work with; never a mistake of ours."""
@@ -181,6 +182,8 @@ class Op:
     def respell(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keywords in the array API's words."""
         renamed: dict[str, Any] = {}
+        if "reduction" in self.words and not kwargs.keys().isdisjoint(OLDER):
+            kwargs = in_one_word(kwargs)
         for word, value in kwargs.items():
             name = next((n for n in (word, *SPELLINGS.get(word, ())) if n in self.words), None)
             if name is None and word in self.facts.hints:

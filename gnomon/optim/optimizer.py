@@ -79,7 +79,9 @@ class Optimizer:
 
     hidden: tuple[str, ...] = ()
     """Names of a parameter's state that are not saved."""
-    _followed = frozenset({"state", "param_groups", "_numbers", "_version", "_known", "defaults"})
+    _followed = frozenset(
+        {"state", "param_groups", "_numbers", "_version", "_known", "defaults", "_hooks"}
+    )
     """What a capture follows by _guarded and by inputs of the program, and what no step reads."""
 
     def __init__(self, params: Groups, defaults: dict[str, Any]) -> None:
@@ -90,6 +92,7 @@ class Optimizer:
         self._known: tuple[tuple[int, int], Same, Same] = NEVER, Same(), Same()
         self._before: dict[int, Callable] = {}
         self._after: dict[int, Callable] = {}
+        self._hooks: dict[str, dict[int, Callable]] = {}
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
@@ -251,6 +254,7 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The state by parameter number, and the groups with numbers in place of parameters."""
+        self._called("before saving")
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -262,10 +266,12 @@ class Optimizer:
             for p, entry in self.state.items()
             if entry
         }
-        return {"state": dict(sorted(kept.items())), "param_groups": groups}
+        made = {"state": dict(sorted(kept.items())), "param_groups": groups}
+        return self._called("after saving", made)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state and the groups' options."""
+        state_dict = self._called("before loading", {**state_dict})
         given = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in given]
         if sizes != [len(group["params"]) for group in self.param_groups]:
@@ -286,6 +292,41 @@ class Optimizer:
             group.update({"params": params, **copy.deepcopy(without(loaded))})
         self.state = defaultdict(dict, found)
         self._version += 1
+        self._called("after loading")
+
+    def _called(self, moment: str, given: Any = None) -> Any:
+        """Call the hooks of a moment; what is given to them, or what one gives in its place."""
+        for hook in [*self._hooks.get(moment, {}).values()]:
+            answer = hook(self) if given is None else hook(self, given)
+            given = given if answer is None or given is None else answer
+        return given
+
+    def _hooked(self, moment: str, hook: Callable, prepend: bool) -> Handle:
+        """Call a hook at a moment, behind others or before them."""
+        hooks = self._hooks.setdefault(moment, {})
+        others = dict(hooks)
+        handle = attach(hooks, hook)
+        if prepend:
+            for key, other in others.items():
+                del hooks[key]
+                hooks[key] = other
+        return handle
+
+    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call hook(optimizer) before state_dict."""
+        return self._hooked("before saving", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call hook(optimizer, state_dict) behind it; what it returns takes the state's place."""
+        return self._hooked("after saving", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call hook(optimizer, state_dict) first; what it returns is loaded in its place."""
+        return self._hooked("before loading", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call hook(optimizer) when a state is loaded."""
+        return self._hooked("after loading", hook, prepend)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

@@ -56,3 +56,12 @@ def test_classes_are_no_modules():
     with installed(NameReport()), pytest.raises(ModuleNotFoundError):
         importlib.import_module("torch.nn.modules.conv.Conv2d")
     assert target_of("nn.modules.conv") is gn.nn
+
+
+def test_private_names_that_programs_import_are_found_where_they_lie():
+    with installed(NameReport()):
+        module = importlib.import_module("torch.nn.modules.linear")
+        init = importlib.import_module("torch.nn.init")
+
+        assert issubclass(module.NonDynamicallyQuantizableLinear, gn.nn.Linear)
+        assert init._calculate_correct_fan(gn.empty(5, 3), "fan_in") == 3

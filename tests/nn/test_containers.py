@@ -78,3 +78,23 @@ def test_parameters_by_number_and_name_are_found():
 def test_what_is_no_module_is_refused():
     with pytest.raises(TypeError, match="not a Module subclass"):
         nn.Sequential(3)
+
+
+class Counted(nn.ModuleDict):
+    """Modules by name whose update means something else, and needs what comes after them."""
+
+    def __init__(self, modules=None):
+        super().__init__(modules)
+        self.updates = 0
+
+    def update(self, *rows):
+        self.updates += 1
+
+
+def test_a_container_that_is_given_nothing_does_not_update():
+    counted = Counted()
+
+    counted.update(1)
+
+    assert counted.updates == 1
+    assert len(nn.ParameterDict()) == 0

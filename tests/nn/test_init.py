@@ -78,3 +78,12 @@ def test_gains_are_known_by_name():
 def test_older_names_mean_the_same():
     for name in ("uniform", "normal", "constant", "xavier_normal", "kaiming_uniform", "orthogonal"):
         assert getattr(init, name) is getattr(init, f"{name}_")
+
+
+def test_a_fan_is_asked_for_by_its_name():
+    weight = gn.empty(5, 3, 2)
+
+    assert init.fan_of(weight, "fan_in") == 6
+    assert init.fan_of(weight, "FAN_OUT") == 10
+    with pytest.raises(ArgumentError, match="Mode both not supported"):
+        init.fan_of(weight, "both")

@@ -121,3 +121,15 @@ def test_code_does_not_grow_with_the_length_of_a_sequence():
 def test_other_nonlinearities_are_refused():
     with pytest.raises(ArgumentError, match="Unknown nonlinearity 'sine'"):
         nn.RNN(3, 2, nonlinearity="sine")
+
+
+def test_weights_come_by_layer_and_direction():
+    layer = nn.LSTM(2, 3, num_layers=2, bidirectional=True)
+    bare = nn.GRU(2, 3, bias=False)
+
+    layer.flatten_parameters()
+
+    assert len(layer.all_weights) == 4
+    assert layer.all_weights[1][0] is layer.weight_ih_l0_reverse
+    assert layer.all_weights[2][3] is layer.bias_hh_l1
+    assert [len(row) for row in bare.all_weights] == [2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 import gnomon as gn
@@ -190,3 +192,76 @@ def test_a_class_behind_module_is_made_where_that_is_asked():
         Plain("x")
     with pytest.raises(TypeError, match="unexpected keyword argument 'name'"):
         nn.Module.__init__(Plain(), name="x")
+
+
+def test_hooks_stand_before_and_behind_the_collection_of_a_state():
+    layer, seen = nn.Linear(2, 3), []
+
+    def before(module, prefix, keep_vars):
+        seen.append((module is layer, prefix, keep_vars))
+
+    def behind(module, state, prefix, notes):
+        state[prefix + "extra"] = notes["version"]
+
+    kept = [layer.register_state_dict_pre_hook(before), layer.register_state_dict_post_hook(behind)]
+    state = nn.Sequential(layer).state_dict()
+    for handle in kept:
+        handle.remove()
+
+    assert list(state) == ["0.weight", "0.bias", "0.extra"]
+    assert seen == [(True, "0.", False)]
+    assert list(layer.state_dict()) == ["weight", "bias"]
+
+
+def test_a_hook_behind_a_state_may_not_replace_it_unless_it_is_of_that_kind():
+    layer = nn.Linear(2, 3)
+    layer._register_state_dict_hook(lambda module, state, prefix, notes: {"all": len(state)})
+    assert layer.state_dict() == {"all": 2}
+
+    layer.register_state_dict_post_hook(lambda *_: 1)
+    with pytest.raises(RuntimeError, match="must return None"):
+        layer.state_dict()
+
+
+def test_a_hook_before_loading_renames_keys():
+    model = nn.Sequential(nn.Linear(2, 3))
+
+    def renamed(module, state, prefix, notes, strict, missing, unexpected, errors):
+        state[prefix + "weight"] = state.pop(prefix + "w")
+
+    model[0].register_load_state_dict_pre_hook(renamed)
+    model.load_state_dict({"0.w": gn.ones(3, 2), "0.bias": gn.zeros(3)})
+
+    assert model[0].weight.tolist() == [[1.0, 1.0]] * 3
+
+
+def test_a_hook_before_loading_is_given_the_module_only_where_it_asks():
+    layer, seen = nn.Linear(2, 3), []
+    layer._register_load_state_dict_pre_hook(lambda *given: seen.append(len(given)))
+    layer._register_load_state_dict_pre_hook(lambda *given: seen.append(given[0]), with_module=True)
+
+    layer.load_state_dict(layer.state_dict())
+
+    assert seen == [7, layer]
+
+
+def test_a_hook_behind_loading_takes_misfits_out_of_the_report():
+    model = nn.Sequential(nn.Linear(2, 3))
+    model.register_load_state_dict_post_hook(lambda module, report: report.missing_keys.clear())
+
+    report = model.load_state_dict({"0.weight": gn.ones(3, 2)})
+
+    assert report == ([], [])
+
+
+def test_a_copy_of_a_module_keeps_its_hooks_of_states():
+    layer = nn.Linear(2, 3)
+    layer.register_state_dict_post_hook(add_mark)
+
+    twin = copy.deepcopy(layer)
+
+    assert twin.state_dict()["mark"] == 1
+
+
+def add_mark(module, state, prefix, notes):
+    state[prefix + "mark"] = 1

@@ -55,3 +55,27 @@ def test_a_path_finds_what_it_names():
     assert model.get_buffer("seen") is model.seen
     with pytest.raises(AttributeError, match="is not an nn"):
         model.get_submodule("first.weight")
+
+
+def test_a_module_is_put_at_a_path():
+    model = nn.Sequential(nn.Sequential(nn.Linear(2, 3)))
+    put = nn.ReLU()
+
+    model.set_submodule("0.0", put)
+    model.set_submodule("1", nn.Tanh())
+
+    assert model[0][0] is put
+    assert list(model._modules) == ["0", "1"]
+
+
+def test_what_is_no_module_or_has_no_place_is_refused():
+    model = nn.Sequential(nn.Linear(2, 3))
+
+    with pytest.raises(ValueError, match="without a target name"):
+        model.set_submodule("", nn.ReLU())
+    with pytest.raises(ValueError, match=r"is not an nn\.Module"):
+        model.set_submodule("0", 3)
+    with pytest.raises(AttributeError, match="no attribute `1`"):
+        model.set_submodule("1", nn.ReLU(), strict=True)
+    with pytest.raises(AttributeError, match="`weight` is not"):
+        model.set_submodule("0.weight", nn.ReLU())

@@ -236,3 +236,37 @@ def test_a_step_that_is_shut_changes_nothing_and_an_open_one_what_any_would(made
 
     assert all(np.array_equal(a, b) for a, b in zip(gated, free, strict=True))
     assert kept == wanted
+
+
+def test_hooks_stand_around_saving_and_loading():
+    optimizer, seen = optim.SGD(parameters(), lr=0.1), []
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("before saving"))
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("after loading"))
+
+    def shown(o, state):
+        return {**state, "mark": len(o.param_groups)}
+
+    def changed(o, state):
+        groups = [{**group, "lr": 0.5} for group in state["param_groups"]]
+        return {**state, "param_groups": groups}
+
+    handle = optimizer.register_state_dict_post_hook(shown)
+    optimizer.register_load_state_dict_pre_hook(changed)
+    state = optimizer.state_dict()
+    handle.remove()
+    optimizer.load_state_dict(state)
+
+    assert state["mark"] == 1
+    assert "mark" not in optimizer.state_dict()
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert seen == ["before saving", "after loading", "before saving"]
+
+
+def test_a_hook_may_go_before_others():
+    optimizer, seen = optim.SGD(parameters(), lr=0.1), []
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("one"))
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("two"), prepend=True)
+
+    optimizer.state_dict()
+
+    assert seen == ["two", "one"]

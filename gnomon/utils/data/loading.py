@@ -206,6 +206,9 @@ def stacked(batch: Sequence[Tensor]) -> Tensor:
 class DataLoader:
     """A dataset, or any iterable, in batches."""
 
+    prefetch_factor: int | None
+    worker_init_fn: Callable[[int], Any] | None
+
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
 
@@ -223,7 +226,7 @@ class DataLoader:
         generator: Generator | None = None,
         **ignored: Any,
     ) -> None:
-        unknown = set(ignored) - ELSEWHERE
+        unknown = ignored.keys() - ELSEWHERE.keys()
         if unknown:
             raise TypeError(f"DataLoader takes no argument {', '.join(sorted(unknown))}")
         check_workers(num_workers, ignored)
@@ -233,11 +236,14 @@ class DataLoader:
         single = batch_size is None and batch_sampler is None
         self.collate_fn = collate_fn or (default_convert if single else default_collate)
         self.generator, self.pin_memory = generator, pin_memory
-        self.worker_init_fn = ignored.get("worker_init_fn")
         self.by_number = hasattr(dataset, "__getitem__") and not isinstance(
             dataset, IterableDataset
         )
-        self.num_workers, self.prefetch = num_workers, ignored.get("prefetch_factor") or 2
+        self.num_workers = num_workers
+        for name, unset in ELSEWHERE.items():
+            setattr(self, name, ignored.get(name, unset))
+        if num_workers and self.prefetch_factor is None:
+            self.prefetch_factor = 2
         self.check(shuffle, sampler, batch_sampler)
         if self.by_number and sampler is None:
             sampler = (
@@ -246,6 +252,8 @@ class DataLoader:
                 else SequentialSampler(dataset)
             )
         self.sampler, self.batch_sampler = sampler, batch_sampler
+        if batch_sampler is not None:
+            self.batch_size, self.drop_last = None, False
         if self.by_number and batch_sampler is None and batch_size is not None:
             self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
 
@@ -271,7 +279,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if not self.by_number:
-            return self.in_order()
+            return self.streamed()
         orders = self.sampler if self.batch_sampler is None else map(list, self.batch_sampler)
         return self.ahead(orders) if self.num_workers else map(self.fetch, orders)
 
@@ -293,7 +301,7 @@ class DataLoader:
         with ThreadPoolExecutor(count, initializer=lambda: working.set(next(remaining))) as threads:
             for indices in orders:
                 waiting.append(threads.submit(self.fetch_now, indices))
-                if len(waiting) > self.num_workers * self.prefetch:
+                if len(waiting) > self.num_workers * (self.prefetch_factor or 2):
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -304,7 +312,7 @@ class DataLoader:
         evaluate(batch)
         return batch
 
-    def in_order(self) -> Iterator[Any]:
+    def streamed(self) -> Iterator[Any]:
         """Batches of what comes, when there are no numbers."""
         items = iter(self.dataset)
         if self.batch_size is None:
@@ -323,8 +331,14 @@ class DataLoader:
         return whole + (rest > 0 and not self.drop_last)
 
 
-ELSEWHERE = frozenset(
-    {"timeout", "worker_init_fn", "multiprocessing_context", "prefetch_factor"}
-    | {"persistent_workers", "pin_memory_device", "in_order"}
-)
-"""Arguments of PyTorch's loader that are for its worker processes, which are threads here."""
+ELSEWHERE: dict[str, Any] = {
+    "timeout": 0,
+    "worker_init_fn": None,
+    "multiprocessing_context": None,
+    "prefetch_factor": None,
+    "persistent_workers": False,
+    "pin_memory_device": "",
+    "in_order": True,
+}
+"""Arguments of PyTorch's loader that are for its worker processes, which are threads here, and what
+they are where none is given."""

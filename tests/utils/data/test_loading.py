@@ -167,3 +167,21 @@ def test_more_samples_than_items_are_drawn_in_rounds():
     assert len(drawn) == 13
     assert len(set(drawn[10:])) == 3
     assert list(data.RandomSampler([], num_samples=3)) == []
+
+
+def test_a_loader_shows_what_it_was_given_as_pytorchs_does():
+    plain = data.DataLoader([1, 2, 3], batch_size=2)
+    ahead = data.DataLoader([1, 2, 3], num_workers=2, persistent_workers=True)
+
+    assert (plain.prefetch_factor, plain.timeout, plain.in_order) == (None, 0, True)
+    assert (plain.persistent_workers, plain.pin_memory_device) == (False, "")
+    assert (plain.batch_size, plain.drop_last) == (2, False)
+    assert (ahead.prefetch_factor, ahead.persistent_workers) == (2, True)
+
+
+def test_a_loader_of_given_batches_has_no_batch_size():
+    loader = data.DataLoader([1, 2, 3], batch_sampler=[[0, 2], [1]])
+
+    assert loader.batch_size is None
+    assert loader.drop_last is False
+    assert [batch.tolist() for batch in loader] == [[1, 3], [2]]

@@ -1,0 +1,87 @@
+"""Values of a module's parameters and buffers, replaced: in another dtype, elsewhere, empty.
+
+What holds them is module.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from gnomon.dtypes import dtype_of
+from gnomon.nn.parameter import is_lazy
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.conversions import target
+from gnomon.tensor.creation import empty_like
+from gnomon.tensor.tensor import Tensor
+
+
+class Converted:
+    """The part of Module that replaces values."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
+        """Replace the values of all parameters, gradients and buffers."""
+        for module in self.modules():
+            with no_grad():
+                for value in module._parameters.values():
+                    if value is not None:
+                        value.data = fn(value.data)
+                        value._rare = renewed(value, fn)
+                for name, value in module._buffers.items():
+                    if is_lazy(value):
+                        value.data = fn(value.data)
+                    elif value is not None:
+                        module._buffers[name] = fn(value)
+        return self
+
+    def to(self, *args: Any, **named: Any) -> Self:
+        """Cast floating parameters and buffers to a dtype."""
+        dtype = target(args, {k: v for k, v in named.items() if k in ("dtype", "device")})
+        if dtype is None:
+            return self
+        if not dtype.is_floating_point:
+            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got {dtype}")
+        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
+
+    def type(self, dst_type: object) -> Self:
+        """Cast all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.to(dtype_of(dst_type)))
+
+    def float(self) -> Self:
+        """Floats as float32."""
+        return self.to(dtype_of("float32"))
+
+    def double(self) -> Self:
+        """Floats as float64."""
+        return self.to(dtype_of("float64"))
+
+    def half(self) -> Self:
+        """Floats as float16."""
+        return self.to(dtype_of("float16"))
+
+    def bfloat16(self) -> Self:
+        """Floats as bfloat16."""
+        return self.to(dtype_of("bfloat16"))
+
+    def cpu(self) -> Self:
+        """Itself: everything is in main memory."""
+        return self
+
+    def cuda(self, device: object = None) -> Self:
+        """Refused: this build computes on the CPU."""
+        return self.to(device="cuda")
+
+    def share_memory(self) -> Self:
+        """Share all parameters and buffers, as Tensor.share_memory_ does."""
+        return self._apply(Tensor.share_memory_)
+
+    def to_empty(self, *, device: object, recurse: bool = True) -> Self:
+        """Parameters and buffers of any values on a device."""
+        return self._apply(lambda t: empty_like(t, device=device))
+
+
+def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
+    """The rare parts of a parameter whose value was replaced: its gradient follows."""
+    if value._rare is not None and value._rare.grad is not None:
+        value._rare.grad = fn(value._rare.grad)
+    return value._rare

@@ -1,0 +1,39 @@
+"""A loss hears the two words that said how it is reduced before `reduction` did."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.nn import functional as F
+
+CASES = [
+    ({"size_average": False}, "sum"),
+    ({"size_average": True}, "mean"),
+    ({"reduce": False}, "none"),
+    ({"reduce": True, "size_average": False}, "sum"),
+    ({"reduce": False, "size_average": False}, "none"),
+    ({"reduce": None, "size_average": None}, "mean"),
+]
+LOSSES = ("binary_cross_entropy", "kl_div", "l1_loss", "mse_loss", "soft_margin_loss")
+
+
+@pytest.mark.parametrize(("words", "reduction"), CASES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_older_words_ask_for_a_reduction(name: str, words: dict, reduction: str):
+    x, y = gn.tensor([[0.2, 0.7, 0.4]]), gn.tensor([[0.5, 0.25, 1.0]])
+    loss = getattr(F, name)
+
+    assert loss(x, y, **words).tolist() == loss(x, y, reduction=reduction).tolist()
+
+
+def test_losses_of_classes_hear_them_too():
+    x, y = gn.tensor([[0.2, 0.7, 0.4], [0.1, 0.3, 0.0]]), gn.tensor([2, 0])
+
+    for loss in (F.cross_entropy, F.nll_loss, F.multi_margin_loss):
+        assert loss(x, y, size_average=False).item() == loss(x, y, reduction="sum").item()
+
+
+def test_what_is_no_loss_refuses_them():
+    with pytest.raises(gn.errors.ArgumentError, match="size_average"):
+        F.relu(gn.ones(2), size_average=False)
