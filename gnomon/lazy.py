@@ -162,6 +162,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("nn.utils", "nn.utils.", "stateless"),
         ("optim", "optim.", "adadelta adamax adamw nadam radam"),
         ("profiler", "", "autograd.profiler profiler.profiler"),
+        ("utils.pytree", "utils.", "_pytree"),
         ("utils.data", "utils.data.", "_utils _utils.collate dataloader dataset sampler"),
     )
     for name in names.split()
