@@ -6,10 +6,10 @@ What walks through trees is in walks.py.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from gnomon.errors import ArgumentError, DtypeError
@@ -212,8 +212,8 @@ def factory_written(context: Any) -> dict[str, Any]:
 
 def factory_read(told: dict[str, Any]) -> list:
     """The context of a defaultdict from its text."""
-    home = importlib.import_module(told["default_factory_module"])
-    return [getattr(home, told["default_factory_name"]), told["dict_context"]]
+    factory = "{default_factory_module}:{default_factory_name}".format_map(told)
+    return [resolve_name(factory), told["dict_context"]]
 
 
 def tuple_written(kind: type) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import Enum
-from importlib import import_module
-from operator import attrgetter
+from pkgutil import resolve_name
 from typing import Any
 
 from gnomon.errors import ArgumentError, DtypeError
@@ -54,8 +53,7 @@ def enum_meant(told: dict[str, Any]) -> Any:
     """The member of an enumeration that JSON tells of, or what else it tells."""
     if "__enum__" not in told:
         return told
-    home, _, path = told["fqn"].partition(":")
-    return attrgetter(path)(import_module(home))[told["name"]]
+    return resolve_name(told["fqn"])[told["name"]]
 
 
 def spec_of(schema: dict[str, Any]) -> TreeSpec:
