@@ -25,7 +25,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied, is_shown
 from gnomon.tensor.evaluate import CAPTURED, evaluate
 from gnomon.tensor.memory import all_free, is_free
-from gnomon.tensor.state import FREED, grads, leaf_like, note, state
+from gnomon.tensor.state import FREED, Storage, grads, leaf_like, note, state
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.writing import put, replace, settled
 
@@ -86,8 +86,6 @@ class CapturedProgram:
             if capture.first[storage] in numbers
         )
         """Outputs that replace an input's value, and which input."""
-        self.unread_own = [s for s in self.own if capture.first[s] not in numbers]
-        """Storages from outside that are written and not read."""
         reads = [capture.reader(node) for node in used]
         self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
         self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
@@ -99,7 +97,7 @@ class CapturedProgram:
         self.name, self.options = f"{name}{CAPTURED}", compile_options.CompileOptions()
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting
-        known = [s for s in (*capture.first, *reachable) if s not in capture.reads]
+        known = (s for s in (*capture.first, *reachable) if s not in capture.reads)
         self.outside = sharing.by_id(known)
         self.inside = sharing.outside(arguments, self.outside, self.objects)
         """Storages from outside, and the arguments that have one of them."""
@@ -115,6 +113,12 @@ class CapturedProgram:
         yield from (x.is_passed for x in self.results.fresh)
         yield from (tracked and not released for tracked, released in self.flags)
         yield from (s.tracked and not e for s, e in zip(self.escaped, self.ended, strict=True))
+
+    @cached_property
+    def unread_own(self) -> list[Storage]:
+        """Storages from outside that are written and not read."""
+        read = {output - len(self.results.nodes) for output, _ in self.rewritten}
+        return [storage for k, storage in enumerate(self.own) if k not in read]
 
     @cached_property
     def tiers(self) -> Tiers:
