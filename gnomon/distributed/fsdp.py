@@ -20,7 +20,7 @@ from gnomon.distributed.tensor.dtensor import lay
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import Lying, Unit
+from gnomon.ops.layouts import Lying, OwnRows, Unit
 from gnomon.passes.layout import Split
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import in_order, lying_as, own_rows, part_of, spread
@@ -160,7 +160,7 @@ def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     if not x.ndim or lies_along(x, mesh):
         return x
     layout = tuple((name, n, 0) for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    return spread(x, layout, rows=mesh.axes, shares=mesh.size())
+    return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())
 
 
 def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
@@ -173,7 +173,7 @@ def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
     split = any(isinstance(axis, int) for _, axis in axes)
     sums = tuple((name, n, "add") for name, n in zip(mesh.axes, mesh.shape, strict=True))
     back = None if split else tuple(each for each in sums if (each[0], None) in axes)
-    return part_of(x, mesh.axes, back, shares=mesh.size(), rows=mesh.axes)
+    return part_of(x, mesh.axes, back, shares=mesh.size(), rows=OwnRows(mesh.axes))
 
 
 def over_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

@@ -71,6 +71,16 @@ class FSDPModule:
         assert isinstance(self, Module), "a fully sharded module is a module"
         return [p for p in self.parameters() if unit_of(p).number == self._unit_number]
 
+    def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
+        """forward() between its hooks, of which a call that raises leaves nothing behind."""
+        assert isinstance(self, Module), "a fully sharded module is a module"
+        module, rows = outermost.get(), own_rows.get()
+        try:
+            return Module._hooked(self, inputs, named)
+        finally:
+            outermost.set(module)
+            own_rows.set(rows)
+
     # when parameters are there: the program's order says it
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:

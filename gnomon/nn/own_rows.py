@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import Lying, OwnRows
 from gnomon.tensor.layouts import lying_as, own_rows, part_of, spread
 from gnomon.tensor.tensor import Tensor
 
@@ -34,8 +34,8 @@ def normalized_apart(
 
     Shapes: x (n, c, *s), weight (c), bias (c) -> (n, c, *s)
     """
-    axes = tuple(name for name, _, _ in layout)
-    y = spread(normalize(part_of(x, axes, rows=axes)), layout, rows=axes)
+    rows = OwnRows(tuple(name for name, _, _ in layout))
+    y = spread(normalize(part_of(x, rows.axes, rows=rows)), layout, rows=rows)
     shape = (-1, *(1,) * (x.ndim - 2))
     y = y if weight is None else y * weight.reshape(shape)
     return y if bias is None else y + bias.reshape(shape)

@@ -8,7 +8,7 @@ splits; None where all ranks hold all, a fold's name where what they hold is sti
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ from gnomon.ops.primitives import letters
 __all__ = [
     "LAYOUTS",
     "Lying",
+    "OwnRows",
     "Unit",
     "axes_of",
     "folded",
@@ -90,8 +91,8 @@ class ToLocal(Boundary):
         layout = folded(node.params["layout"])
         # each rank's own gradient of what all have: nobody said that these are alike
         own = tuple(name for name, _, axis in layout if axis is None)
-        made = from_local(g, layout, varies=own)
-        return (own_rows(made, layout, node.params.get("rows", ()), gradient=True),)
+        made, rows = from_local(g, layout, varies=own), node.params.get("rows", NO_ROWS)
+        return (own_rows(made, layout, rows._replace(gradient=True)),)
 
 
 @primitive("place")
@@ -153,19 +154,30 @@ ALONE = Unit(-1)
 """The unit of what is in none."""
 
 
+class OwnRows(NamedTuple):
+    """Mesh axes along which parts are rows that ranks gave, and that stay where they are."""
+
+    axes: tuple[str, ...] = ()
+    gradient: bool = False
+    """Whether these are rows of a gradient, whose sums take any numbers of rows."""
+
+
+NO_ROWS = OwnRows()
+
+
 def from_local(
     x: Node,
     layout: Lying,
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
-    rows: tuple[str, ...] = (),
+    rows: OwnRows = NO_ROWS,
     varies: tuple[str, ...] = (),
     shares: int = 1,
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
     keeps: mesh axes along which it is a weight that is used where it lies.
-    rows: mesh axes along which its parts are rows that stay where they are.
+    rows: mesh axes along which its parts are rows that stay where they are, if any.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
     shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
     """
@@ -177,15 +189,15 @@ def from_local(
     return own_rows(whole, layout, rows)
 
 
-def own_rows(x: Node, layout: Lying, rows: Sequence[str], **gradient: bool) -> Node:
+def own_rows(x: Node, layout: Lying, rows: OwnRows) -> Node:
     """A whole value whose parts along some mesh axes are the ranks' own rows, and stay there.
 
-    Each rank folds those that it gave, whatever leaves they have. gradient: whether it is one; so
-    no program of a backward pass is also a forward pass's.
+    Each rank folds those that it gave, whatever leaves they have.
     """
-    own = tuple(each for each in layout if each[0] in rows and isinstance(each[2], int))
+    own = tuple(each for each in layout if each[0] in rows.axes and isinstance(each[2], int))
     params = {"layout": own, "stays": True, "own": True}
-    return x.arena.node("place", (x,), **params, **gradient) if own else x
+    params |= {"gradient": True} if rows.gradient else {}
+    return x.arena.node("place", (x,), **params) if own else x
 
 
 def to_local(
@@ -194,7 +206,7 @@ def to_local(
     unit: Unit = ALONE,
     back: Lying | None = None,
     shares: int = 1,
-    rows: tuple[str, ...] = (),
+    rows: OwnRows = NO_ROWS,
 ) -> Node:
     """The part of a whole value that is this rank's; sums of one unit travel together.
 
@@ -206,7 +218,7 @@ def to_local(
     other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
     if whole.op == "from_local" and whole.params["layout"] == layout and not other:
         return whole.inputs[0]
-    other |= {"rows": rows} if rows else {}
+    other |= {"rows": rows} if rows.axes else {}
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
 
 

@@ -59,6 +59,7 @@ class ChosenStrategy(NamedTuple):
     asked: tuple[int, ...]
     """In which placement each input is wanted, as a bit; none where all ranks hold all."""
     is_row: bool
+    is_gradient: bool
     is_weight: bool
     is_free: bool
 
@@ -76,6 +77,8 @@ class Choices:
         self.moved: dict[Node, int] = defaultdict(int)
         """The placements in which readers wanted each value, as bits."""
         self.rows: set[Node] = set()
+        self.gradients: set[Node] = set()
+        """Those of a gradient: each rank's count of them may differ, and no sum depends on it."""
         self.own = False
         """Whether the rows are the ranks' own: each says for itself how many it gave."""
         self.uneven = False
@@ -113,6 +116,8 @@ class Choices:
         if found.is_row:
             self.rows.add(node)
             self._note_own(node)
+        if found.is_gradient:
+            self.gradients.add(node)
         if found.is_weight:
             self.weights.add(node)
         if found.is_free:
@@ -132,7 +137,7 @@ class Choices:
         if alike and (undivided or not product_flops(node)):
             found = everywhere(given, varying)
             state = self._state(node, found.given, self._is_constant(node))
-            return ChosenStrategy(found, state, (), False, False, False)
+            return ChosenStrategy(found, state, (), False, False, False, False)
         found = self._chosen(node)
         if varying and found.given == REPLICATED:
             found = replace(found, given=VARYING)
@@ -141,11 +146,13 @@ class Choices:
         plan[node] = found
         split = isinstance(found.given, Split)
         is_row = split and has_rows(node, plan, self.rows)
+        is_gradient = is_row and has_gradient(node, plan, self.gradients)
         is_weight = split and is_kept(node, self.weights, self.across)
         asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
         is_free = is_divided_freely(node, plan, self.free)
-        state = self._state(node, found.given, is_row, is_weight, is_free, found.rows)
-        return ChosenStrategy(found, state, asked, is_row, is_weight, is_free)
+        facts = (is_row, is_gradient, is_weight, is_free)
+        state = self._state(node, found.given, *facts, found.rows)
+        return ChosenStrategy(found, state, asked, *facts)
 
     def _is_constant(self, node: Node) -> bool:
         """Whether a node whose inputs are known is made of constants alone."""
@@ -185,8 +192,10 @@ class Choices:
             self.uneven |= not all(in_leaves(node, ranks, axis) for axis in axes)
 
     def _rows_of(self, node: Node, strategy: Strategy) -> int:
-        """Over how many rows of the ranks' own a pending sum is."""
+        """Over how many rows of the ranks' own a pending sum is; those of a gradient are none."""
         found = max(self.plan[x].rows for x in node.inputs)
+        if reads(self.gradients, node, strategy, self.plan):
+            return found
         for x, want in zip(node.inputs, strategy.wanted, strict=True):
             if x in self.rows and isinstance(want, Split) and self.plan[x].given == want:
                 found = max(found, x.shape[want.axis])
@@ -229,11 +238,19 @@ def cheapest(
 
 def has_rows(node: Node, plan: Plan, rows: set[Node]) -> bool:
     """Whether a node that is split has parts of rows that stay."""
-    strategy = plan[node]
-    if node.params.get("stays"):
-        return True
+    return bool(node.params.get("stays")) or reads(rows, node, plan[node], plan)
+
+
+def has_gradient(node: Node, plan: Plan, gradients: set[Node]) -> bool:
+    """Whether rows that stay are those of a gradient."""
+    begins = node.op == "place" and "gradient" in node.params
+    return begins or reads(gradients, node, plan[node], plan)
+
+
+def reads(values: set[Node], node: Node, strategy: Strategy, plan: Plan) -> bool:
+    """Whether a node reads any of these values as it lies."""
     wanted = zip(node.inputs, strategy.wanted, strict=True)
-    return any(x in rows and plan[x].given == w for x, w in wanted)
+    return any(x in values and plan[x].given == w for x, w in wanted)
 
 
 def is_kept(node: Node, weights: set[Node], across: MeshAxis) -> bool:

@@ -47,7 +47,7 @@ def groups_of(graph: Graph) -> dict[Group, list[Node]]:
         if node.op in MOVES and node.params.get("unit", ALONE) > ALONE:
             # members of two messages must not wait for each other
             if not waits & (MOVES["reduce_scatter"] | MOVES[node.op]):
-                rest = sorted((k, v) for k, v in node.params.items() if k != "axis")
+                rest = sorted((k, v) for k, v in node.params.items() if k not in ("axis", "rows"))
                 found[(node.op, node.dtype, *rest)].append(node)
             waits |= MOVES[node.op]
         if waits:
@@ -147,6 +147,8 @@ def scattered(members: Sequence[Node], sums: Sequence[Node], phase: str) -> list
     rows = [reshape(x, (ranks, x.size // ranks)) for x in each]
     together = cat(rows, 1) if len(rows) > 1 else rows[0]
     keywords = {name: p[name] for name in ("monoid", "ordered", "unit")}
+    if over := max(m.params.get("rows", 0) for m in members):
+        keywords["rows"] = over
     made = reduce_scatter(together, 0, p["mesh"], ranks, **keywords)
     return stretched(made, [(1, *m.shape) for m in members])
 

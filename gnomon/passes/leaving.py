@@ -13,8 +13,8 @@ from typing import NamedTuple
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
-from gnomon.ops.layouts import Lying
-from gnomon.passes.choose import Plan, has_rows
+from gnomon.ops.layouts import Lying, OwnRows
+from gnomon.passes.choose import Plan, has_gradient, has_rows
 from gnomon.passes.divide import mesh_axes
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Split
 from gnomon.passes.localize import is_alike
@@ -29,7 +29,7 @@ class Leaving(NamedTuple):
     """The layout of a result, mesh axes along which it is rows that stay, whether ranks meet."""
 
     layout: Lying
-    rows: tuple[str, ...]
+    rows: OwnRows
     meets: bool
     varies: tuple[str, ...] = ()
     """Mesh axes along which each rank has a value of its own, which counts as replicated."""
@@ -53,6 +53,7 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
     graph = open_up(graph)
     layout: list[tuple[str, int, int | str | None]] = []
     rows: list[str] = []
+    gradient = False
     varies: list[str] = []
     for name in sorted(axes, key=lambda name: order.index(name) if name in order else len(order)):
         ordered, others = current().numerics != "fast", frozenset(axes) - {name}
@@ -62,14 +63,18 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
         if graph.outputs[0] in divided_freely(graph, made.plan):  # as in a program of many nodes
             made = shard(graph, across, held, [REPLICATED])
         (lying,), (result,) = made.outputs, graph.outputs
-        if result in rows_of(graph, made.plan):
+        own, own_gradients = rows_of(graph, made.plan)
+        if result in own:
             rows.append(name)
+            gradient |= result in own_gradients
         if lying == VARYING:
             varies.append(name)
         if name in along:
             layout.append((name, axes[name], lying.axis if isinstance(lying, Split) else None))
         graph = made.graph
-    return Leaving(tuple(layout), tuple(rows), any(map(meets, graph)), tuple(varies))
+    return Leaving(
+        tuple(layout), OwnRows(tuple(rows), gradient), any(map(meets, graph)), tuple(varies)
+    )
 
 
 def divided_freely(graph: Graph, plan: Plan) -> set[Node]:
@@ -81,13 +86,16 @@ def divided_freely(graph: Graph, plan: Plan) -> set[Node]:
     return free
 
 
-def rows_of(graph: Graph, plan: Plan) -> set[Node]:
-    """The nodes of a program whose parts are of rows that stay."""
+def rows_of(graph: Graph, plan: Plan) -> tuple[set[Node], set[Node]]:
+    """The nodes of a program whose parts are of rows that stay, and which are of a gradient's."""
     rows: set[Node] = set()
+    gradients: set[Node] = set()
     for node in graph.nodes:
         if has_rows(node, plan, rows):
             rows.add(node)
-    return rows
+        if has_gradient(node, plan, gradients):
+            gradients.add(node)
+    return rows, gradients
 
 
 def meets(node: Node) -> bool:

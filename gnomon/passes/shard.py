@@ -201,9 +201,8 @@ class Emission:
         found = self.moved.get((x, want))
         if found is None:
             unit = unit_of(x, reader, self.units)
-            rows = 0 if is_gradient(computed(x)) else self.plan[x].rows
             with inherit(computed(x).sites):
-                found = self.local.move(self.images[x], have, want, unit, rows)
+                found = self.local.move(self.images[x], have, want, unit, self.plan[x].rows)
             self.moved[x, want] = found
         return found
 
@@ -230,11 +229,6 @@ def unit_of(x: Node, reader: Node | None, units: Mapping[Node, Unit]) -> Unit:
     if reader is not None and reader.op == "to_local":
         return reader.params["unit"]
     return max(units.get(x, ALONE), ALONE)
-
-
-def is_gradient(node: Node) -> bool:
-    """Whether a node is of a backward pass: its sums are of as many rows as each rank gave."""
-    return bool(node.sites) and node.sites[0].phase == "backward"
 
 
 def computed(x: Node) -> Node:

@@ -14,7 +14,17 @@ from contextvars import ContextVar
 from gnomon.ir.between import between
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.lazy import leaving
-from gnomon.ops.layouts import ALONE, Lying, Unit, axes_of, is_constant, place, to_local
+from gnomon.ops.layouts import (
+    ALONE,
+    NO_ROWS,
+    Lying,
+    OwnRows,
+    Unit,
+    axes_of,
+    is_constant,
+    place,
+    to_local,
+)
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
@@ -47,7 +57,7 @@ def spread(
     layout: Lying,
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
-    rows: tuple[str, ...] = (),
+    rows: OwnRows = NO_ROWS,
     varies: tuple[str, ...] = (),
     shares: int = 1,
 ) -> Tensor:
@@ -104,7 +114,7 @@ def part_of(
     along: Sequence[str] | None = None,
     back: Lying | None = None,
     shares: int = 1,
-    rows: tuple[str, ...] = (),
+    rows: OwnRows = NO_ROWS,
 ) -> Tensor:
     """A rank's part along some mesh axes, as a view.
 
@@ -149,7 +159,7 @@ def lying(
     layout: Lying,
     tracked: bool = False,
     unit: Unit = ALONE,
-    rows: tuple[str, ...] = (),
+    rows: OwnRows = NO_ROWS,
     varies: tuple[str, ...] = (),
 ) -> Tensor:
     """A new tensor of a node's value, of which this rank keeps its part."""

@@ -177,11 +177,75 @@ def test_a_module_that_mixes_rows_takes_as_many_from_each_rank(rows: tuple[int, 
     on_threads(work, len(rows))
 
 
+class Doubled(nn.Linear):
+    """A layer whose result's gradient a hook reads, and doubles."""
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        y = super().forward(x)
+
+        def hook(g: gn.Tensor) -> gn.Tensor:
+            assert (g.to_local() if hasattr(g, "placements") else g).isfinite().all()
+            return g * 2.0
+
+        y.register_hook(hook)
+        return y * 1.0
+
+
+def test_a_gradient_that_a_hook_read_takes_any_numbers_of_rows():
+    def work(rank: int, ranks: int) -> list:
+        gn.manual_seed(0)
+        model = Doubled(4, 4)
+        model = fully_shard(model) if ranks > 1 else model
+        model(gn.ones(*((3, 5)[rank], 4) if ranks > 1 else (8, 4))).mean().backward()
+        return [x.tolist() for x in gradients(model)]
+
+    assert on_threads(work, 2) == on_threads(work, 1) * 2
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_forward_that_raised_leaves_nothing_behind(compiled: bool):
+    class Refusing(nn.BatchNorm1d):
+        refuses = True
+
+        def forward(self, x: gn.Tensor) -> gn.Tensor:
+            if self.refuses:
+                raise ValueError("no")
+            return super().forward(x)
+
+    def work(rank: int, ranks: int) -> list:
+        gn.manual_seed(0)
+        model, other = Refusing(32), nn.BatchNorm1d(32)
+        for each in (model, other) if ranks > 1 else ():
+            fully_shard(each)
+        x = gn.tensor(X[0, rank::2])
+        if ranks > 1:
+            with pytest.raises(ValueError, match="no"):
+                (gn.compile(model) if compiled else model)(x)
+        model.refuses = False
+        return [other(x).tolist(), model(x).tolist()]
+
+    assert on_threads(work, 2)[0] == on_threads(work, 1)[0]
+
+
 class WithLoss(nn.Linear):
     """A module that computes its loss."""
 
     def forward(self, x: gn.Tensor) -> gn.Tensor:
         return super().forward(x).square().mean()
+
+
+def test_gradients_of_a_loss_over_all_rows_take_as_many_from_each_rank():
+    def work(rank: int, ranks: int) -> None:
+        model = fully_shard(WithLoss(4, 4))
+
+        @gn.compile
+        def step(x: gn.Tensor) -> None:
+            model(x).backward()
+
+        with pytest.raises(CollectiveError, match=r"over 6 rows along.*\n.*over 10 rows along"):
+            step(gn.ones(3 + 2 * rank, 4))
+
+    on_threads(work, 2)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -10,7 +10,7 @@ from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.elementwise import multiply
-from gnomon.ops.layouts import axes_of, from_local, to_local
+from gnomon.ops.layouts import NO_ROWS, OwnRows, axes_of, from_local, to_local
 from gnomon.ops.reductions import sum as total
 from gnomon.ops.view_primitives import permute
 from gnomon.passes.divide import divide
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 ROWS, OTHER = (("dp", 2, 0),), (("tp", 2, 1),)
 
 
-def left(work: Callable[[Node], Node], layout: tuple, rows: tuple[str, ...] = ()) -> Leaving:
+def left(work: Callable[[Node], Node], layout: tuple, rows: OwnRows = NO_ROWS) -> Leaving:
     """How the result of some work on a part lies."""
     arena = Arena()
     x = arena.input((4, 6), float32)
@@ -30,25 +30,32 @@ def left(work: Callable[[Node], Node], layout: tuple, rows: tuple[str, ...] = ()
 
 
 def test_what_needs_no_message_stays_where_it_is():
-    assert left(lambda x: multiply(x, 2.0), ROWS) == Leaving(ROWS, (), False)
-    assert left(lambda x: permute(x, (1, 0)), ROWS) == Leaving((("dp", 2, 1),), (), False)
-    assert left(lambda x: multiply(x, 2.0), ROWS, ("dp",)) == Leaving(ROWS, ("dp",), False)
+    assert left(lambda x: multiply(x, 2.0), ROWS) == Leaving(ROWS, NO_ROWS, False)
+    assert left(lambda x: permute(x, (1, 0)), ROWS) == Leaving((("dp", 2, 1),), NO_ROWS, False)
+    own = OwnRows(("dp",))
+    assert left(lambda x: multiply(x, 2.0), ROWS, own) == Leaving(ROWS, own, False)
+
+
+def test_rows_of_a_gradient_leave_as_such():
+    own = OwnRows(("dp",), gradient=True)
+
+    assert left(lambda x: multiply(x, 2.0), ROWS, own) == Leaving(ROWS, own, False)
 
 
 def test_a_pending_sum_is_reduced():
-    assert left(lambda x: total(x), ROWS) == Leaving((("dp", 2, None),), (), True)
+    assert left(lambda x: total(x), ROWS) == Leaving((("dp", 2, None),), NO_ROWS, True)
 
 
 def test_mesh_axes_come_in_their_order():
     found = left(lambda x: from_local(x, ROWS), OTHER)
 
-    assert found == Leaving((*ROWS, *OTHER), (), False)
+    assert found == Leaving((*ROWS, *OTHER), NO_ROWS, False)
 
 
 def test_an_axis_of_one_rank_has_a_layout_and_no_message():
     found = left(lambda x: total(x), (("dp", 1, 0),))
 
-    assert found == Leaving((("dp", 1, None),), (), False)
+    assert found == Leaving((("dp", 1, None),), NO_ROWS, False)
 
 
 def test_one_axis_split_twice_has_the_outer_mesh_axis_outside():
@@ -66,4 +73,4 @@ def test_one_axis_split_twice_has_the_outer_mesh_axis_outside():
 def test_what_is_a_part_along_an_axis_has_none_there():
     both = (("dp", 2, 0), ("tp", 2, 1))
 
-    assert left(lambda x: to_local(x, OTHER), both) == Leaving(ROWS, (), False, ("tp",))
+    assert left(lambda x: to_local(x, OTHER), both) == Leaving(ROWS, NO_ROWS, False, ("tp",))

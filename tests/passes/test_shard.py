@@ -10,12 +10,16 @@ import pytest
 from gnomon.dtypes import float32, int64
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph
+from gnomon.ir.provenance import Site, in_backward, inherit
 from gnomon.ops.attention import attention
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.cross_entropy import cross_entropy
+from gnomon.ops.elementwise import multiply
 from gnomon.ops.interpret import interpret_graph
+from gnomon.ops.layouts import OwnRows, from_local
 from gnomon.ops.linalg import linear
 from gnomon.ops.primitives import reduce
+from gnomon.passes.divide import divide
 from gnomon.passes.grad import gradients
 from gnomon.passes.layout import REPLICATED, Partial, Split
 from gnomon.passes.shard import open_up, shard
@@ -24,6 +28,8 @@ from tests.graphs import seed_of
 from tests.passes.on_ranks import across, run_local
 
 pytestmark = pytest.mark.unit
+
+FORWARD = (Site("model.py", 1, "f"),)
 
 
 def layers(width: int = 256, inner: int = 512) -> Graph:
@@ -69,6 +75,19 @@ def test_values_and_collectives(inputs, outputs, expected, rng):
         parts = [outs[k] for outs in made]
         got = np.concatenate(parts, lying.axis) if isinstance(lying, Split) else parts[1]
         np.testing.assert_allclose(got, whole[k], rtol=1e-5)
+
+
+@pytest.mark.parametrize("line", [FORWARD, in_backward(FORWARD)], ids=["forward", "backward"])
+@pytest.mark.parametrize("gradient", [False, True])
+def test_the_rows_say_whether_they_are_a_gradients_and_no_line_does(line, gradient):
+    x, g = (Arena().input((3, 4), float32),) * 2
+    with inherit(line):
+        whole = from_local(g, (("shard", 2, 0),), rows=OwnRows(("shard",), gradient))
+        y = reduce("add", multiply(whole, from_local(x, (("shard", 2, 0),))), (0,))
+
+    (made,) = [node for node in divide(Graph([x], [y])) if node.op == "all_reduce"]
+
+    assert made.params.get("rows", 0) == (0 if gradient else 6)
 
 
 def test_an_output_may_stay_a_pending_sum():
