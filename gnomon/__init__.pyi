@@ -543,7 +543,7 @@ has_spectral: _bool
 def heaviside(x: Tensor, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """0 below 0, 1 above, a value at 0."""
 def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
-    """x where the target is 1, max(0, margin − x) where it is −1."""
+    """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
 def histc(self: Tensor, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
     """The number of elements in each of so many equal intervals of [min, max], or of the range."""
 def histogram(input: Tensor, bins: Any, *, range: Sequence[_float] | None = ..., weight: Tensor | None = ..., density: _bool = ...) -> Histogram:

@@ -137,7 +137,7 @@ class Hardtanh(Module):
     """x between two bounds; on the bounds the gradient is 0. As a module."""
     def __init__(self, min_val: Any = ..., max_val: Any = ..., inplace: Any = ...) -> None: ...
 class HingeEmbeddingLoss(Module):
-    """x where the target is 1, max(0, margin − x) where it is −1. As a module."""
+    """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere. As a module."""
     def __init__(self, margin: Any = ..., reduction: Any = ...) -> None: ...
 class HuberLoss(Module):
     """Half the squared difference, growing only linearly beyond delta. As a module."""

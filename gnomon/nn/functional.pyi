@@ -127,7 +127,7 @@ def hardtanh(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> T
 def hardtanh_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x between two bounds; on the bounds the gradient is 0. Stored in this tensor."""
 def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
-    """x where the target is 1, max(0, margin − x) where it is −1."""
+    """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
 def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
     """Half the squared difference, growing only linearly beyond delta."""
 def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:

@@ -976,9 +976,9 @@ class Tensor:
     def heaviside_(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """0 below 0, 1 above, a value at 0."""
     def hinge_embedding_loss(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
-        """x where the target is 1, max(0, margin − x) where it is −1."""
+        """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
     def hinge_embedding_loss_(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
-        """x where the target is 1, max(0, margin − x) where it is −1."""
+        """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
     def histc(self, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
         """The number of elements in each of so many equal intervals of [min, max], or of the range."""
     def histogram(self, *args: Any, **kwargs: Any) -> Any:
