@@ -43,6 +43,7 @@ from gnomon.lazy import NamesElsewhere as _NamesElsewhere
 from gnomon.lazy import below as _below
 from gnomon.lazy import complex_calls as _complex_calls
 from gnomon.lazy import load as _load
+from gnomon.lazy import settle as _settle
 from gnomon.ops.registry import OPS as _OPS
 from gnomon.ops.registry import explained as _explained
 from gnomon.tensor import copies as _copies
@@ -167,6 +168,8 @@ float, int = float32, int32
 cfloat, cdouble = complex64, complex128
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 clone, detach = map(_overridable, (Tensor.clone, Tensor.detach))
+_settle(__name__, globals())
+_settle(__name__, vars(Tensor), "Tensor.")
 strided, contiguous_format, preserve_format = "strided", "contiguous_format", "preserve_format"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 
@@ -295,6 +298,7 @@ def __getattr__(name: str) -> Any:
     if found is None:
         raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
     globals()[name] = found
+    _settle(__name__, {name: found})
     return found
 
 

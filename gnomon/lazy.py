@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from gnomon.forking import held
@@ -162,6 +162,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("nn.utils", "nn.utils.", "stateless"),
         ("optim", "optim.", "adadelta adamax adamw nadam radam"),
         ("profiler", "", "autograd.profiler profiler.profiler"),
+        ("utils.pytree", "utils.", "_pytree"),
         ("utils.data", "utils.data.", "_utils _utils.collate dataloader dataset sampler"),
     )
     for name in names.split()
@@ -220,6 +221,21 @@ def names_in(module: str, package: str) -> Callable[[str], Any]:
         return getattr(found, name)
 
     return find
+
+
+def settle(package: str, names: Mapping[str, Any], within: str = "") -> None:
+    """Give functions their public place, by which they are pickled, where their own has others."""
+    for name, value in names.items():
+        if isinstance(value, FunctionType) and not name.startswith("_") and not is_found(value):
+            value.__module__, value.__qualname__ = package, within + name
+
+
+def is_found(function: FunctionType) -> bool:
+    """Whether a function lies in the place that it names."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = vars(found).get(part) if hasattr(found, "__dict__") else None
+    return found is function
 
 
 def reached(path: str) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
+import pickle
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
 import gnomon
+from gnomon.lazy import reached
 from gnomon.ops.registry import OPS
 from tests.house import module, sources
 
@@ -59,6 +62,35 @@ def test_every_public_function_and_class_says_what_it_is():
     ]
 
     assert not silent
+
+
+PLACES = (
+    *("", "autograd", "distributed", "fft", "func", "linalg", "masked", "nn.functional"),
+    *("nn.init", "nn.utils", "random", "signal.windows", "special", "Tensor"),
+)
+"""Where programs find functions."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_functions_are_pickled_and_copied_by_their_public_place(place: str):
+    found = reached(place)
+    listed = getattr(found, "__all__", None) or dir(found)
+    values = {name: getattr(found, name) for name in listed if not name.startswith("_")}
+    functions = {name: x for name, x in values.items() if inspect.isfunction(x)}
+
+    assert functions
+    for name, function in functions.items():
+        assert copy.deepcopy(function) is function, name
+        assert pickle.loads(pickle.dumps(function)) is function, name
+
+
+def test_an_alias_is_pickled_by_the_place_that_has_it():
+    functional = gnomon.nn.functional
+
+    assert pickle.dumps(gnomon.exp) == pickle.dumps(gnomon.Tensor.exp)
+    assert pickle.loads(pickle.dumps(functional.relu_)) is functional.relu_
+    assert pickle.loads(pickle.dumps(gnomon.FloatTensor)) is gnomon.FloatTensor
+    assert pickle.loads(pickle.dumps(gnomon.linalg.svd)) is not gnomon.svd
 
 
 def test_every_operation_says_what_it_is():

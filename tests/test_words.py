@@ -21,6 +21,7 @@ TWICE: dict[str, str] = {
     "Interpreter": "torch.fx's, and what runs the code of pickled files",
     "Node": "torch.fx's, a call in Python, and the compiler's",
     "Transformer": "torch.nn's model, and torch.fx's runner of a graph",
+    "TreeSpec": "torch.utils._pytree's, of any leaves, and a capture's, of tensors",
 }
 """Class names that PyTorch itself gives to two public classes or we to a third, and the reasons."""
 

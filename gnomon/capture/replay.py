@@ -86,6 +86,8 @@ class CapturedProgram:
             if capture.first[storage] in numbers
         )
         """Outputs that replace an input's value, and which input."""
+        self.unread_own = [s for s in self.own if capture.first[s] not in numbers]
+        """Storages from outside that are written and not read."""
         reads = [capture.reader(node) for node in used]
         self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
         self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
@@ -188,6 +190,8 @@ class CapturedProgram:
         inputs, since = self.constant.copy(), next(state.arena._serial)
         for k, read in self.varying:
             inputs[k] = read(arguments)
+        if self.rewritten or self.unread_own:
+            sharing.refuse_overlaps(inputs, self.rewritten, self.unread_own)
         for generator, count in self.draws.items():
             generator.count += count
         if self.differentiable:

@@ -27,6 +27,7 @@ def as_method(name: str) -> Callable[..., Any]:
         return methodcaller(name, *args, **named)(input)
 
     call.__name__ = call.__qualname__ = name
+    call.__module__ = "torch"
     return call
 
 

@@ -111,8 +111,7 @@ class Graph:
         name = re.sub(r"[^0-9a-zA-Z_]+", "_", wanted) or "_unnamed"
         name = f"_{name}" if name[0].isdigit() else name
         base, _, digits = name.rpartition("_")
-        if not digits.isdigit() or not base:
-            base, digits = name, ""
+        base = base if base and digits.isdigit() else name
         while name in self._names or name in TAKEN:
             number = self._names.get(base, 0) + 1
             self._names[base] = number
@@ -222,17 +221,18 @@ class Graph:
         for node in self.nodes:
             read = map_arg((node.args, node.kwargs), lambda x: NodeName(x.name))
             target = path_in_package(node.target) or node.target
-            rows.append((node.op, target, *read, node.name, node.type))
+            rows.append((node.op, target, *read, node.name, node.type, node.meta.get("site")))
         return rows
 
     def __setstate__(self, rows: list[tuple]) -> None:
         self.__init__()
         known: dict[str, Node] = {}
-        for op, target, args, kwargs, name, kind in rows:
+        for op, target, args, kwargs, name, kind, site in rows:
             args, kwargs = at_places((args, kwargs), known)
             if op == "call_function" and isinstance(target, str):
                 target = operator.attrgetter(target.partition(".")[2])(gn)
             known[name] = self.create_node(op, target, args, kwargs, name, kind)
+            known[name].meta |= {"site": site} if site else {}
 
     def erase_node(self, to_erase: Node) -> None:
         """Remove a node that nobody reads."""
@@ -272,7 +272,7 @@ class Graph:
         return found
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
-        """The nodes of one kind, in order; of one target where there is one."""
+        """The nodes of one kind, of one target where there is one; in order, sorted or not."""
         same = (x for x in self.nodes if x.op == op)
         return [x for x in same if target is None or x.target == target]
 
@@ -310,7 +310,10 @@ class Graph:
             owner = getattr(owner, name)
 
     def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
-        """The program as Python's text, and the names that the text reads."""
+        """The program as Python's text, and the names that the text reads.
+
+        options: PyTorch's others, which say how the text looks; it has one form here.
+        """
         return python_code(self.nodes, root_module)
 
     def __str__(self) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from gnomon.errors import TraceError
 from gnomon.fx.graph import Graph, PythonCode
+from gnomon.ir.provenance import forget, stand_for
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
 from gnomon.tensor.tensor import Tensor
@@ -17,6 +19,8 @@ __all__ = ["GraphModule"]
 
 graphs: WeakKeyDictionary[Module, Graph] = WeakKeyDictionary()
 """The graphs of modules: they are no attributes, which captures would look into at each call."""
+numbers = count()
+"""The numbers of texts, one after the other."""
 
 
 class GraphModule(Module):
@@ -62,10 +66,16 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self) -> PythonCode:
-        """Write forward anew, from the graph as it is now."""
+        """Write forward anew, from the graph as it is now.
+
+        What its lines compute names the lines that were traced.
+        """
         made = self.graph.python_code("self")
-        names = dict(made.globals)
-        exec(compile(made.src, f"<graph {id(self)}>", "exec"), names)
+        names, file = dict(made.globals), f"<graph {next(numbers)}>"
+        exec(compile(made.src, file, "exec"), names)
+        traced = {line: x.meta["site"] for line, x in made.nodes.items() if "site" in x.meta}
+        stand_for(file, {k: (x.file, x.line, x.function, x.module) for k, x in traced.items()})
+        finalize(names["forward"], forget, file)
         type(self).forward = names["forward"]
         object.__setattr__(self, "_code", made.src)
         return made
@@ -125,7 +135,10 @@ class GraphModule(Module):
         return rebuilt, (vars(self), self.graph, type(self).__name__)
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """Print the text of forward as a class; it is given too."""
+        """Print the text of forward as a class; it is given too.
+
+        options: PyTorch's others, for strides, devices and colours, which are not printed here.
+        """
         body = "".join(f"    {line}\n" for line in self.code.strip().splitlines())
         found = f"class {type(self).__name__}(gnomon.nn.Module):\n{body}"
         if print_output:

@@ -10,6 +10,7 @@ from gnomon.fx.graph_module import GraphModule, attribute_at
 from gnomon.fx.node import Node, map_arg
 from gnomon.fx.proxy import Proxy
 from gnomon.fx.tracer import Tracer
+from gnomon.ir.provenance import inherit
 from gnomon.nn.module import Module
 
 __all__ = ["Interpreter", "Transformer"]
@@ -43,11 +44,17 @@ class Interpreter:
         initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
     ) -> Any:
-        """The graph's result; values of nodes in `initial_env` are not computed."""
+        """The graph's result; values of nodes in `initial_env` are not computed.
+
+        What is computed names the lines that were traced. enable_io_processing: PyTorch's, for
+        arguments that are flattened; they never are here.
+        """
         self.env, self.args_iter = dict(initial_env or {}), iter(args)
         for node in self.graph.nodes:
             if node not in self.env:
-                self.env[node] = self.run_node(node)
+                site = node.meta.get("site")
+                with inherit(site and (site,)):
+                    self.env[node] = self.run_node(node)
             if node.op == "output":
                 return self.env[node]
             if self.garbage_collect_values:
@@ -120,7 +127,7 @@ class TransformerTracer(Tracer):
 
     def __init__(self, graph: Graph, root: Module) -> None:
         super().__init__()
-        self.graph, self.root, self.constants = graph, root, {}
+        self.begin(graph, root)
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Every module is one call."""
@@ -155,11 +162,5 @@ class Transformer(Interpreter):
         """The module of the new graph."""
         found = super().run(enable_io_processing=False)
         if found is not None:
-            self.new_graph.output(map_proxies(found))
+            self.new_graph.output(self.tracer.create_arg(found))
         return GraphModule(self.module, self.new_graph, type(self.module).__name__)
-
-
-def map_proxies(value: Any) -> Any:
-    """A structure with nodes where proxies stand."""
-    from_proxy = Tracer()
-    return from_proxy.create_arg(value)

@@ -14,7 +14,7 @@ from gnomon.fx.graph import Graph
 from gnomon.fx.node import Node, map_aggregate
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TracerBase"]
+__all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TracerBase"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), DType, type)
 """Arguments that stand in a graph as they are."""
@@ -194,6 +194,36 @@ class Attribute(Proxy):
     def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
         """Call the method of this name."""
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ParameterProxy(Proxy):
+    """A parameter whose shape is known while tracing."""
+
+    def __init__(self, node: Node, tracer: TracerBase, param: Tensor) -> None:
+        super().__init__(node, tracer)
+        self.param = param
+
+    @property
+    def shape(self) -> Any:
+        """Its sizes."""
+        return self.param.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return self.param.ndim
+
+    def size(self, dim: int | None = None) -> Any:
+        """Its sizes, or one of them."""
+        return self.param.size(dim)
+
+    def dim(self) -> int:
+        """The number of its axes."""
+        return self.param.ndim
+
+    def numel(self) -> int:
+        """The number of its elements."""
+        return self.param.numel()
 
 
 def forwards(target: Callable) -> Callable:

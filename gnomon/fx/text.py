@@ -25,12 +25,15 @@ SIGNS = {
 BEFORE = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 """Functions of one argument that have a sign."""
 
+FIRST_LINE = 5
+"""The line of a text's first statement."""
+
 
 class PythonCode:
-    """The text of a program, and the values of the names that it reads."""
+    """The text of a program, the values of the names that it reads, and the nodes of its lines."""
 
-    def __init__(self, text: str, values: dict[str, Any]) -> None:
-        self.src, self.globals = text, values
+    def __init__(self, text: str, values: dict[str, Any], nodes: dict[int, Node]) -> None:
+        self.src, self.globals, self.nodes = text, values, nodes
 
 
 class Writer:
@@ -143,11 +146,12 @@ def python_code(nodes: Iterable[Node], root: str) -> PythonCode:
     """The text of a function `forward`, which lets go of each value behind its last reader."""
     every = [*nodes]
     text, freed = Writer(root, (x.name for x in every)), last_reads(every)
-    given, lines = [root], list[str]()
+    given, lines, written = [root], list[str](), dict[int, Node]()
     for node in every:
         if node.op == "placeholder":
             given.append(argument(text, node))
             continue
+        written[FIRST_LINE + len(lines)] = node
         if node.op == "output":
             lines.append(f"return {text.written(node.args[0])}")
             continue
@@ -155,7 +159,8 @@ def python_code(nodes: Iterable[Node], root: str) -> PythonCode:
         after = f";  {' = '.join(gone)} = None" if gone else ""
         lines.append(f"{node.name} = {text.step(node)}{after}")
     body = "".join(f"    {line}\n" for line in lines or ["pass"])
-    return PythonCode(f"\n\n\ndef forward({', '.join(given)}):\n{body}", text.globals)
+    head = f"\n\n\ndef forward({', '.join(given)}):\n"
+    return PythonCode(head + body, text.globals, written)
 
 
 def argument(text: Writer, node: Node) -> str:

@@ -17,7 +17,8 @@ from gnomon.errors import TraceError
 from gnomon.fx.graph import Graph
 from gnomon.fx.graph_module import GraphModule
 from gnomon.fx.node import Node, map_aggregate
-from gnomon.fx.proxy import Proxy, TracerBase
+from gnomon.fx.proxy import ParameterProxy, Proxy, TracerBase
+from gnomon.ir.provenance import current_sites
 from gnomon.nn.containers import Sequential
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
@@ -70,9 +71,7 @@ def as_one_call(function: Callable) -> Callable:
         proxy = has_proxy((args, kwargs))
         if proxy is None:
             return function(*args, **kwargs)
-        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
-        made.node.meta["is_wrapped"] = True
-        return made
+        return proxy.tracer.create_proxy("call_function", function, args, kwargs)
 
     call.__name__ = getattr(function, "__name__", "call")
     call.__wrapped_by_fx__ = function  # type: ignore[attr-defined]
@@ -111,6 +110,7 @@ class Tracer(TracerBase):
 
     autowrap_modules: of these, functions that are given a proxy are one call each.
     autowrap_functions: so are these, under whichever names the traced functions have them.
+    param_shapes_constant: sizes of parameters are numbers, and not part of the graph.
     """
 
     root: Module
@@ -137,9 +137,9 @@ class Tracer(TracerBase):
 
     def path_of_module(self, mod: Module) -> str:
         """The path of a module below the root."""
-        for path, module in self.root.named_modules(remove_duplicate=False):
-            if module is mod:
-                return path
+        path = self.path_of(mod)
+        if path is not None:
+            return path
         raise TraceError(f"trace: {type(mod).__name__} is called, but is no part of the root.")
 
     def call_module(
@@ -157,30 +157,46 @@ class Tracer(TracerBase):
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         """An attribute of a module: parameters become nodes that read them."""
-        if not isinstance(attr_val, Parameter):
+        path = self.path_of(attr_val) if isinstance(attr_val, Parameter) else None
+        if path is None:
             return attr_val
-        for path, p in self.root.named_parameters():
-            if p is attr_val:
-                if path not in parameter_proxy_cache:
-                    parameter_proxy_cache[path] = self.create_proxy("get_attr", path, (), {})
-                return parameter_proxy_cache[path]
-        return attr_val
+        if path not in parameter_proxy_cache:
+            kind = partial(ParameterProxy, tracer=self, param=attr_val)
+            made = kind if self.param_shapes_constant else None
+            read = self.create_proxy("get_attr", path, (), {}, proxy_factory_fn=made)
+            parameter_proxy_cache[path] = read
+        return parameter_proxy_cache[path]
 
     # how it works
+
+    def begin(self, graph: Graph, root: Module) -> None:
+        """Write into a graph what happens below a root."""
+        self.graph, self.root = graph, root
+        self.constants = {k: x for k, x in vars(root).items() if k.startswith("_tensor_const")}
+        self.paths: dict[int, tuple[str, Any]] = {}
+
+    def path_of(self, value: Any) -> str | None:
+        """The path of a module, parameter or buffer below the root.
+
+        All are looked up once, and again where one is new.
+        """
+        if id(value) not in self.paths:
+            parts = (*self.root.named_buffers(), *self.root.named_parameters())
+            modules = self.root.named_modules(remove_duplicate=False)
+            for path, x in (*parts, *modules):
+                self.paths.setdefault(id(x), (path, x))
+        return self.paths.get(id(value), (None,))[0]
 
     def leaf(self, value: Any) -> Any:
         """A part of an argument: tensors are read from the root."""
         if not isinstance(value, Tensor):
             return super().leaf(value)
-        every = (*self.root.named_parameters(), *self.root.named_buffers())
-        path = next((path for path, x in every if x is value), None) or self._constant(value)
+        found = next((name for name, x in self.constants.items() if x is value), None)
+        path = found or self.path_of(value) or self._constant(value)
         return self.create_node("get_attr", path, (), {})
 
     def _constant(self, value: Tensor) -> str:
         """The name of a tensor that the program made of nothing, as an attribute of the root."""
-        for name, known in self.constants.items():
-            if known is value:
-                return name
         name = f"_tensor_constant{len(self.constants)}"
         self.constants[name] = value
         setattr(self.root, name, value)
@@ -195,8 +211,9 @@ class Tracer(TracerBase):
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Add a node, with the modules in which it is made."""
+        """Add a node, with the user's line and the modules in which it is made."""
         made = super().create_node(kind, target, args, kwargs, name, type_expr)
+        made.meta["site"] = current_sites()[0]
         if self.module_stack:
             made.meta["nn_module_stack"] = dict(self.module_stack)
         if self.record_stack_traces:
@@ -228,12 +245,11 @@ class Tracer(TracerBase):
         Errors: TraceError where Python decides by a traced value.
         """
         is_module = isinstance(root, Module)
-        self.root = root if is_module else Module()
+        root_module = root if is_module else Module()
         function = type(root).forward if is_module else root
         if is_module and type(root).__module__.startswith(OWN) and takes_any(function):
             function = forward_of_one
-        self.graph = Graph(self.root, type(self))
-        self.constants = {k: x for k, x in vars(self.root).items() if k.startswith("_tensor_const")}
+        self.begin(Graph(root_module, type(self)), root_module)
         with tracing, self._calls_seen(getattr(function, "__globals__", {})):
             run, args = self.create_args_for_root(function, is_module, concrete_args)
             found = run(*args)
@@ -243,14 +259,17 @@ class Tracer(TracerBase):
     @contextmanager
     def _calls_seen(self, names: dict[str, Any]) -> Iterator[None]:
         """In this block modules' calls and attributes, and functions that are wrapped, are seen."""
-        patches, me = Patches(), get_ident()
+        patches, me, seen = Patches(), get_ident(), set[int]()
         call, read = Module.__call__, Module.__getattr__
         known: dict[str, Any] = {}
 
         def module_call(module: Module, *args: Any, **kwargs: Any) -> Any:
             if get_ident() != me:
                 return call(module, *args, **kwargs)
-            self._wrap_names(patches, getattr(type(module).forward, "__globals__", {}))
+            around = getattr(type(module).forward, "__globals__", {})
+            if id(around) not in seen:  # a file's names, once
+                seen.add(id(around))
+                self._wrap_names(patches, around)
             return self.call_module(module, partial(call, module), args, kwargs)
 
         def module_getattr(module: Module, name: str) -> Any:

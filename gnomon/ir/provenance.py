@@ -63,6 +63,21 @@ class Scope(threading.local):
 
 scope = Scope()
 _ours: dict[str, bool] = memo({})
+Line = tuple[str, int, str, str]
+"""File, line, function, and the part of the model."""
+_written: dict[str, dict[int, Line]] = {}
+"""The lines of files that this package wrote, and those of users that they stand for."""
+
+
+def stand_for(file: str, lines: dict[int, Line]) -> None:
+    """Let the lines of a file that was written here stand for a user's, until `forget(file)`."""
+    _written[file] = lines
+
+
+def forget(file: str) -> None:
+    """Drop what is known of a file that was written here, since its code is gone."""
+    _written.pop(file, None)
+    _ours.pop(file, None)
 
 
 def current_sites() -> tuple[Site, ...]:
@@ -121,7 +136,9 @@ def site_of(frame: FrameType | None) -> Site:
     if frame is None:
         return Site("<gnomon>", 0, "", module, scope.phase)
     code = frame.f_code
-    return Site(code.co_filename, frame.f_lineno, code.co_name, module, scope.phase)
+    place = (code.co_filename, frame.f_lineno, code.co_name, "")
+    file, line, function, part = _written.get(place[0], {}).get(place[1], place)
+    return Site(file, line, function, module or part, scope.phase)
 
 
 def is_ours(code: CodeType) -> bool:

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.lazy import settle as _settle
 from gnomon.nn import own_rows, value_checks
 from gnomon.nn.attention import (  # noqa: F401 - PyTorch's place
     multi_head_attention_forward,
@@ -351,9 +352,6 @@ def rrelu(
     return write_result(input, result, "rrelu_") if inplace else result
 
 
-rrelu_ = partial(rrelu, inplace=True)
-
-
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
@@ -450,3 +448,5 @@ def instance_norm(
 for _name, _function in list(globals().items()):
     if getattr(_function, "__module__", None) == __name__ and isinstance(_function, FunctionType):
         globals()[_name] = overridable(explained(_function))
+_settle(__name__, globals())
+rrelu_ = partial(rrelu, inplace=True)

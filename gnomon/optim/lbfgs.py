@@ -14,7 +14,8 @@ from gnomon.ops.arguments import choice
 from gnomon.optim.line_search import Point, strong_wolfe
 from gnomon.optim.optimizer import Groups, Optimizer, check_range
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
-from gnomon.tensor.creation import zeros
+from gnomon.tensor.control import evaluate
+from gnomon.tensor.creation import tensor, zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.module_versions import Watched
 from gnomon.tensor.state import state
@@ -23,6 +24,8 @@ from gnomon.tensor.tensor import Tensor
 Loss = Callable[[], Any]
 CURVED = 1e-10
 """The least curvature along a step that is believed."""
+TOGETHER = 8
+"""Past steps whose part of a direction is one program."""
 
 
 def dot(x: Tensor, y: Tensor) -> float:
@@ -124,20 +127,31 @@ class Descent:
         return first
 
     def _direction(self, slope: Tensor) -> Tensor:
-        """The direction: the slope times the inverse curvature that past steps tell of."""
+        """The direction: the slope times the inverse curvature that past steps tell of.
+
+        Few of them share a program, which is there from the second on: a history that grows would
+        make a new one in each iteration.
+        """
         kept = self.kept
         kept["n_iter"] += 1
         if kept["n_iter"] == 1:
             kept.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             return -slope
         self._remember(slope - kept["prev_flat_grad"], kept["d"] * kept["t"])
-        changes, steps = kept["old_dirs"], kept["old_stps"]
+        past = [
+            (y, s, tensor(ro, dtype=slope.dtype))
+            for y, s, ro in zip(kept["old_dirs"], kept["old_stps"], kept["ro"], strict=True)
+        ]
         q, shares = -slope, []
-        for y, s, ro in zip(reversed(changes), reversed(steps), reversed(kept["ro"]), strict=True):
+        for k, (y, s, ro) in enumerate(reversed(past)):
+            if k % TOGETHER == 0:
+                evaluate(q, shares)
             shares.append(FUNCTIONS["dot"](s, q) * ro)
             q = q - y * shares[-1]
-        r = q * kept["H_diag"]
-        for y, s, ro in zip(changes, steps, kept["ro"], strict=True):
+        r = q * tensor(kept["H_diag"], dtype=slope.dtype)
+        for k, (y, s, ro) in enumerate(past):
+            if k % TOGETHER == 0:
+                evaluate(r, shares)
             r = r + s * (shares.pop() - FUNCTIONS["dot"](y, r) * ro)
         return r
 

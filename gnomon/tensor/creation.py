@@ -346,7 +346,7 @@ def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
         settings = {"device": device, "requires_grad": requires_grad}
         return create(input.shape, dtype=dtype or input.dtype, **settings)
 
-    make.__name__ = f"{create.__name__}_like"
+    make.__name__ = make.__qualname__ = f"{create.__name__}_like"
     make.__doc__ = f"{(create.__doc__ or '').rstrip('.')}, with the shape of another."
     return make
 

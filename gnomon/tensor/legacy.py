@@ -40,6 +40,9 @@ class Constructor:
         check_device(device)
         return from_sizes_or_values(args, self.dtype)
 
+    def __reduce__(self) -> str:
+        return self.__name__
+
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, Tensor) and value.dtype is self.dtype
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from gnomon import errors
 from gnomon.errors import DtypeError
+from gnomon.lazy import settle
 from gnomon.ops.registry import Op, operations
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.matrices import multi_dot, powers, tensorinv, tensorsolve
@@ -26,6 +27,7 @@ OTHERS = {f.__name__: f for f in (multi_dot, powers, tensorinv, tensorsolve)}
 __all__ = sorted(["LinAlgError", "diagonal", "eig", "eigvals", "norm", "trace", *OTHERS, *ENTRIES])
 
 globals().update(ENTRIES | OTHERS)
+settle("gnomon.linalg", ENTRIES | OTHERS)
 LinAlgError = errors.LinAlgError
 Axes = int | Sequence[int] | None
 

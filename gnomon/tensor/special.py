@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gnomon.lazy import settle
 from gnomon.ops.registry import Op, operations
 from gnomon.tensor.creation import get_default_dtype, ones_like, zeros_like
 from gnomon.tensor.functions import FUNCTIONS
@@ -79,4 +80,5 @@ POLYNOMIALS = {name: polynomial(name, *rule, False) for name, rule in FAMILIES.i
     if rule[1] is chebyshev
 }
 globals().update(ENTRIES | POLYNOMIALS)
+settle("gnomon.special", ENTRIES | POLYNOMIALS)
 __all__ = sorted([*ENTRIES, *POLYNOMIALS])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import sys
+from operator import attrgetter
 from types import ModuleType
 
 import pytest
@@ -42,6 +44,14 @@ def test_names_are_those_of_gnomon_and_are_kept():
         assert torch.nn.Linear is gn.nn.Linear
         assert "Linear" in vars(importlib.import_module("torch.nn"))
         assert {"nn", "ones", "__version__"} <= set(dir(torch))
+
+
+@pytest.mark.parametrize("name", ["exp", "equal", "var", "meshgrid", "nn.functional.gelu"])
+def test_functions_are_pickled_by_their_place(name: str):
+    with installed(NameReport()):
+        function = attrgetter(name)(importlib.import_module("torch"))
+
+        assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_a_module_that_is_not_there_is_an_import_error_and_is_noted():

@@ -64,3 +64,13 @@ def test_a_transformer_makes_another_graph():
     ]
     assert other(gn.full((1,), 3.0)).tolist() == [6.0]
     assert traced(gn.full((1,), 3.0)).tolist() == [-6.0]
+
+
+def test_a_transformer_may_give_what_is_not_traced():
+    class Plain(fx.Transformer):
+        def call_function(self, target, args, kwargs):
+            return gn.full((2,), 3.0)
+
+    made = Plain(fx.symbolic_trace(lambda x: gn.sin(x))).transform()
+
+    assert made(gn.ones(2)).tolist() == [3.0, 3.0]

@@ -153,3 +153,48 @@ def test_nodes_name_the_modules_in_which_they_are_made():
 
     inside = next(x for x in graph.nodes if x.target == "attention.qkv")
     assert [*inside.meta["nn_module_stack"]] == ["attention", "attention.qkv"]
+
+
+def test_shapes_of_parameters_are_numbers_where_a_tracer_says_so():
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(gn.ones(3, 4))
+
+        def forward(self, x: gn.Tensor) -> gn.Tensor:
+            w = self.weight
+            assert (w.shape, w.ndim, w.dim()) == (gn.Size([3, 4]), 2, 2)
+            return x.view(w.size(0), w.numel() // w.size()[0]) * w
+
+    module = Scaled()
+    graph = fx.Tracer(param_shapes_constant=True).trace(module)
+
+    assert [n.op for n in graph.nodes] == [
+        *("placeholder", "get_attr", "call_method", "call_function", "output")
+    ]
+    assert fx.GraphModule(module, graph)(gn.ones(12)).tolist() == gn.ones(3, 4).tolist()
+
+
+def test_paths_are_looked_up_once(monkeypatch):
+    walks = []
+    walk = nn.Module.named_parameters
+    monkeypatch.setattr(
+        nn.Module, "named_parameters", lambda m, *a, **k: walks.append(1) or walk(m, *a, **k)
+    )
+
+    class Many(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scales = nn.ParameterList(gn.ones(2) for _ in range(20))
+            self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(20))
+
+        def forward(self, x: gn.Tensor) -> gn.Tensor:
+            for scale, layer in zip(self.scales, self.layers, strict=True):
+                x = layer(x * scale)
+            return x
+
+    module = Many()
+    walks.clear()
+    fx.symbolic_trace(module)
+
+    assert len(walks) <= 3

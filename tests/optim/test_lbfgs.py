@@ -9,6 +9,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import optim
+from gnomon.compiler import build
 from gnomon.errors import ArgumentError
 
 SCALES = [1.0, 10.0, 0.5]
@@ -64,3 +65,27 @@ def test_a_second_group_is_refused():
     _, optimizer, _ = bowl(None)
     with pytest.raises(ArgumentError, match="one group"):
         optimizer.add_param_group({"params": [gn.ones(1, requires_grad=True)]})
+
+
+def test_a_longer_history_needs_no_more_programs(monkeypatch):
+    made, anew = [], build.made_anew
+    monkeypatch.setattr(build, "made_anew", lambda *a: made.append(a) or anew(*a))
+    x = gn.full((6,), 2.0, requires_grad=True)
+    scales = gn.tensor([1.0, 3.0, 9.0, 27.0, 81.0, 243.0])
+    optimizer = gn.optim.LBFGS([x], lr=0.01, max_iter=1, tolerance_change=0.0)
+
+    def closure() -> gn.Tensor:
+        optimizer.zero_grad()
+        loss = (scales * gn.cosh(x)).sum()
+        loss.backward()
+        return loss
+
+    counts = []
+    for _ in range(34):
+        optimizer.step(closure)
+        counts.append(len(made))
+
+    history = len(optimizer.state_dict()["state"][0]["old_dirs"])
+    assert history > 24
+    # chunks of eight and their rests were there after the second round
+    assert counts[-1] - counts[-9] == 0

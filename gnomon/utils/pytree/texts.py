@@ -1,0 +1,102 @@
+"""Structures of trees as texts, in PyTorch's JSON: either reads what the other wrote."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from pkgutil import resolve_name
+from typing import Any
+
+from gnomon.errors import ArgumentError, DtypeError
+from gnomon.utils.pytree.nodes import WRITTEN
+from gnomon.utils.pytree.specs import LEAF, TreeSpec
+
+__all__ = ["treespec_dumps", "treespec_loads", "treespec_pprint"]
+
+PROTOCOL = 1
+"""The version of structures in texts."""
+
+
+def schema_of(spec: TreeSpec) -> dict[str, Any]:
+    """A structure as JSON has it."""
+    if spec.is_leaf():
+        return {"type": None, "context": None, "children_spec": []}
+    found = WRITTEN[spec.type]
+    if not found.name:
+        raise NotImplementedError(
+            f"treespec_dumps: {spec.type} has no name. Register it with serialized_type_name."
+        )
+    told = found.dump(spec.context) if found.dump else json.dumps(spec.context, default=enum_told)
+    return {
+        "type": found.name,
+        "context": told,
+        "children_spec": list(map(schema_of, spec.children())),
+    }
+
+
+def enum_told(value: Any) -> dict[str, Any]:
+    """A member of an enumeration as JSON has it."""
+    if not isinstance(value, Enum):
+        raise DtypeError(
+            f"treespec_dumps: a context has {value!r}, which JSON does not know. Register the "
+            "class with to_dumpable_context."
+        )
+    kind = type(value)
+    return {
+        "__enum__": True,
+        "fqn": f"{kind.__module__}:{kind.__qualname__}",
+        "name": value.name,
+    }
+
+
+def enum_meant(told: dict[str, Any]) -> Any:
+    """The member of an enumeration that JSON tells of, or what else it tells."""
+    if "__enum__" not in told:
+        return told
+    return resolve_name(told["fqn"])[told["name"]]
+
+
+def spec_of(schema: dict[str, Any]) -> TreeSpec:
+    """The structure of what JSON has."""
+    name, told = schema["type"], schema["context"]
+    if name is None:
+        return LEAF
+    kind = next((kind for kind, found in WRITTEN.items() if found.name == name), None)
+    if kind is None:
+        raise NotImplementedError(f"treespec_loads: {name} is not registered. Register its class.")
+    load = WRITTEN[kind].load
+    context = load(told) if load else json.loads(told, object_hook=enum_meant)
+    return TreeSpec(kind, context, list(map(spec_of, schema["children_spec"])))
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A structure as a text, which PyTorch reads too."""
+    if not isinstance(treespec, TreeSpec):
+        raise DtypeError(f"treespec_dumps: needs a TreeSpec: got {type(treespec).__name__}.")
+    return json.dumps((known(protocol), schema_of(treespec)), default=enum_told)
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The structure of a text."""
+    protocol, schema = json.loads(serialized)
+    known(protocol)
+    return spec_of(schema)
+
+
+def known(protocol: int | None) -> int:
+    """The version of a text, where it is one that is known."""
+    if protocol not in (None, PROTOCOL):
+        raise ArgumentError(f"treespec_dumps: no protocol {protocol}. Use {PROTOCOL}.")
+    return PROTOCOL
+
+
+class Asterisk:
+    """Stands for a leaf in a text."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """The tree of a structure as Python writes it, an asterisk for each leaf."""
+    return repr(treespec.unflatten([Asterisk()] * treespec.num_leaves))
