@@ -149,6 +149,7 @@ HANDED = {
 }
 """Classes whose methods users call without ever naming the class, and where they meet them."""
 ASKED_FOR = {
+    "_register_load_state_dict_pre_hook": "packages over PyTorch, transformers among them",
     "_repr_html_": "notebooks",
 }
 """Methods that other programs ask for by name."""

@@ -15,7 +15,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from gnomon.drop_in.absences import absent_module, absent_value
-from gnomon.drop_in.names import IDLE, MEANINGS, SPELLED, target_of
+from gnomon.drop_in.names import ANSWERS, IDLE, MEANINGS, SPELLED, target_of
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import FinderOfNames, NamesElsewhere, reached
 from gnomon.tensor.absent import Absent
@@ -45,7 +45,8 @@ class TorchModule(NamesElsewhere):
             return importlib.import_module(full)
         try:
             spelled = SPELLED.get(path)
-            found = reached(spelled) if spelled else super().__getattr__(name)
+            found = reached(spelled) if spelled else ANSWERS.get(path)
+            found = super().__getattr__(name) if found is None else found
         except AttributeError:
             found = absent_value(self.__name__, name, self._report.lacks)
             if found is None:

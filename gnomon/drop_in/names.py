@@ -14,7 +14,7 @@ import gnomon as gn
 from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
 
-__all__ = ["IDLE", "MEANINGS", "SPELLED", "target_of"]
+__all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
 IDLE = ("accelerator", "backends", "cuda", "mps", "mtia", "xpu")
 """Modules that are here for programs that ask first."""
@@ -66,6 +66,28 @@ SPELLED = {
     "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
 }
 """PyTorch's names -> those under which the same is here."""
+
+
+def answer_no(*_: Any, **__: Any) -> bool:
+    """The answer to a question about what PyTorch has and Gnomon does without."""
+    return False
+
+
+ANSWERS = dict.fromkeys(
+    (
+        "_dynamo.utils.has_triton",
+        "_dynamo.utils.has_triton_package",
+        "_inductor.utils.has_triton_package",
+        "_jit_internal.is_scripting",
+        "onnx.is_in_onnx_export",
+        "profiler.kineto_available",
+        "utils._python_dispatch.is_traceable_wrapper_subclass",
+        "utils._triton.has_triton",
+        "utils._triton.has_triton_package",
+    ),
+    answer_no,
+)
+"""Questions of programs that ask first -> what answers them."""
 HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir")}
 """PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
 FILES = {

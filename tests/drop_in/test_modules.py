@@ -12,7 +12,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.drop_in.modules import TorchModule, installed
-from gnomon.drop_in.names import target_of
+from gnomon.drop_in.names import ANSWERS, target_of
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import HOMES
 
@@ -75,3 +75,12 @@ def test_private_names_that_programs_import_are_found_where_they_lie():
 
         assert issubclass(module.NonDynamicallyQuantizableLinear, gn.nn.Linear)
         assert init._calculate_correct_fan(gn.empty(5, 3), "fan_in") == 3
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_who_asks_for_what_only_pytorch_has_is_told_no(path: str):
+    home, _, name = path.rpartition(".")
+    with installed(NameReport()):
+        module = importlib.import_module(f"torch.{home}")
+
+        assert getattr(module, name)() is False

@@ -21,6 +21,8 @@ import torch
 import torch.nn.functional as F
 
 RNG = np.random.default_rng(0)
+INTEGERS = np.random.default_rng(1)
+"""A stream of their own, since samplers draw places ahead."""
 KEPT: list[Any] = []
 """What must live as long as the script does."""
 
@@ -78,7 +80,7 @@ def randint(*given: Any, **options: Any) -> torch.Tensor:
     size = options["size"] if "size" in options else words.pop()
     high = options["high"] if "high" in options else words.pop()
     low = words.pop() if words else options.get("low", 0)
-    return tensor_of(RNG.integers(low, high, tuple(size)), options)
+    return tensor_of(INTEGERS.integers(low, high, tuple(size)), options)
 
 
 def randperm(n: int, **options: Any) -> torch.Tensor:

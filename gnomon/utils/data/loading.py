@@ -58,6 +58,10 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
+AT_ONCE = 65536
+"""How many places are drawn at once with replacement: who asks for 1e10 takes as many as needed."""
+
+
 class RandomSampler(Sampler):
     """Items in a random order, each once before any comes again; or drawn with replacement."""
 
@@ -70,15 +74,20 @@ class RandomSampler(Sampler):
     ) -> None:
         self.data_source, self.generator = data_source, generator
         self.replacement = is_flag("replacement", replacement, DtypeError)
-        self.num_samples = positive(
-            "num_samples", len(data_source) if num_samples is None else num_samples
-        )
+        self._num_samples = num_samples
+        positive("num_samples", self.num_samples)
+
+    @property
+    def num_samples(self) -> int:
+        """How many are drawn: unless that was given, as many as there are by now."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
         count, left = len(self.data_source), self.num_samples
-        if self.replacement:
-            yield from randint(0, count, (left,), generator=self.generator).tolist()
-            return
+        while self.replacement and left > 0:
+            size = (min(left, AT_ONCE),)
+            yield from randint(0, count, size, generator=self.generator).tolist()
+            left -= AT_ONCE
         while count and left > 0:
             yield from randperm(count, generator=self.generator)[:left].tolist()
             left -= count

@@ -10,7 +10,7 @@ FEATURES = {
     "rotary": {"rotary_pos_emb": True, "use_rmsnorm": True},
     "alibi": {"alibi_pos_bias": True, "alibi_num_heads": 2},
     "gated": {"ff_glu": True, "ff_swish": True, "attn_one_kv_head": True},
-    "t5": {"rel_pos_bias": True, "attn_talking_heads": True},
+    "t5": {"rel_pos_bias": True, "sandwich_norm": True},
 }
 layers = Decoder(dim=32, depth=2, heads=4, attn_dim_head=8, **FEATURES[sys.argv[1]])
 model = AutoregressiveWrapper(

@@ -185,3 +185,22 @@ def test_a_loader_of_given_batches_has_no_batch_size():
     assert loader.batch_size is None
     assert loader.drop_last is False
     assert [batch.tolist() for batch in loader] == [[1, 3], [2]]
+
+
+def test_places_with_replacement_are_drawn_as_they_are_needed():
+    sampler = data.RandomSampler([1, 2, 3], replacement=True, num_samples=10**10)
+
+    places = [place for place, _ in zip(sampler, range(70_000), strict=False)]
+
+    assert len(sampler) == 10**10
+    assert set(places) == {0, 1, 2}
+
+
+def test_a_sampler_follows_the_length_of_its_data():
+    items = [1, 2, 3]
+    sampler, short = data.RandomSampler(items), data.RandomSampler(items, True, 2)
+
+    items.append(4)
+
+    assert sorted(sampler) == [0, 1, 2, 3]
+    assert len(list(short)) == 2
