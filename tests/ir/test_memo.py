@@ -58,6 +58,7 @@ ALIVE = {
     "gnomon/tensor/nans.py": {"_on"},
     "gnomon/tensor/show.py": {"_now"},
     "gnomon/testing/seeds.py": {"_latest"},
+    "gnomon/utils/pytree/nodes.py": {"SUPPORTED_NODES", "WRITTEN"},
 }
 # what is so on this machine, under this Python, with these sources, whatever is built
 FACTS = {
