@@ -181,6 +181,7 @@ _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}"
     for part in (
         *("amp", "fft", "func", "linalg", "masked", "overrides", "random", "signal", "special"),
+        "storage",
     )
 }
 _LATE |= {"autograd": "gnomon.tensor.autograd.names", "jit": "gnomon.capture.scripting"}
@@ -208,6 +209,7 @@ _LATE_NAMES = {
         *("complex", "imag", "polar", "view_as_complex", "view_as_real"),
     ),
     "gnomon.tensor.spectrograms": ("istft", "stft"),
+    "gnomon.tensor.storage": ("TypedStorage", "UntypedStorage"),
     "gnomon.tensor.matrices": (*_LATE_METHODS["matrices"], "chain_matmul"),
     "gnomon.tensor.questions": (*_LATE_METHODS["questions"], "histogramdd", "unravel_index"),
     "gnomon.tensor.splicing": (
@@ -282,6 +284,8 @@ def _derived(name: str) -> Any:
     if ending == "copy" and hasattr(Tensor, stem):
         switches = _load("gnomon.tensor.switches")
         return switches.copying(getattr(Tensor, stem), name)
+    if name.startswith("_foreach_"):
+        return _load("gnomon.tensor.foreach").foreach(name)
     if ending or not stem or name.startswith("_"):
         return None
     functional = _load("gnomon.nn.functional")

@@ -35,6 +35,8 @@ LongTensor: Constructor
 ShortTensor: Constructor
 from gnomon.tensor.tensor import Size as Size
 from gnomon.tensor.tensor import Tensor as Tensor
+from gnomon.tensor.storage import TypedStorage as TypedStorage
+from gnomon.tensor.storage import UntypedStorage as UntypedStorage
 from gnomon.tensor.limits import __array_namespace_info__ as __array_namespace_info__
 def abs(x: Tensor) -> Tensor:
     """|x|."""
@@ -1118,6 +1120,7 @@ def std(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _
 def std_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The square root of the variance, and the mean."""
 from gnomon.tensor.spectrograms import stft as stft
+from gnomon.tensor import storage as storage
 strided: str
 def sub(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x − alpha · y."""

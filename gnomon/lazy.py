@@ -118,7 +118,7 @@ OWN = (
     "accelerator amp autograd autograd.functional backends backends.cpu backends.cuda "
     "backends.cudnn backends.mkl backends.mkldnn backends.mps backends.openmp backends.opt_einsum "
     "backends.quantized cpu cuda cuda.nvtx fft func jit linalg masked mps mtia nested overrides "
-    "random signal signal.windows special utils.tensorboard version xpu"
+    "random signal signal.windows special storage utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

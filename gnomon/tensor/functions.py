@@ -261,6 +261,8 @@ METHODS = (
     *("resize_as_", "sum_to_size"),
 )
 """Methods of splicing.py that are no functions."""
+OF_STORAGE = ("_typed_storage", "is_set_to", "storage", "untyped_storage")
+"""Methods of storage.py."""
 WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
 """Functions with a method that stores the result."""
 
@@ -276,7 +278,7 @@ def waiting(home: Lazy, name: str) -> Callable:
     return method
 
 
-for _file, _names in (*LATE.items(), ("splicing", METHODS)):
+for _file, _names in (*LATE.items(), ("splicing", METHODS), ("storage", OF_STORAGE)):
     for _name in _names:
         _waiting = waiting(Lazy(f"gnomon.tensor.{_file}"), _name)
         setattr(Tensor, _name, _waiting)

@@ -259,6 +259,8 @@ class Tensor:
         ...
     def _repr_html_(self) -> str:
         """A notebook's view: what it is, and its values when they are few or known already."""
+    def _typed_storage(self, *args: Any, **kwargs: Any) -> Any:
+        """_typed_storage of this tensor."""
     def abs(self) -> Tensor:
         """|x|."""
     def abs_(self) -> Tensor:
@@ -1109,6 +1111,8 @@ class Tensor:
         ...
     def is_same_size(self, *args: Any, **kwargs: Any) -> Any:
         """is_same_size of this tensor."""
+    def is_set_to(self, *args: Any, **kwargs: Any) -> Any:
+        """is_set_to of this tensor."""
     def is_shared(self) -> _int:
         """0: memory is neither pinned nor shared between processes."""
     def is_signed(self, *args: Any, **kwargs: Any) -> Any:
@@ -1880,6 +1884,8 @@ class Tensor:
         """The square root of the variance, and the mean."""
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         """stft of this tensor."""
+    def storage(self, *args: Any, **kwargs: Any) -> Any:
+        """storage of this tensor."""
     def storage_offset(self) -> _int:
         """The place of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
@@ -2028,6 +2034,8 @@ class Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
+    def untyped_storage(self, *args: Any, **kwargs: Any) -> Any:
+        """untyped_storage of this tensor."""
     def vander(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:

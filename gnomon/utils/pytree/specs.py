@@ -85,7 +85,7 @@ class TreeSpec:
 
     def children(self) -> list[TreeSpec]:
         """The structures of the parts, in a list of their own."""
-        return self._children.copy()
+        return self.children_specs.copy()
 
     def child(self, index: int) -> TreeSpec:
         """The structure of one part."""

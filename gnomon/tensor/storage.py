@@ -1,0 +1,188 @@
+"""torch.storage's names: the memory behind tensors, as bytes or as elements of a dtype.
+
+A storage here is a look at the whole memory that a tensor shows a part of. Tensors of one memory
+have storages of one data_ptr(); a copy that shared its original's memory until now gets its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType, dtype_of, uint8
+from gnomon.errors import ArgumentError
+from gnomon.tensor.creation import get_default_dtype, zeros
+from gnomon.tensor.device import Device
+from gnomon.tensor.memory import lend
+from gnomon.tensor.tensor import Paired, Tensor, alias
+
+__all__ = ["TypedStorage", "UntypedStorage"]
+
+
+def whole_of(tensor: Tensor) -> Tensor:
+    """The tensor that shows all of a tensor's memory, and has no gradient."""
+    if isinstance(tensor, Paired):
+        tensor = tensor._pair
+    whole = Tensor.__new__(Tensor)
+    whole._storage, whole._view, whole._rare, whole._requires = tensor._storage, None, None, False
+    return alias(whole, (), detached=True)
+
+
+class StorageLook:
+    """Memory behind a tensor, counted in bytes or in elements."""
+
+    is_cuda = is_sparse = is_hpu = False
+    _lent: np.ndarray | None = None
+
+    def __init__(self, whole: Tensor) -> None:
+        self._whole = whole
+
+    def _memory(self) -> np.ndarray:
+        if self._lent is None:
+            self._lent = lend(self._whole)  # the address stays while the storage lives
+        return self._lent
+
+    @property
+    def device(self) -> Device:
+        """The device of the memory."""
+        return self._whole.device
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._memory().ctypes.data
+
+    def nbytes(self) -> int:
+        """Bytes in all."""
+        return self._whole.nbytes
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nbytes() // self.element_size()
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        raise NotImplementedError
+
+    def tolist(self) -> list:
+        """The elements as Python's numbers."""
+        raise NotImplementedError
+
+    def is_shared(self) -> bool:
+        """Whether other processes see this memory."""
+        return bool(self._whole.is_shared())
+
+    def is_pinned(self, device: object = None) -> bool:
+        """False: there is no GPU to copy to."""
+        return False
+
+    def resize_(self, size: int) -> None:
+        """Refuse another size: memory here has the size of its tensors."""
+        if size != self.size():
+            raise ArgumentError(
+                f"resize_: the storage has {self.size()} elements: got {size}. Make a new tensor."
+            )
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.tolist()[place]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StorageLook):
+            return NotImplemented
+        return (self.data_ptr(), self.nbytes()) == (other.data_ptr(), other.nbytes())
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+
+class UntypedStorage(StorageLook):
+    """Memory in bytes: of a tensor, by its method untyped_storage(), or new.
+
+    >>> import gnomon as gn
+    >>> x = gn.zeros(2, 3)
+    >>> x[1:].untyped_storage().nbytes(), UntypedStorage(4).tolist()
+    (24, [0, 0, 0, 0])
+    """
+
+    def __init__(self, size: int | Tensor = 0) -> None:
+        super().__init__(size if isinstance(size, Tensor) else zeros(size, dtype=uint8))
+
+    def tolist(self) -> list[int]:
+        """The bytes as Python's numbers."""
+        return self._memory().reshape(-1).view(np.uint8).tolist()
+
+    def element_size(self) -> int:
+        """1."""
+        return 1
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """New memory of equal bytes."""
+        return UntypedStorage(self._whole.clone())
+
+
+class TypedStorage(StorageLook):
+    """Memory in elements of a dtype: a tensor's, by its method storage(), or new.
+
+    >>> import gnomon as gn
+    >>> gn.tensor([1.0, 2.0])[1:].storage().tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self, size: int | Tensor = 0, *, dtype: object = None) -> None:
+        kind = get_default_dtype() if dtype is None else dtype_of(dtype)
+        super().__init__(size if isinstance(size, Tensor) else zeros(size, dtype=kind))
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self._whole.dtype
+
+    def tolist(self) -> list:
+        """The elements as Python's numbers."""
+        return self._whole.flatten().tolist()
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    def untyped(self) -> UntypedStorage:
+        """The memory in bytes."""
+        return UntypedStorage(self._whole)
+
+    _untyped_storage = property(untyped)
+
+    def clone(self) -> TypedStorage:
+        """New memory of equal elements."""
+        return TypedStorage(self._whole.clone())
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory of which this tensor shows a part, in bytes."""
+    return UntypedStorage(whole_of(self))
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """The memory of which this tensor shows a part, in elements."""
+    return TypedStorage(whole_of(self))
+
+
+_typed_storage = storage
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether two tensors show the same elements of the same memory."""
+    mine, its = (
+        (x._storage, tuple(x.shape), x.stride(), x.storage_offset()) for x in (self, tensor)
+    )
+    return mine == its

@@ -1,0 +1,40 @@
+"""Functions of lists of tensors: one call each, in place where the name says so."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.tensor.foreach import OF_LISTS, WRITING, foreach
+
+
+def pair():
+    return [gn.tensor([1.0, 4.0]), gn.tensor([9.0])]
+
+
+def test_lists_give_one_value_to_each_and_numbers_are_everyones():
+    assert [x.tolist() for x in gn._foreach_sqrt(pair())] == [[1, 2], [3]]
+    assert [x.tolist() for x in gn._foreach_add(pair(), pair(), alpha=2)] == [[3, 12], [27]]
+    assert [x.tolist() for x in gn._foreach_mul(pair(), [2, 3])] == [[2, 8], [27]]
+    assert [x.tolist() for x in gn._foreach_pow(2.0, pair())] == [[2, 16], [512]]
+    assert [x.item() for x in gn._foreach_norm(pair(), 1)] == [5, 9]
+
+
+def test_results_are_stored_where_the_name_says_so():
+    tensors = pair()
+
+    assert gn._foreach_addcmul_(tensors, pair(), pair(), value=-1)[0] is tensors[0]
+    assert gn._foreach_zero_(tensors[1:])[0] is tensors[1]
+    assert [x.tolist() for x in tensors] == [[0, -12], [0]]
+
+
+def test_lists_of_other_lengths_are_refused():
+    with pytest.raises(ValueError, match=r"got \[1, 2\]"):
+        gn._foreach_add(pair(), [1.0])
+
+
+def test_other_names_are_none():
+    assert foreach("_foreach_zero") is None
+    assert not hasattr(gn, "_foreach_nothing")
+    assert all(foreach(f"_foreach_{name}") for name in OF_LISTS)
+    assert all(foreach(f"_foreach_{name}_") for name in WRITING)
