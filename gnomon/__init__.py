@@ -285,7 +285,7 @@ def _derived(name: str) -> Any:
         switches = _load("gnomon.tensor.switches")
         return switches.copying(getattr(Tensor, stem), name)
     if name.startswith("_foreach_"):
-        return _load("gnomon.tensor.foreach").foreach(name)
+        return _load("gnomon.drop_in.foreach").foreach(name)
     if ending or not stem or name.startswith("_"):
         return None
     functional = _load("gnomon.nn.functional")

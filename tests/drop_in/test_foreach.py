@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.tensor.foreach import OF_LISTS, WRITING, foreach
+from gnomon.drop_in.foreach import OF_LISTS, WRITING, foreach
 
 
 def pair():
