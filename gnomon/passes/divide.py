@@ -20,6 +20,7 @@ from gnomon.passes.coalesce import coalesce
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
+from gnomon.passes.start_order import has_own_rows, in_start_order
 from gnomon.passes.virtual_ranks import shares_of, virtual_ranks
 from gnomon.settings import current
 
@@ -43,7 +44,7 @@ def divide(graph: Graph, hear: Hear = unheard) -> Graph:
     axes = mesh_axes(graph)
     if not axes:
         return graph
-    graph = alone(open_up(graph), axes)
+    own, graph = has_own_rows(graph), alone(open_up(graph), axes)
     for name, ranks in axes.items():
         if is_microbatches(name) or ranks == 1:
             continue
@@ -60,7 +61,7 @@ def divide(graph: Graph, hear: Hear = unheard) -> Graph:
     for name, count in axes.items():
         if is_microbatches(name):
             graph = in_microbatches(graph, name, count)
-    return graph
+    return in_start_order(graph) if own else graph
 
 
 def refuse_uneven(graph: Graph, mesh: str, shares: int) -> None:

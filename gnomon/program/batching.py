@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from gnomon.codegen.batch import batch_code
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import hint
+from gnomon.program.collectives import reduces
 from gnomon.program.kernel import Kernel
 from gnomon.schedule.arrange import KernelWork, arranged, stages
 from gnomon.schedule.clustering import is_opaque
@@ -43,12 +44,20 @@ def work(kernel: Kernel) -> KernelWork:
 def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kernel]:
     """Kernels of one stage and one code become one; the first one's place is the batch's."""
     groups: dict[object, list[Kernel]] = {}
+    sent = sent_in_bounds(kernels)
     for place, (kernel, stage) in enumerate(zip(kernels, stages(works), strict=True)):
         alone = kernel.checks or any(map(is_opaque, kernel.nodes))
+        alone = alone or not sent.isdisjoint(kernel.buffers[: kernel.outputs])
         # with its numbers, code is told apart as it was before sizes varied: so batches never do
         key = place if alone else (stage, kernel.code.symbol, kernel.numbers)
         groups.setdefault(key, []).append(kernel)
     return [batch(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def sent_in_bounds(kernels: Sequence[Kernel]) -> set[Node]:
+    """The operands of bounded reductions: one batch would make several before any is sent."""
+    bounded = ((k, reduces(k)) for k in kernels)
+    return {k.buffers[1] for k, reduction in bounded if reduction and reduction.bound}
 
 
 def batch(members: Sequence[Kernel]) -> Kernel:

@@ -155,7 +155,8 @@ def work(part: Kernel | ControlCall) -> TimedCall:
     begun = [("begun", x) for x in (*made, *part.after)] if isinstance(part, Kernel) else []
     moved = sum((bytes_sent(k) if k.mesh else traffic(k)) * k.times for k in kernels)
     ends = gathers(part), reduces(part)
-    return TimedCall((*made, *begun), read, flops, moved, is_transfer(part), *ends)
+    is_ordered = is_transfer(part) and len(begun) > len(made)
+    return TimedCall((*made, *begun), read, flops, moved, is_transfer(part), *ends, is_ordered)
 
 
 def gathers(part: Kernel | ControlCall) -> bool:

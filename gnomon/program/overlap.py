@@ -19,8 +19,10 @@ __all__ = [
     "Overlap",
     "TimedCall",
     "computing",
+    "fed",
     "needed",
     "overlapped",
+    "reached",
     "travelling",
 ]
 
@@ -44,6 +46,7 @@ class TimedCall:
     """A call as the order sees it: values written and read, flops, bytes, whether it transfers.
 
     gathers, reduces: whether it gathers the parameters of a unit, or reduces its gradients.
+    is_ordered: whether it comes after another transfer.
     """
 
     writes: tuple[Hashable, ...]
@@ -53,6 +56,7 @@ class TimedCall:
     transfers: bool = False
     gathers: bool = False
     reduces: BoundedReduction | None = None
+    is_ordered: bool = False
 
     @property
     def seconds(self) -> float:
@@ -215,7 +219,7 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
     """Have the parameters of a unit be gathered when the unit two before is no longer read.
 
     Both are in the order in which they are first read; what reads a unit later than the one that
-    waits for it is not waited for.
+    waits for it is not waited for, and nor is what runs after that because transfers have an order.
     """
     read: dict[Hashable, list[int]] = {}
     for k, work in enumerate(works):
@@ -227,8 +231,32 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
         if work.gathers
     }
     order = sorted((k for k in readers if readers[k]), key=lambda k: readers[k][0])
+    feeds = fed(needs) if any(work.is_ordered for work in works) else None
     for before, k in zip(order, order[2:], strict=False):
-        needs[k].update(j for j in readers[before] if j != k and j < readers[k][0])
+        waited = {j for j in readers[before] if j != k and j < readers[k][0]}
+        waited -= reached([k], feeds) if feeds else set()
+        needs[k] |= waited
+        for j in waited if feeds else ():
+            feeds[j].add(k)
+
+
+def fed(needs: Sequence[set[int]]) -> list[set[int]]:
+    """For each call those that need it."""
+    feeds: list[set[int]] = [set() for _ in needs]
+    for k, needs_of_one in enumerate(needs):
+        for j in needs_of_one:
+            feeds[j].add(k)
+    return feeds
+
+
+def reached(starts: Sequence[int], feeds: Sequence[set[int]]) -> set[int]:
+    """The calls that need one of these, and these."""
+    found, stack = set(starts), list(starts)
+    while stack:
+        for k in feeds[stack.pop()] - found:
+            found.add(k)
+            stack.append(k)
+    return found
 
 
 def dependencies(works: Sequence[TimedCall]) -> list[set[int]]:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from gnomon.program.overlap import Overlap, TimedCall, needed, overlapped
+from gnomon.program.overlap import Overlap, TimedCall, fed, needed, overlapped, reached
 
 __all__ = ["AUTO", "BoundedRun", "reductions_bounded", "runs_by_bound"]
 
@@ -118,10 +118,7 @@ def with_bound(works: Sequence[TimedCall], auto: int) -> list[set[int]]:
     """
     needs, ends = needed(works), Ends(works)
     order = [k for k in overlapped(works) if works[k].reduces]
-    feeds: list[set[int]] = [set() for _ in works]
-    for k, needs_of_one in enumerate(needs):
-        for j in needs_of_one:
-            feeds[j].add(k)
+    feeds = fed(needs)
     for at, k in enumerate(order):
         bound = bound_of(works[k], auto)
         if 0 < bound <= at:
@@ -136,13 +133,3 @@ def bound_of(work: TimedCall, auto: int) -> int:
     """The bound of a reduction; 0: none."""
     assert work.reduces, "only what reduces gradients is bounded"
     return auto if isinstance(work.reduces.bound, str) else work.reduces.bound
-
-
-def reached(starts: Sequence[int], feeds: Sequence[set[int]]) -> set[int]:
-    """The calls that need one of these, and these."""
-    found, stack = set(starts), list(starts)
-    while stack:
-        for k in feeds[stack.pop()] - found:
-            found.add(k)
-            stack.append(k)
-    return found

@@ -1,0 +1,113 @@
+"""The order in which ranks start collectives, from the program's structure alone.
+
+Ranks whose rows differ in number run programs of one structure and of other sizes. Whatever times
+their calls by sizes would start transfers in an order of its own on each, so that is fixed here:
+a collective comes after the one before it. No value depends on it, and no size is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.provenance import scope
+from gnomon.ops.collectives import MEETINGS
+from gnomon.passes.strategies import CARRIERS
+
+__all__ = ["has_own_rows", "in_start_order"]
+
+AHEAD = 2
+"""Parameters are gathered so many products before the first that reads them."""
+LONG = frozenset({"contract", "region", *MEETINGS})
+"""What takes a step of time; all else takes none."""
+
+
+def has_own_rows(graph: Graph) -> bool:
+    """Whether ranks each say for themselves how many rows they gave to a program."""
+    return any(node.op == "place" and "own" in node.params for node in graph)
+
+
+def in_start_order(graph: Graph) -> Graph:
+    """The graph with each collective after the one that ranks start before it."""
+    if sum(map(meets, graph.nodes)) < 2:
+        return graph
+    arena = Arena()
+    images: dict[Node, Node] = {}
+    latest: tuple[Node, ...] = ()
+    before = scope.sites
+    try:
+        for node in graph.inputs:
+            scope.sites = node.sites
+            images[node] = arena.input(node.shape, node.dtype, node.params["name"])
+        for node in start_order(graph):
+            scope.sites = node.sites
+            read = tuple(images[x] for x in node.inputs)
+            if meets(node):
+                read += tuple(x for x in latest if x not in read[1:])
+            images[node] = arena.with_inputs(node, read)
+            latest = (images[node],) if meets(node) else latest
+    finally:
+        scope.sites = before
+    return Graph([images[x] for x in graph.inputs], [images[x] for x in graph.outputs])
+
+
+def start_order(graph: Graph) -> list[Node]:
+    """The nodes in an order in which they can run: what meets others when nothing else is left."""
+    nodes = [node for node in graph.nodes if node.op != "input"]
+    due = when_due(nodes)
+    readers: dict[Node, list[Node]] = {}
+    left: dict[Node, int] = {}
+    for node in nodes:
+        inside = {x for x in node.inputs if x in due}
+        left[node] = len(inside)
+        for x in inside:
+            readers.setdefault(x, []).append(node)
+    number = count()
+    ready = [(due[node], next(number), node) for node in nodes if not left[node]]
+    heapify(ready)
+    found: list[Node] = []
+    while ready:
+        _, _, node = heappop(ready)
+        found.append(node)
+        for reader in readers.get(node, ()):
+            left[reader] -= 1
+            if not left[reader]:
+                heappush(ready, (due[reader], next(number), reader))
+    return found
+
+
+def when_due(nodes: Sequence[Node]) -> dict[Node, tuple[bool, int]]:
+    """For each node whether it meets others, and the step in which it should.
+
+    A step is a product or a message: the longest chain of them before a node. What is gathered of
+    parameters alone is due shortly before its first reader.
+    """
+    due: dict[Node, int] = {}
+    steps: dict[Node, int] = {}
+    """When the result of each node is there."""
+    gathered: dict[Node, Node] = {}
+    """What shows a unit's parameters -> what gathered them."""
+    need: dict[Node, int] = {}
+    for node in nodes:
+        due[node] = start = max((steps.get(x, 0) for x in node.inputs), default=0)
+        steps[node] = start + (node.op in LONG and not is_prefetched(node))
+        shows = node.op in CARRIERS and node.inputs[0] in gathered
+        for x in () if shows else node.inputs:
+            if x in gathered:
+                need[gathered[x]] = min(need.get(gathered[x], start), start)
+        if shows or is_prefetched(node):
+            gathered[node] = gathered[node.inputs[0]] if shows else node
+    return {x: (meets(x), need[x] - AHEAD if x in need else due[x]) for x in nodes}
+
+
+def is_prefetched(node: Node) -> bool:
+    """Whether a collective brings the parameters of a unit."""
+    return node.op == "all_gather" and "unit" in node.params
+
+
+def meets(node: Node) -> bool:
+    """Whether ranks meet for a node."""
+    p = node.params
+    return node.op in MEETINGS and p["ranks"] > 1 and p.get("shift", 1) != 0
