@@ -157,6 +157,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("nn", "nn.modules.", "distance dropout flatten fold instancenorm lazy linear"),
         ("nn", "nn.modules.", "linear_cross_entropy loss module normalization padding"),
         ("nn", "nn.modules.", "pixelshuffle pooling rnn sparse transformer upsampling utils"),
+        ("nn.flex_attention", "nn.attention.", "flex_attention"),
         ("nn.parallel", "nn.parallel.", "data_parallel distributed"),
         ("nn.utils", "nn.utils.", "clip_grad convert_parameters fusion init memory_format"),
         ("nn.utils", "nn.utils.", "stateless"),
