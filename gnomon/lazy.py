@@ -109,6 +109,7 @@ complex_calls = Lazy("gnomon.tensor.complex_calls")
 layouts = Lazy("gnomon.tensor.layouts")
 modes = Lazy("gnomon.tensor.modes")
 numpy_calls = Lazy("gnomon.tensor.numpy_calls")
+out = Lazy("gnomon.tensor.out")
 placements = Lazy("gnomon.tensor.placements")
 
 
