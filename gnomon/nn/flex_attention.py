@@ -246,9 +246,11 @@ class BlockMask:
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some batches and heads; attention needs a mask_mod that fits them."""
-        blocks = (self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks)
-        parts = [x if x is None else x[index] for x in (*blocks, self.full_kv_indices)]
-        return BlockMask(self.seq_lengths, *parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=refuse_part)
+        full = (self.full_kv_num_blocks, self.full_kv_indices)
+        count, places = (x if x is None else x[index] for x in full)
+        blocks = (self.kv_num_blocks[index], self.kv_indices[index])
+        more: dict[str, Any] = {"BLOCK_SIZE": self.BLOCK_SIZE, "mask_mod": refuse_part}
+        return BlockMask(self.seq_lengths, *blocks, count, places, **more)
 
     def __repr__(self) -> str:
         shown = f"shape={self.shape}, sparsity={self.sparsity():.2f}%"
