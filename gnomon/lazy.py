@@ -109,6 +109,7 @@ complex_calls = Lazy("gnomon.tensor.complex_calls")
 layouts = Lazy("gnomon.tensor.layouts")
 modes = Lazy("gnomon.tensor.modes")
 numpy_calls = Lazy("gnomon.tensor.numpy_calls")
+out = Lazy("gnomon.tensor.out")
 placements = Lazy("gnomon.tensor.placements")
 
 
@@ -157,6 +158,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("nn", "nn.modules.", "distance dropout flatten fold instancenorm lazy linear"),
         ("nn", "nn.modules.", "linear_cross_entropy loss module normalization padding"),
         ("nn", "nn.modules.", "pixelshuffle pooling rnn sparse transformer upsampling utils"),
+        ("nn.flex_attention", "nn.attention.", "flex_attention"),
         ("nn.parallel", "nn.parallel.", "data_parallel distributed"),
         ("nn.utils", "nn.utils.", "clip_grad convert_parameters fusion init memory_format"),
         ("nn.utils", "nn.utils.", "stateless"),

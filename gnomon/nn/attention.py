@@ -22,6 +22,8 @@ from gnomon.tensor.overrides import overridable
 from gnomon.tensor.random import default_generator
 from gnomon.tensor.tensor import Tensor
 
+__path__: list[str] = []  # PyTorch has modules below this one: gnomon.lazy finds them
+
 
 @overridable
 def scaled_dot_product_attention(

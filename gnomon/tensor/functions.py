@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.lazy import Lazy, repeats
+from gnomon.lazy import Lazy, out, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
 from gnomon.tensor.evaluate import evaluate
@@ -78,6 +78,8 @@ def as_function(op: Op, name: str = "") -> Callable:
     call = by_value(call) if op.facts.read else call
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            return out.into(function, args, kwargs)
         if not args:
             args, kwargs = with_first(op, kwargs)
         return call(op, args, kwargs)

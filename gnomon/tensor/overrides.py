@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from gnomon.errors import DtypeError
+from gnomon.lazy import out
 from gnomon.tensor.tensor import Paired, Tensor, alias
 
 __all__ = [
@@ -178,6 +179,8 @@ def overridable(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            return out.into(call, args, kwargs)
         for value in args:
             if type(value) is not Tensor and is_met(value):
                 return taken_over(call, args, kwargs)

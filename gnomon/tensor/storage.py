@@ -69,6 +69,12 @@ class StorageLook:
         """The elements as Python's numbers."""
         raise NotImplementedError
 
+    def untyped(self) -> UntypedStorage:
+        """The memory in bytes."""
+        return UntypedStorage(self._whole)
+
+    _untyped_storage = property(lambda self: self.untyped())
+
     def is_shared(self) -> bool:
         """Whether other processes see this memory."""
         return bool(self._whole.is_shared())
@@ -122,10 +128,6 @@ class UntypedStorage(StorageLook):
         """1."""
         return 1
 
-    def untyped(self) -> UntypedStorage:
-        """The storage itself."""
-        return self
-
     def clone(self) -> UntypedStorage:
         """New memory of equal bytes."""
         return UntypedStorage(self._whole.clone())
@@ -155,12 +157,6 @@ class TypedStorage(StorageLook):
     def element_size(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
-
-    def untyped(self) -> UntypedStorage:
-        """The memory in bytes."""
-        return UntypedStorage(self._whole)
-
-    _untyped_storage = property(untyped)
 
     def clone(self) -> TypedStorage:
         """New memory of equal elements."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.drop_in.foreach import OF_LISTS, WRITING, foreach
+from gnomon.drop_in.foreach import foreach
 
 
 def pair():
@@ -34,7 +34,12 @@ def test_lists_of_other_lengths_are_refused():
 
 
 def test_other_names_are_none():
-    assert foreach("_foreach_zero") is None
+    assert foreach("_foreach_") is None
+    assert foreach("_foreach_shape") is None
     assert not hasattr(gn, "_foreach_nothing")
-    assert all(foreach(f"_foreach_{name}") for name in OF_LISTS)
-    assert all(foreach(f"_foreach_{name}_") for name in WRITING)
+
+
+def test_a_tensor_of_factors_has_one_for_each():
+    found = gn._foreach_addcmul(pair(), pair(), pair(), gn.tensor([1.0, 2.0]))
+
+    assert [x.tolist() for x in found] == [[2, 20], [171]]

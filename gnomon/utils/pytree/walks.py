@@ -153,10 +153,9 @@ def picked(asked: Any) -> Callable[[Any], bool]:
     """Whether a value is of some types, or is one that a function picks."""
     if isinstance(asked, (type, tuple, types.UnionType)):
         return lambda x: isinstance(x, asked)
-    chosen: Any = asked
-    if not callable(chosen):
-        raise DtypeError(f"map_only: needs a type, types or a function: got {asked!r}.")
-    return chosen
+    if callable(asked):
+        return lambda x: bool(asked(x))
+    raise DtypeError(f"map_only: needs a type, types or a function: got {asked!r}.")
 
 
 def tree_map_only(

@@ -1,0 +1,74 @@
+"""Results stored in a tensor that is there."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.tensor.out import into, kind
+
+X = gn.tensor([[1.0, -2.0], [3.0, 4.0]])
+
+
+def test_the_tensor_holds_the_result_and_is_given_back():
+    place = gn.zeros(2, 2)
+
+    assert gn.add(X, 1, out=place) is place
+    assert place.tolist() == [[2, -1], [4, 5]]
+    assert gn.matmul(X, X, out=place).tolist() == (X @ X).tolist()
+    assert gn.cat([X[:1], X[1:]], out=place).tolist() == X.tolist()
+    assert gn.abs(place, out=place)[0].tolist() == [1, 2]
+
+
+def test_several_results_go_to_several_tensors():
+    values, indices = gn.empty(2), gn.empty(2, dtype=gn.int64)
+
+    found = gn.max(X, 0, out=(values, indices))
+
+    assert found.values is values
+    assert (values.tolist(), indices.tolist()) == ([3, 4], [1, 1])
+    with pytest.raises(ValueError, match="2 tensors: got 1"):
+        gn.max(X, 0, out=(values,))
+
+
+def test_new_tensors_have_the_dtype_that_is_there():
+    assert gn.zeros(2, out=gn.ones(2, dtype=gn.int32)).tolist() == [0, 0]
+    assert gn.arange(3, out=gn.empty(3, dtype=gn.float64)).dtype is gn.float64
+
+
+def test_none_is_no_tensor_and_nothing_else_is_one():
+    assert gn.add(X, X, out=None).shape == (2, 2)
+    assert into(gn.neg, (X,), {"out": None}).shape == (2, 2)
+    with pytest.raises(TypeError, match="must be a tensor"):
+        gn.add(X, X, out=[1])
+
+
+def test_another_shape_is_taken_with_a_warning():
+    assert gn.neg(X, out=gn.empty(0)).shape == (2, 2)
+    with pytest.warns(UserWarning, match="is resized"):
+        assert gn.neg(X, out=gn.empty(3)).shape == (2, 2)
+
+
+def test_a_result_is_not_stored_in_less():
+    assert [kind(x) for x in (gn.bool, gn.uint8, gn.float16, gn.complex64)] == [0, 1, 2, 3]
+    assert gn.neg(X, out=gn.empty(2, 2, dtype=gn.float16)).dtype is gn.float16
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        gn.neg(X, out=gn.empty(2, 2, dtype=gn.int32))
+
+
+def test_gradients_do_not_go_through():
+    with pytest.raises(RuntimeError, match="no gradient"):
+        gn.cat([X.clone().requires_grad_()], out=gn.empty(2, 2))
+    with gn.no_grad():
+        assert gn.neg(X.clone().requires_grad_(), out=gn.empty(2, 2)).shape == (2, 2)
+
+
+def test_compiled_functions_write_too():
+    place = gn.zeros(2, 2)
+
+    @gn.compile
+    def call(x, place):
+        return gn.mul(x, 2, out=place)
+
+    call(X, place)
+    assert place.tolist() == (2 * X).tolist()
