@@ -141,6 +141,7 @@ from gnomon.tensor.selection import (
 from gnomon.tensor.show import set_printoptions
 from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
 from gnomon.tensor.state import complexes as _complexes
+from gnomon.tensor.storages import TypedStorage, UntypedStorage
 from gnomon.tensor.tensor import Size, Tensor
 
 __version__ = "0.1.0"

@@ -35,6 +35,8 @@ LongTensor: Constructor
 ShortTensor: Constructor
 from gnomon.tensor.tensor import Size as Size
 from gnomon.tensor.tensor import Tensor as Tensor
+from gnomon.tensor.storages import TypedStorage as TypedStorage
+from gnomon.tensor.storages import UntypedStorage as UntypedStorage
 from gnomon.tensor.limits import __array_namespace_info__ as __array_namespace_info__
 def abs(x: Tensor) -> Tensor:
     """|x|."""

@@ -13,6 +13,8 @@ from typing import Any
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
+from gnomon.tensor.conversions import target
+from gnomon.tensor.device import KINDS
 
 __all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
@@ -68,17 +70,34 @@ SPELLED = {
 """PyTorch's names -> those under which the same is here."""
 
 
+def parse_to(*given: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
+    """Sort what `Module.to` is given: a device, a dtype, a flag, a format of memory."""
+    devices = [
+        x
+        for x in given
+        if isinstance(x, gn.device) or (isinstance(x, str) and x.partition(":")[0] in KINDS)
+    ]
+    device = named.get("device", devices[0] if devices else None)
+    dtype = target(given, {key: named[key] for key in ("device", "dtype") if key in named})
+    made = gn.device(device) if isinstance(device, str) else device
+    return made, dtype, bool(named.get("non_blocking", False)), named.get("memory_format")
+
+
 def answer_no(*_: Any, **__: Any) -> bool:
     """The answer to a question about what PyTorch has and Gnomon does without."""
     return False
 
 
-ANSWERS = dict.fromkeys(
+ANSWERS: dict[str, Any] = dict.fromkeys(
     (
         "_dynamo.utils.has_triton",
         "_dynamo.utils.has_triton_package",
         "_inductor.utils.has_triton_package",
         "_jit_internal.is_scripting",
+        "distributed.is_nccl_available",
+        "distributed.is_torchelastic_launched",
+        "distributed.is_ucc_available",
+        "distributed.is_xccl_available",
         "onnx.is_in_onnx_export",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
@@ -88,6 +107,8 @@ ANSWERS = dict.fromkeys(
     answer_no,
 )
 """Questions of programs that ask first -> what answers them."""
+NAMESPACES = {"_C._nn": SimpleNamespace(_parse_to=parse_to)}
+"""Parts of PyTorch's own library -> what packages call of them."""
 HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir")}
 """PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
 FILES = {
@@ -100,6 +121,8 @@ FILES = {
 
 def target_of(path: str) -> Any:
     """The stand-in of a module of PyTorch's, by its path below torch; None where there is none."""
+    if path in NAMESPACES:
+        return NAMESPACES[path]
     if path in HERE:
         return load(f"gnomon.drop_in.{path}")
     return reached(FILES.get(path) or HOMES.get(path, path))

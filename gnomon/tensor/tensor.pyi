@@ -9,6 +9,8 @@ from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.functions import Values
 from gnomon.tensor.random import Generator
 from gnomon.tensor.standard import Count
+from gnomon.tensor.storages import TypedStorage
+from gnomon.tensor.storages import UntypedStorage
 from numpy import ndarray
 from types import ModuleType
 from typing import Any
@@ -1880,6 +1882,8 @@ class Tensor:
         """The square root of the variance, and the mean."""
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         """stft of this tensor."""
+    def storage(self) -> TypedStorage:
+        """The elements behind this tensor and its views."""
     def storage_offset(self) -> _int:
         """The place of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
@@ -2028,6 +2032,8 @@ class Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes behind this tensor and its views; from now on no other tensor's."""
     def vander(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
@@ -2052,8 +2058,8 @@ class Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
     def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
-    def view(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-        """The same elements over other axes; one size may be -1."""
+    def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
+        """The same memory in another shape, or its bytes under another dtype."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
