@@ -111,8 +111,7 @@ class TypedStorage(UntypedStorage):
         return self.dtype.itemsize
 
 
-@method
-def view(self: Tensor, *shape: Any, dtype: object = None) -> Tensor:
+def viewed(self: Tensor, *shape: Any, dtype: object = None) -> Tensor:
     """The same memory in another shape, or its bytes under another dtype."""
     named = shape[0] if len(shape) == 1 and isinstance(shape[0], DType) else dtype
     if named is None:
@@ -122,6 +121,9 @@ def view(self: Tensor, *shape: Any, dtype: object = None) -> Tensor:
         return self if kind is self.dtype else from_numpy(lend(self.detach()).view(kind.numpy))
     except ValueError as cause:
         raise ArgumentError(f"view: {self.dtype} as {kind}: {cause}") from None
+
+
+Tensor.view = viewed
 
 
 @method
