@@ -6,6 +6,8 @@ Methods have PyTorch's meaning, so a function of two meanings is its method here
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
 from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
 from gnomon.tensor.conversions import target
 from gnomon.tensor.device import KINDS
+from gnomon.utils.pytree import MappingKey
 
 __all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
@@ -83,6 +86,11 @@ def parse_to(*given: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
     return made, dtype, bool(named.get("non_blocking", False)), named.get("memory_format")
 
 
+def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    """A dict's values with their keys, as trees of PyTorch's show them."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
 def answer_no(*_: Any, **__: Any) -> bool:
     """The answer to a question about what PyTorch has and Gnomon does without."""
     return False
@@ -107,7 +115,14 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
     answer_no,
 )
 """Questions of programs that ask first -> what answers them."""
-NAMESPACES = {"_C._nn": SimpleNamespace(_parse_to=parse_to)}
+ANSWERS |= {
+    "distributed.constants.default_pg_timeout": timedelta(minutes=30),
+    "utils._pytree._dict_flatten_with_keys": by_keys,
+}
+NAMESPACES = {
+    "_C._nn": SimpleNamespace(_parse_to=parse_to),
+    "_dynamo._trace_wrapped_higher_order_op": SimpleNamespace(TransformGetItemToIndex=nullcontext),
+}
 """Parts of PyTorch's own library -> what packages call of them."""
 HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir")}
 """PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
