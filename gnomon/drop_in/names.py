@@ -6,6 +6,8 @@ Methods have PyTorch's meaning, so a function of two meanings is its method here
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
 from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,9 @@ from typing import Any
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
+from gnomon.tensor.conversions import target
+from gnomon.tensor.device import KINDS
+from gnomon.utils.pytree import MappingKey
 
 __all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
@@ -68,17 +73,39 @@ SPELLED = {
 """PyTorch's names -> those under which the same is here."""
 
 
+def parse_to(*given: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
+    """Sort what `Module.to` is given: a device, a dtype, a flag, a format of memory."""
+    devices = [
+        x
+        for x in given
+        if isinstance(x, gn.device) or (isinstance(x, str) and x.partition(":")[0] in KINDS)
+    ]
+    device = named.get("device", devices[0] if devices else None)
+    dtype = target(given, {key: named[key] for key in ("device", "dtype") if key in named})
+    made = gn.device(device) if isinstance(device, str) else device
+    return made, dtype, bool(named.get("non_blocking", False)), named.get("memory_format")
+
+
+def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    """A dict's values with their keys, as trees of PyTorch's show them."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
 def answer_no(*_: Any, **__: Any) -> bool:
     """The answer to a question about what PyTorch has and Gnomon does without."""
     return False
 
 
-ANSWERS = dict.fromkeys(
+ANSWERS: dict[str, Any] = dict.fromkeys(
     (
         "_dynamo.utils.has_triton",
         "_dynamo.utils.has_triton_package",
         "_inductor.utils.has_triton_package",
         "_jit_internal.is_scripting",
+        "distributed.is_nccl_available",
+        "distributed.is_torchelastic_launched",
+        "distributed.is_ucc_available",
+        "distributed.is_xccl_available",
         "onnx.is_in_onnx_export",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
@@ -88,6 +115,15 @@ ANSWERS = dict.fromkeys(
     answer_no,
 )
 """Questions of programs that ask first -> what answers them."""
+ANSWERS |= {
+    "distributed.constants.default_pg_timeout": timedelta(minutes=30),
+    "utils._pytree._dict_flatten_with_keys": by_keys,
+}
+NAMESPACES = {
+    "_C._nn": SimpleNamespace(_parse_to=parse_to),
+    "_dynamo._trace_wrapped_higher_order_op": SimpleNamespace(TransformGetItemToIndex=nullcontext),
+}
+"""Parts of PyTorch's own library -> what packages call of them."""
 HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir")}
 """PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
 FILES = {
@@ -100,6 +136,8 @@ FILES = {
 
 def target_of(path: str) -> Any:
     """The stand-in of a module of PyTorch's, by its path below torch; None where there is none."""
+    if path in NAMESPACES:
+        return NAMESPACES[path]
     if path in HERE:
         return load(f"gnomon.drop_in.{path}")
     return reached(FILES.get(path) or HOMES.get(path, path))

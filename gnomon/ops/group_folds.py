@@ -41,6 +41,7 @@ class ReduceOp:
     BAND = Reduction("BAND", "bits_and")
     BOR = Reduction("BOR", "bits_or")
     BXOR = Reduction("BXOR", "bits_xor")
+    RedOpType = Reduction
 
     @staticmethod
     def PREMUL_SUM(factor: float) -> Reduction:

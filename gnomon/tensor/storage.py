@@ -7,42 +7,31 @@ have storages of one data_ptr(); a copy that shared its original's memory until 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gnomon.dtypes import DType, dtype_of, uint8
 from gnomon.errors import ArgumentError
-from gnomon.tensor.creation import get_default_dtype, zeros
+from gnomon.tensor.creation import from_numpy, get_default_dtype, zeros
 from gnomon.tensor.device import Device
 from gnomon.tensor.memory import lend
 from gnomon.tensor.tensor import Paired, Tensor, alias
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
-
-def whole_of(tensor: Tensor) -> Tensor:
-    """The tensor that shows all of a tensor's memory, and has no gradient."""
-    if isinstance(tensor, Paired):
-        tensor = tensor._pair
-    whole = Tensor.__new__(Tensor)
-    whole._storage, whole._view, whole._rare, whole._requires = tensor._storage, None, None, False
-    return alias(whole, (), detached=True)
+Kind = TypeVar("Kind", bound="StorageLook")
 
 
 class StorageLook:
     """Memory behind a tensor, counted in bytes or in elements."""
 
     is_cuda = is_sparse = is_hpu = False
-    _lent: np.ndarray | None = None
 
     def __init__(self, whole: Tensor) -> None:
         self._whole = whole
-
-    def _memory(self) -> np.ndarray:
-        if self._lent is None:
-            self._lent = lend(self._whole)  # the address stays while the storage lives
-        return self._lent
+        self._lent = lend(whole)
+        """The memory, whose address stays while the storage lives."""
 
     @property
     def device(self) -> Device:
@@ -51,7 +40,7 @@ class StorageLook:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return self._memory().ctypes.data
+        return self._lent.ctypes.data
 
     def nbytes(self) -> int:
         """Bytes in all."""
@@ -90,6 +79,10 @@ class StorageLook:
                 f"resize_: the storage has {self.size()} elements: got {size}. Make a new tensor."
             )
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The memory as an array of bytes, or of elements."""
+        return np.array(self._elements(), dtype, copy=copy)
+
     def __len__(self) -> int:
         return self.size()
 
@@ -98,6 +91,10 @@ class StorageLook:
 
     def __getitem__(self, place: Any) -> Any:
         return self.tolist()[place]
+
+    def _elements(self) -> np.ndarray:
+        """The memory, of which each element is one of the storage's."""
+        return self._lent.reshape(-1)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StorageLook):
@@ -120,9 +117,28 @@ class UntypedStorage(StorageLook):
     def __init__(self, size: int | Tensor = 0) -> None:
         super().__init__(size if isinstance(size, Tensor) else zeros(size, dtype=uint8))
 
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file: a copy, or, if shared, the file's own."""
+        mode = "r+" if shared else "c"
+        return cls(from_numpy(np.memmap(filename, np.uint8, mode, shape=(nbytes,))))
+
+    def __getitem__(self, place: Any) -> Any:
+        """A byte, or a storage of some of the bytes that follow each other."""
+        if not isinstance(place, slice):
+            return int(self._elements()[place])
+        if place.step not in (None, 1):
+            raise ArgumentError(
+                f"UntypedStorage: a slice has step 1: got {place.step}. Copy it first."
+            )
+        return UntypedStorage(from_numpy(self._elements()[place]))
+
     def tolist(self) -> list[int]:
         """The bytes as Python's numbers."""
-        return self._memory().reshape(-1).view(np.uint8).tolist()
+        return self._elements().tolist()
+
+    def _elements(self) -> np.ndarray:
+        return super()._elements().view(np.uint8)
 
     def element_size(self) -> int:
         """1."""
@@ -163,14 +179,26 @@ class TypedStorage(StorageLook):
         return TypedStorage(self._whole.clone())
 
 
+def of_whole(kind: type[Kind], tensor: Tensor) -> Kind:
+    """The storage of a tensor's memory."""
+    if isinstance(tensor, Paired):
+        tensor = tensor._pair
+    mine = lend(tensor)  # now, while nobody else has the memory: so it stays in its place
+    whole = Tensor.__new__(Tensor)
+    whole._storage, whole._view, whole._rare, whole._requires = tensor._storage, None, None, False
+    made = kind(alias(whole, (), detached=True))
+    del mine
+    return made
+
+
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory of which this tensor shows a part, in bytes."""
-    return UntypedStorage(whole_of(self))
+    return of_whole(UntypedStorage, self)
 
 
 def storage(self: Tensor) -> TypedStorage:
     """The memory of which this tensor shows a part, in elements."""
-    return TypedStorage(whole_of(self))
+    return of_whole(TypedStorage, self)
 
 
 _typed_storage = storage

@@ -2060,8 +2060,8 @@ class Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
     def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
-    def view(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-        """The same elements over other axes; one size may be -1."""
+    def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
+        """The same memory in another shape, or its bytes under another dtype."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:

@@ -12,7 +12,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.drop_in.modules import TorchModule, installed
-from gnomon.drop_in.names import ANSWERS, target_of
+from gnomon.drop_in.names import ANSWERS, answer_no, target_of
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import HOMES
 
@@ -77,10 +77,25 @@ def test_private_names_that_programs_import_are_found_where_they_lie():
         assert init._calculate_correct_fan(gn.empty(5, 3), "fan_in") == 3
 
 
-@pytest.mark.parametrize("path", ANSWERS)
+QUESTIONS = [path for path, answer in ANSWERS.items() if answer is answer_no]
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
 def test_who_asks_for_what_only_pytorch_has_is_told_no(path: str):
     home, _, name = path.rpartition(".")
     with installed(NameReport()):
         module = importlib.import_module(f"torch.{home}")
 
         assert getattr(module, name)() is False
+
+
+def test_names_at_which_transformers_and_lightning_stopped_are_there():
+    with installed(NameReport()):
+        trees = importlib.import_module("torch.utils._pytree")
+        index = importlib.import_module("torch._dynamo._trace_wrapped_higher_order_op")
+        constants = importlib.import_module("torch.distributed.constants")
+
+        assert trees._dict_flatten_with_keys({"a": 1}) == ([(trees.MappingKey("a"), 1)], ["a"])
+        assert constants.default_pg_timeout.total_seconds() == 1800
+        with index.TransformGetItemToIndex():
+            assert isinstance(importlib.import_module("torch.distributed").ReduceOp.RedOpType, type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.drop_in.names import MEANINGS
+from gnomon.drop_in.names import MEANINGS, parse_to
 
 pytestmark = pytest.mark.unit
 
@@ -26,3 +26,9 @@ def test_a_grid_runs_along_its_first_tensor_first():
     assert a.tolist() == [[0, 0, 0], [1, 1, 1]]
     assert b.shape == (2, 3)
     assert MEANINGS["meshgrid"]([gn.arange(2)], indexing="xy")[0].shape == (2,)
+
+
+def test_what_a_module_is_moved_to_is_sorted():
+    assert parse_to("cpu", gn.float64) == (gn.device("cpu"), gn.float64, False, None)
+    assert parse_to(gn.float16, non_blocking=True) == (None, gn.float16, True, None)
+    assert parse_to(device="cpu", dtype="half")[:2] == (gn.device("cpu"), gn.float16)

@@ -24,8 +24,6 @@ class Program:
     name: str
     folder: str
     command: str
-    first: str = ""
-    """A command that runs before it, where a program makes what another reads."""
     last: str = ""
     """A pattern of the last line; empty: the program ends by itself, without an error."""
     lines: int = 1

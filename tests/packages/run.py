@@ -70,11 +70,7 @@ def run_program(program: Program, package: str, place: Place) -> Ended:
         shutil.copytree(source / program.source, copied, ignore=LEFT_OUT)
         folder = Path(top) / program.folder
         write_data(program.needs, folder)
-        started = [place.python, *STARTS[package], str(SEEDED)]
-        if program.first:
-            made = Program(program.name, program.folder, program.first)
-            watched([*started, *shlex.split(made.command)], folder, copied, made, place.limit)
-        words = [*started, *shlex.split(program.command)]
+        words = [place.python, *STARTS[package], str(SEEDED), *shlex.split(program.command)]
         lines, code = watched(words, folder, copied, program, place.limit)
     seen = sum(bool(re.search(program.last, line)) for line in lines) if program.last else 0
     reached = seen >= program.lines if program.last else code == 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import random
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -198,7 +199,9 @@ def rebind(replaced: dict[int, Any]) -> None:
 
 
 def plant() -> None:
-    """Draw from numpy wherever the package draws."""
+    """Draw from numpy wherever the package draws, and from fixed seeds elsewhere."""
+    random.seed(0)
+    np.random.seed(0)
     homes = [torch, *(sys.modules[name] for name in HOMES if name in sys.modules)]
     KEPT.extend(getattr(home, made.__name__, None) for home in homes for made in FUNCTIONS)
     replaced = {

@@ -79,7 +79,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self) -> int:
-        """The number that is drawn: as given, else as many as there are by now."""
+        """The number of draws: unless it was given, the length of the data by now."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
