@@ -96,7 +96,6 @@ from gnomon.tensor.creation import (
 )
 from gnomon.tensor.device import Device as device
 from gnomon.tensor.dlpack import from_dlpack
-from gnomon.tensor.dtype_views import viewed as _viewed
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.functions import LATE as _LATE_METHODS
 from gnomon.tensor.indexing import index_put

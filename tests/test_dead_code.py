@@ -146,8 +146,6 @@ HANDED = {
     "Context": "the first argument of a Function's forward",
     "Works": "gnomon.distributed.batch_isend_irecv",
     "Namespace": "Tensor.__array_namespace_info__",
-    "TypedStorage": "Tensor.storage()",
-    "UntypedStorage": "Tensor.untyped_storage()",
 }
 """Classes whose methods users call without ever naming the class, and where they meet them."""
 ASKED_FOR = {

@@ -169,7 +169,7 @@ class BlockMask:
 
     >>> mask = create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256)
     >>> mask.shape, mask.sparsity(), mask.kv_num_blocks.tolist()
-    ((1, 1, 256, 256), 25.0, [[[0, 1]]])
+    ((1, 1, 256, 256), 25.0, [[[1, 1]]])
     """
 
     def __init__(

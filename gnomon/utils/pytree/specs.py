@@ -35,6 +35,7 @@ def hashable(context: Any) -> Any:
 class TreeSpec:
     """A tree without its leaves: the kind of its outermost container, a context, and its parts.
 
+    >>> from gnomon.utils.pytree import tree_flatten
     >>> leaves, spec = tree_flatten({"a": 1, "b": (2, 3)})
     >>> leaves, spec.num_leaves, spec.unflatten([4, 5, 6])
     ([1, 2, 3], 3, {'a': 4, 'b': (5, 6)})

@@ -97,6 +97,7 @@ def keyed_leaves(tree: PyTree, is_leaf: IsLeaf, above: tuple = ()) -> Iterator[t
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple, Any]]:
     """The leaves of a tree, each after the keys that lead to it.
 
+    >>> from gnomon.utils.pytree import keystr
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
