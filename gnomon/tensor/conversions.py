@@ -316,11 +316,14 @@ def data_ptr(self: Tensor) -> int:
     return value_of(self).address
 
 
+reshaped = Tensor.view
+
+
 def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) -> Tensor:
     """The same memory in another shape, or its bytes under another dtype."""
     named = shape[0] if len(shape) == 1 and isinstance(shape[0], DType) else dtype
     if named is None:
-        return FUNCTIONS["reshape"](self, *(shape if size is None else (size,)))
+        return reshaped(self, *(shape if size is None else (size,)))
     kind = dtype_of(named)
     try:
         return self if kind is self.dtype else from_numpy(lend(self.detach()).view(kind.numpy))
@@ -328,6 +331,7 @@ def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) ->
         raise ArgumentError(f"view: {self.dtype} as {kind}: {cause}") from None
 
 
+viewed.__name__, viewed.__qualname__ = reshaped.__name__, reshaped.__qualname__
 Tensor.view = viewed
 
 
