@@ -30,7 +30,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.calls import lying_as
-from gnomon.tensor.creation import from_numbers, from_numpy
+from gnomon.tensor.creation import from_numbers
 from gnomon.tensor.device import KINDS, Device, check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
@@ -314,25 +314,6 @@ def is_complex(self: Tensor) -> bool:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
     return value_of(self).address
-
-
-reshaped = Tensor.view
-
-
-def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) -> Tensor:
-    """The same memory in another shape, or its bytes under another dtype."""
-    named = shape[0] if len(shape) == 1 and isinstance(shape[0], DType) else dtype
-    if named is None:
-        return reshaped(self, *(shape if size is None else (size,)))
-    kind = dtype_of(named)
-    try:
-        return self if kind is self.dtype else from_numpy(lend(self.detach()).view(kind.numpy))
-    except ValueError as cause:
-        raise ArgumentError(f"view: {self.dtype} as {kind}: {cause}") from None
-
-
-viewed.__name__, viewed.__qualname__ = reshaped.__name__, reshaped.__qualname__
-Tensor.view = viewed
 
 
 def nowhere(self: Tensor) -> int:

@@ -12,11 +12,15 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gnomon.dtypes import DType, dtype_of
+from gnomon.errors import ArgumentError
 from gnomon.lazy import traced_sizes
 from gnomon.ops import arguments
 from gnomon.ops.registry import Op, explained, operations
 from gnomon.tensor import selection
+from gnomon.tensor.creation import from_numpy
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.memory import lend
 from gnomon.tensor.overrides import disabled, overridable
 from gnomon.tensor.tensor import Size, Tensor, alias, raw
 
@@ -176,3 +180,25 @@ def count_of(tensor: Tensor) -> Count:
 
 
 Tensor.size = property(count_of, doc="Number of elements; called, the shape or one size of it.")
+
+
+# views
+
+
+reshaped = Tensor.view
+
+
+def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) -> Tensor:
+    """The same memory in another shape, or its bytes under another dtype."""
+    named = shape[0] if len(shape) == 1 and isinstance(shape[0], DType) else dtype
+    if named is None:
+        return reshaped(self, *(shape if size is None else (size,)))
+    kind = dtype_of(named)
+    try:
+        return self if kind is self.dtype else from_numpy(lend(self.detach()).view(kind.numpy))
+    except ValueError as cause:
+        raise ArgumentError(f"view: {self.dtype} as {kind}: {cause}") from None
+
+
+viewed.__name__, viewed.__qualname__ = reshaped.__name__, reshaped.__qualname__
+Tensor.view = viewed
