@@ -68,10 +68,12 @@ def sizes(shape: int | Sequence[int], more: Sequence[int]) -> Shape:
     return (shape, *more) if isinstance(shape, int) else (*shape, *more)
 
 
-def listed(xs: Sequence[Node | Sequence[Node]]) -> Sequence[Node]:
+def listed(name: str, xs: Sequence[Node | Sequence[Node]]) -> Sequence[Node]:
     """Tensors written as one sequence or as several arguments."""
-    first = xs[0] if len(xs) == 1 else None
-    several = xs if first is None or isinstance(first, Node) else first
+    several = xs[0] if len(xs) == 1 and isinstance(xs[0], (list, tuple)) else xs
+    for x in several:
+        if not isinstance(x, Node):
+            raise ArgumentError(f"{name}: expected tensors: got {type(x).__name__}.")
     return typing.cast("Sequence[Node]", several)
 
 

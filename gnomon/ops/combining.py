@@ -15,7 +15,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ops import view_primitives
-from gnomon.ops.arguments import one_axis
+from gnomon.ops.arguments import listed, one_axis
 from gnomon.ops.creation import meshgrid
 from gnomon.ops.joining import cat, stack
 from gnomon.ops.primitives import reshape
@@ -82,7 +82,7 @@ def lifted_all(x: Node | Sequence[Node], more: Sequence[Node], rank: int) -> Any
     """One tensor, or several, with at least so many axes."""
     if isinstance(x, Node) and not more:
         return lifted(x, rank)
-    return tuple(lifted(v, rank) for v in ((x, *more) if isinstance(x, Node) else x))
+    return tuple(lifted(v, rank) for v in listed(f"atleast_{rank}d", (x, *more)))
 
 
 def lifted(x: Node, rank: int) -> Node:

@@ -166,7 +166,7 @@ def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ..
     Tensor([[1, 1],
             [2, 2]])
     """
-    given = listed(xs)
+    given = listed("meshgrid", xs)
     choice("meshgrid", "indexing", indexing, ("xy", "ij"))
     vectors = [reshape(x, (x.size,)) for x in given]
     order = list(range(len(given)))

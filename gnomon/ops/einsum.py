@@ -103,7 +103,7 @@ def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
     Traceback (most recent call last):
     gnomon.errors.ShapeError: einsum: axis j differs: 3 and 4.
     """
-    operands = listed(xs)
+    operands = listed("einsum", xs)
     named, out = read(spec, operands)
     size = sizes_of(named, operands)
     parts = [

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor, from_array
@@ -95,6 +95,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     if len(tensors) < 2:
         raise ShapeError(f"linalg.multi_dot: needs at least two matrices: got {len(tensors)}.")
     found = [*tensors]
+    for x in found:
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"linalg.multi_dot: expected tensors: got {type(x).__name__}.")
     row, column = found[0].ndim == 1, found[-1].ndim == 1
     found[0] = found[0][None] if row else found[0]
     found[-1] = found[-1][:, None] if column else found[-1]
