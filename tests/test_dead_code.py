@@ -181,10 +181,10 @@ def public() -> frozenset[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     for each in PUBLIC.split():
         place = reached(each)
-        for name, value in vars(place).items():
-            if name[0] != "_":
-                found |= {(place.__name__, name), (getattr(value, "__module__", ""), name)}
-            if name[0] != "_" and isinstance(value, type):
+        for name in (x for x in dir(place) if x[0] != "_"):
+            value = getattr(place, name)  # loads what is loaded when it is first asked for
+            found |= {(place.__name__, name), (getattr(value, "__module__", ""), name)}
+            if isinstance(value, type):
                 found |= {(kind.__module__, kind.__qualname__) for kind in value.__mro__}
     return frozenset(found)
 
