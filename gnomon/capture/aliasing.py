@@ -14,13 +14,15 @@ from weakref import ref
 from gnomon.capture.inputs import Apart, GivenInput, Ids, whole
 from gnomon.capture.tracing import Capture
 from gnomon.errors import TraceError
+from gnomon.ir.provenance import user_site
 from gnomon.ops.strides import form_of
+from gnomon.tensor.memory import overlapping
 from gnomon.tensor.state import Storage, storage_of
 from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, View, raw
 from gnomon.tensor.views import full_chain, lying_of
 
-__all__ = ["Apart", "by_id", "check", "groups", "outside", "parts", "stand_ins"]
+__all__ = ["Apart", "by_id", "check", "groups", "outside", "parts", "refuse_overlaps", "stand_ins"]
 
 
 def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
@@ -158,6 +160,28 @@ def written_apart(capture: Capture, arguments: Iterable[Tensor]) -> Iterator[Sto
             shown.add(storage)
         if len(shown) > 1 and not shown.isdisjoint(written):
             yield storage
+
+
+def refuse_overlaps(
+    inputs: Sequence[Tensor], written: Iterable[tuple[int, int]], unread: Iterable[Storage]
+) -> None:
+    """Refuse to write to numpy's memory that several tensors of a program show.
+
+    A program reads all of its inputs before it writes, so it can't tell what is read after a write.
+    """
+    values = [t._storage.node.value for t in inputs]
+    goals = [*(values[k] for _, k in written), *(s.node.value for s in unread)]
+    lent = {x.address for x in goals if x is not None and x.lent and not x.readonly}
+    if not lent:
+        return
+    met = [x for x in (*values, *(s.node.value for s in unread)) if x is not None]
+    if lent.isdisjoint(overlapping(met)):
+        return
+    raise TraceError(
+        "compile: a tensor is written whose memory, which numpy or another library lent, is read "
+        "or written under another name too. Make one tensor of the memory and slice it, or pass a "
+        f"clone().   [{user_site()}]"
+    )
 
 
 def of_leaf(tensor: Tensor) -> bool:

@@ -25,7 +25,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied, is_shown
 from gnomon.tensor.evaluate import CAPTURED, evaluate
 from gnomon.tensor.memory import all_free, is_free
-from gnomon.tensor.state import FREED, grads, leaf_like, note, state
+from gnomon.tensor.state import FREED, Storage, grads, leaf_like, note, state
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.writing import put, replace, settled
 
@@ -97,7 +97,7 @@ class CapturedProgram:
         self.name, self.options = f"{name}{CAPTURED}", compile_options.CompileOptions()
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting
-        known = [s for s in (*capture.first, *reachable) if s not in capture.reads]
+        known = (s for s in (*capture.first, *reachable) if s not in capture.reads)
         self.outside = sharing.by_id(known)
         self.inside = sharing.outside(arguments, self.outside, self.objects)
         """Storages from outside, and the arguments that have one of them."""
@@ -113,6 +113,12 @@ class CapturedProgram:
         yield from (x.is_passed for x in self.results.fresh)
         yield from (tracked and not released for tracked, released in self.flags)
         yield from (s.tracked and not e for s, e in zip(self.escaped, self.ended, strict=True))
+
+    @cached_property
+    def unread_own(self) -> list[Storage]:
+        """Storages from outside that are written and not read."""
+        read = {output - len(self.results.nodes) for output, _ in self.rewritten}
+        return [storage for k, storage in enumerate(self.own) if k not in read]
 
     @cached_property
     def tiers(self) -> Tiers:
@@ -188,6 +194,8 @@ class CapturedProgram:
         inputs, since = self.constant.copy(), next(state.arena._serial)
         for k, read in self.varying:
             inputs[k] = read(arguments)
+        if self.rewritten or self.unread_own:
+            sharing.refuse_overlaps(inputs, self.rewritten, self.unread_own)
         for generator, count in self.draws.items():
             generator.count += count
         if self.differentiable:

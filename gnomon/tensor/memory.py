@@ -7,8 +7,8 @@ library can write to its bytes, they belong to one storage alone: the others get
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from gnomon.lazy import numpy_calls
 from gnomon.ops.interpret import interpret
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.strides import shown_by, strided
-from gnomon.runtime.buffer import Loan, seen_as
+from gnomon.runtime.buffer import DeviceBuffer, Loan, seen_as
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import copied, numbered, over, renamed
 from gnomon.tensor.evaluate import evaluate
@@ -84,9 +84,26 @@ def holds_alone(storage: Storage) -> bool:
 
 
 def is_free(tensor: Tensor) -> bool:
-    """Whether a new value of a tensor may be written over the old one: nobody else holds it."""
+    """Whether a new value of a tensor may be written over the old one: nobody else holds it.
+
+    Memory that was lent is as good: see `overlapping`.
+    """
     storage = tensor._storage
-    return tensor._view is None and holds_alone(storage) and not storage.node.value.lent
+    if tensor._view is not None or not holds_alone(storage):
+        return False
+    value = storage.node.value
+    return not (value.lent and value.readonly)
+
+
+def overlapping(values: Iterable[DeviceBuffer]) -> set[int]:
+    """The addresses of those of some values whose bytes others of them have too."""
+    ends = sorted((value.address, value.address + value.nbytes) for value in values)
+    found, last = set[int](), (0, 0)
+    for start, end in ends:
+        if start < last[1]:
+            found |= {last[0], start}
+        last = max(last, (start, end), key=itemgetter(1))
+    return found
 
 
 def all_free(tensors: Sequence[Tensor]) -> bool:

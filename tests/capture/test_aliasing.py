@@ -1,5 +1,6 @@
 """Memory that is seen under several names: compiled functions give and write what plain ones do."""
 
+import ctypes
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -449,3 +450,58 @@ def test_an_argument_with_the_id_of_what_is_gone_is_not_what_is_gone():
     known = aliasing.by_id([x._storage])
     assert aliasing.outside([x], known, {id(x): nobody}) == ((0, id(x._storage), 0),)
     assert aliasing.outside([x], known, aliasing.by_id([x])) == ((0, id(x._storage), id(x)),)
+
+
+def stepping(first: gn.Tensor, second: gn.Tensor):
+    """A compiled function that writes to both from the old values of both."""
+
+    @gn.compile
+    def step() -> None:
+        a, b = first + 2 * second, first * second
+        first.copy_(a)
+        second.copy_(b)
+
+    return step
+
+
+def test_a_step_writes_into_numpys_memory(monkeypatch):
+    arrays = [np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)]
+    copies, move = [], ctypes.memmove
+    step = stepping(*map(gn.from_numpy, arrays))
+    step()
+    step()
+    monkeypatch.setattr(ctypes, "memmove", lambda *given: copies.append(given) or move(*given))
+
+    first, second = (x.copy() for x in arrays)
+    step()
+
+    assert not copies
+    assert arrays[0].tolist() == (first + 2 * second).tolist()
+    assert arrays[1].tolist() == (first * second).tolist()
+
+
+@pytest.mark.parametrize("start", [0, 1, 3, 4])
+def test_writes_to_memory_that_numpy_lent_twice_are_refused(start):
+    array = np.arange(8, dtype=np.float32)
+    first, second = gn.from_numpy(array[:4]), gn.from_numpy(array[start : start + 4])
+
+    @gn.compile
+    def step() -> None:
+        first.add_(1)
+        second.add_(1)
+
+    if start == 4:
+        step()
+        assert array.tolist() == list(range(1, 9))
+        return
+    for function in (step, stepping(first, second), gn.compile(lambda: first.copy_(second * 2))):
+        with pytest.raises(TraceError, match=r"compile: a tensor is written whose memory, which"):
+            function()
+    assert array.tolist() == list(range(8))
+
+
+def test_memory_that_numpy_lent_twice_is_read():
+    array = np.arange(8, dtype=np.float32)
+    first, second = gn.from_numpy(array[:4]), gn.from_numpy(array[1:5])
+
+    assert gn.compile(lambda: first + second)().tolist() == [1, 3, 5, 7]

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.tensor.memory import overlapping
 from tests.tensor.test_strides import VIEWS
 
 
@@ -174,3 +176,20 @@ def test_an_array_of_a_view_is_the_views_memory(view):
 
     assert (base == -1).sum() == len(np.unique(before))
     assert (shown == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([(1, 4), (5, 4), (9, 0)], set()),
+        ([(1, 5), (5, 4), (10, 1)], {1, 5}),
+        ([(1, 9), (2, 1), (4, 1), (10, 1)], {1, 2, 4}),
+        ([(1, 4), (1, 4)], {1}),
+        ([], set()),
+    ],
+)
+def test_values_that_share_bytes(places, expected):
+    values = [DeviceBuffer.foreign(start, size, None) for start, size in places]
+
+    assert overlapping(values) == expected
+    assert overlapping(reversed(values)) == expected
