@@ -96,8 +96,12 @@ def is_free(tensor: Tensor) -> bool:
 
 
 def overlapping(values: Iterable[DeviceBuffer]) -> set[int]:
-    """The addresses of those of some values whose bytes others of them have too."""
-    ends = sorted((value.address, value.address + value.nbytes) for value in values)
+    """The addresses of those of some values whose bytes others of them have too.
+
+    A value that comes twice is one: whoever else holds it keeps it from being written.
+    """
+    apart = {id(value): value for value in values}.values()
+    ends = sorted((value.address, value.address + value.nbytes) for value in apart)
     found, last = set[int](), (0, 0)
     for start, end in ends:
         if start < last[1]:
