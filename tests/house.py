@@ -28,7 +28,7 @@ tensor
 capture
 gnomon
 nn optim utils distributions library serialization testing
-distributed drop_in fx profiler quant export
+distributed drop_in fx profiler quant export onnx
 models train bench bisect __main__
 """
 ORDER = {name: place for place, name in enumerate(LAYERS.split())}

@@ -180,27 +180,30 @@ def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
 
 def refuse(name: str, guard: Guard, program: CapturedProgram) -> None:
     """Refuse a program that does more than compute results of its arguments."""
-    graph, forward = program.graph, "Precompile what computes forward."
-    anew = not all(isinstance(read, GivenInput) for _, read in program.varying)
-    meets = any(x.op in MEETINGS or x.op in BOUNDARIES for x in graph or ())
     own = program.results.places() is not None
-    for found, why, remedy in (
-        (program.draws, "draws random numbers", "Call eval() on its modules, or pass them in."),
-        (program.outcome.writes, "writes to its arguments", "Give back what is new."),
-        (program.own or program.given, "writes to a tensor", "Give back what is new."),
-        (program.grads, "sets gradients", forward),
-        (program.placed or program.escaped, "leaves tensors somewhere", "Give them back."),
-        (program.afterwards, "changes an optimizer", forward),
-        (guard.lost, f"does what a replay would not: {guard.lost}", "Do it outside."),
-        (anew or program.guards, "reads what each call looks at anew", "Pass it in."),
-        (meets, "computes on several ranks", "Precompile what one rank computes."),
-        (not own, "gives back memory that it did not make, or twice", "Give back a clone()."),
-        (graph is None, "computes nothing of tensors", "Compile what computes."),
-    ):
+    shared = not own, "gives back memory that it did not make, or twice", "Give back a clone()."
+    for found, why, remedy in (*beyond_results(program, guard.lost), shared):
         if found:
             raise refused(name, why, remedy, line_of(program))
     if program.tiers.wait().plan.externals:
         raise refused(name, "calls a custom operation", "Call it outside.", line_of(program))
+
+
+def beyond_results(program: CapturedProgram, lost: str) -> Iterator[tuple[Any, str, str]]:
+    """Whether a program does each of what is more than computing results; why and what to do."""
+    graph, forward = program.graph, "Precompile what computes forward."
+    anew = not all(isinstance(read, GivenInput) for _, read in program.varying)
+    meets = any(x.op in MEETINGS or x.op in BOUNDARIES for x in graph or ())
+    yield program.draws, "draws random numbers", "Call eval() on its modules, or pass them in."
+    yield program.outcome.writes, "writes to its arguments", "Give back what is new."
+    yield program.own or program.given, "writes to a tensor", "Give back what is new."
+    yield program.grads, "sets gradients", forward
+    yield program.placed or program.escaped, "leaves tensors somewhere", "Give them back."
+    yield program.afterwards, "changes an optimizer", forward
+    yield lost, f"does what a replay would not: {lost}", "Do it outside."
+    yield anew or program.guards, "reads what each call looks at anew", "Pass it in."
+    yield meets, "computes on several ranks", "Precompile what one rank computes."
+    yield graph is None, "computes nothing of tensors", "Compile what computes."
 
 
 def line_of(program: CapturedProgram) -> object:

@@ -106,7 +106,6 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
         "distributed.is_torchelastic_launched",
         "distributed.is_ucc_available",
         "distributed.is_xccl_available",
-        "onnx.is_in_onnx_export",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
         "utils._triton.has_triton",

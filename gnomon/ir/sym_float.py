@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cache
 from struct import pack, unpack
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from gnomon.ir.memo import memo
 from gnomon.ir.sym_number import SymNumber, Unsized
 
 __all__ = [
     "FloatBits",
     "OF_FLOATS",
+    "OfBits",
     "SymFloat",
     "as_float",
     "computed",
@@ -194,7 +193,7 @@ def computed(compute: Compute, *numbers: Any) -> SymFloat:
     kinds = tuple([isinstance(x, float) for x in numbers])
     parts = [bits_of(x) if kind else x for x, kind in zip(numbers, kinds, strict=True)]
     env = next(x.sizes for x in numbers if hasattr(x, "sizes"))
-    return SymFloat(env.late(of_bits(compute, kinds), parts))
+    return SymFloat(env.late(OfBits(compute, kinds), parts))
 
 
 def bits_of(x: Any) -> Any:
@@ -202,13 +201,14 @@ def bits_of(x: Any) -> Any:
     return x.bits if isinstance(x, SymFloat) else FloatBits.of(x)
 
 
-@memo
-@cache
-def of_bits(compute: Compute, kinds: tuple[bool, ...]) -> Compute:
-    """An operator that takes and gives bits in place of floats."""
+class OfBits(NamedTuple):
+    """An operator that takes and gives bits in place of floats: those of `kinds`."""
 
-    def bits(*numbers: int) -> int:
-        pairs = zip(numbers, kinds, strict=True)
-        return int(FloatBits.of(compute(*[real(n) if is_float else n for n, is_float in pairs])))
+    compute: Compute
+    kinds: tuple[bool, ...]
 
-    return bits
+    def __call__(self, *numbers: int) -> int:
+        """The bits of the result."""
+        pairs = zip(numbers, self.kinds, strict=True)
+        given = [real(n) if is_float else n for n, is_float in pairs]
+        return int(FloatBits.of(self.compute(*given)))

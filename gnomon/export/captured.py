@@ -1,0 +1,274 @@
+"""Capture of a function's graph for a file that other programs read: inputs, state, results.
+
+A replay's program is not compiled here: the graph is what is exported. Sizes that may differ from
+those of the example are symbols of it (gnomon/ir/sizes.py), learned as a compiled function learns
+them: from calls whose arguments have other sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.capture import precompiled
+from gnomon.capture.compile_options import asked
+from gnomon.capture.jit import Compiled
+from gnomon.capture.replay import CapturedProgram
+from gnomon.capture.storage_names import inside, of_arguments
+from gnomon.capture.varying import VaryingNumbers
+from gnomon.errors import ArgumentError, TraceError
+from gnomon.ir.node import Graph, Node
+from gnomon.ir.sizes import LEAST, MOST, ShapeEnv
+from gnomon.nn.module import Module
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.pytree import TreeSpec, flatten, unflatten
+from gnomon.tensor.state import Storage
+from gnomon.tensor.tensor import Paired, Tensor, from_array, pair_of
+
+__all__ = ["CapturedGraph", "DynamicSize", "GraphArgument", "GraphState", "captured_graph"]
+
+
+class GraphArgument(NamedTuple):
+    """A tensor among the arguments: its sizes are numbers, or names of what may differ.
+
+    No node stands for one that nothing is computed of.
+    """
+
+    name: str
+    tensor: Tensor
+    sizes: tuple[int | str, ...]
+    node: Node | None
+
+
+class GraphState(NamedTuple):
+    """A tensor that the function reads beside its arguments."""
+
+    name: str
+    tensor: Tensor
+    node: Node
+
+
+class DynamicSize(NamedTuple):
+    """A size that may differ between calls: its name, and the arguments' axes that have it."""
+
+    name: str
+    places: tuple[tuple[int, int], ...]
+
+
+class CapturedGraph(NamedTuple):
+    """A function's graph.
+
+    results: for each tensor that the function gives, in the order of its tree, the output.
+    env: the symbols of sizes, if some may differ; symbols: a name for each, in order.
+    """
+
+    name: str
+    graph: Graph
+    arguments: tuple[GraphArgument, ...]
+    state: tuple[GraphState, ...]
+    results: tuple[Node, ...]
+    tree: Any
+    env: ShapeEnv | None
+    symbols: tuple[str, ...]
+
+
+def captured_graph(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    sizes: Sequence[DynamicSize] = (),
+) -> CapturedGraph:
+    """Capture the graph of a function for an example of its arguments.
+
+    Raises TraceError where the function does more than compute results of its arguments, and says
+    what and where.
+    """
+    name = name_of(function)
+
+    def giving(*args: Any, **kwargs: Any) -> Any:
+        return apart(function(*args, **kwargs))
+
+    given: list[Tensor] = []
+    tree = flatten((tuple(args), dict(kwargs)), given)
+    if any(issubclass(kind, Paired) for kind in containers(tree)):
+        raise refused(name, "takes complex numbers", "Pass view_as_real() of them.")
+    fresh = partial(Compiled, giving, name, asked({"dynamic": bool(sizes)}, {}), breaks=False)
+    with no_grad():
+        if not sizes:
+            compiled = fresh()
+            key, arguments = key_of(compiled, tree, given)
+            found = precompiled.captured(compiled, key, arguments)
+            if not found:
+                raise refused(name, "depends on a number that calls read anew", "Pass it in.")
+            guard, program = found[0]
+            return described(Found(function, key[0], program, guard.lost), given)
+        try:
+            return on_symbols(function, fresh(), tree, given, sizes, 1)
+        except Exception as error:
+            met = error
+        try:  # more than in the example may be too much for it
+            return on_symbols(function, fresh(), tree, given, sizes, -1)
+        except Exception:
+            raise met from None
+
+
+def containers(tree: Any) -> Iterator[type]:
+    """The classes of what nests in a value."""
+    if isinstance(tree, TreeSpec):
+        yield tree.kind
+        for part in tree.parts:
+            yield from containers(part)
+
+
+def key_of(compiled: Compiled, tree: Any, given: Sequence[Tensor]) -> tuple[tuple, list[Tensor]]:
+    """The signature of a call, and its tensors."""
+    compiled.varying = compiled.varying or VaryingNumbers()
+    args, kwargs = unflatten(tree, given)
+    return compiled._key(args, kwargs)
+
+
+def apart(value: Any) -> Any:
+    """A nested value whose tensors have memory of their own."""
+    found: list[Tensor] = []
+    tree = flatten(value, found)
+    return unflatten(tree, [x.clone() for x in found])
+
+
+def samples(given: Sequence[Tensor], sizes: Sequence[DynamicSize], step: int) -> list[list[Tensor]]:
+    """Arguments whose sizes that may differ are unlike all others, twice.
+
+    They are near those of the example, above or below. Elements come again, so that positions stay
+    within axes.
+    """
+    varying = {place for size in sizes for place in size.places}
+    taken = {n for k, x in enumerate(given) for a, n in enumerate(x.shape) if (k, a) not in varying}
+    found = []
+    for _ in range(2):
+        made = [list(x.shape) for x in given]
+        for size in sizes:
+            argument, axis = size.places[0]
+            start = max(given[argument].shape[axis], LEAST)
+            up, down = range(start, start + MOST), range(start - 1, LEAST - 1, -1)
+            tried = up if step > 0 else down
+            n = next((n for n in tried if n not in taken), None)
+            if n is None:
+                raise ArgumentError(f"export: no smaller size {size.name} than {start} to try.")
+            taken.add(n)
+            for argument, axis in size.places:
+                made[argument][axis] = n
+        found.append([resized(x, shape) for x, shape in zip(given, made, strict=True)])
+    return found
+
+
+def resized(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """A tensor of another shape with the elements of one."""
+    array = array_of(x)
+    for axis, n in enumerate(shape):
+        if n != array.shape[axis]:
+            array = np.take(array, np.arange(n) % max(array.shape[axis], 1), axis)
+    return from_array(np.ascontiguousarray(array))
+
+
+def on_symbols(
+    function: Callable[..., Any],
+    compiled: Compiled,
+    tree: Any,
+    given: Sequence[Tensor],
+    sizes: Sequence[DynamicSize],
+    step: int,
+) -> CapturedGraph:
+    """The graph for all sizes, of the capture that serves them."""
+    first, second = samples(given, sizes, step)
+    precompiled.captured(compiled, *key_of(compiled, tree, first))
+    key, arguments = key_of(compiled, tree, second)
+    _, undo = compiled._sized(key, arguments, None)
+    if undo is not None:
+        undo()
+    family, _ = compiled.size_families.family(key)
+    made = family.captures[-1] if family and family.captures else None
+    if made is None:
+        names = ", ".join(x.name for x in sizes)
+        raise refused(
+            name_of(function),
+            f"does not compute alike for all sizes of {names}",
+            "Export it for fixed sizes, or see GNOMON_DEBUG=1 for the line that decides.",
+        )
+    flat = [(k, axis) for k, x in enumerate(given) for axis in range(x.ndim)]
+    names = {place: size.name for size in sizes for place in size.places}
+    symbols = tuple(names[flat[k]] for k in made.symbols.places)
+    found = Found(function, key[0], made.source, made.guard.lost)
+    return described(found, given, sizes, made.symbols.env, symbols)
+
+
+class Found(NamedTuple):
+    """A capture of a function: its call, its program, what a replay of it would not do."""
+
+    function: Callable[..., Any]
+    call: Any
+    program: CapturedProgram
+    lost: str
+
+
+def described(
+    found: Found,
+    given: Sequence[Tensor],
+    sizes: Sequence[DynamicSize] = (),
+    env: ShapeEnv | None = None,
+    symbols: tuple[str, ...] = (),
+) -> CapturedGraph:
+    """A capture's graph with the names of its inputs."""
+    own, program = name_of(found.function), found.program
+    refuse(own, program, found.lost)
+    words = dict(of_arguments(found.function, found.call))
+    varying = {place: size.name for size in sizes for place in size.places}
+    nodes: dict[int, Node] = {}
+    state, names = [], names_of_state(found.function)
+    numbers = {k: read.number for k, read in program.varying}
+    for k, (node, tensor) in enumerate(zip(program.graph.inputs, program.constant, strict=True)):
+        if k in numbers:
+            nodes[numbers[k]] = node
+        else:
+            name = names.get(tensor._storage, f"constant_{k}")
+            state.append(GraphState(name, tensor, node))
+    shapes = [
+        tuple(varying.get((k, axis), n) for axis, n in enumerate(x.shape))
+        for k, x in enumerate(given)
+    ]
+    arguments = [GraphArgument(words[k], x, shapes[k], nodes.get(k)) for k, x in enumerate(given)]
+    outputs, places = program.graph.outputs, program.results.places()
+    tree = program.outcome.tree
+    results = tuple(outputs[places[number]] for number, _ in inside("", tree))
+    return CapturedGraph(
+        own, program.graph, tuple(arguments), tuple(state), results, tree, env, symbols
+    )
+
+
+def name_of(function: Any) -> str:
+    """The name of a function, or of a module's class."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def names_of_state(function: Any) -> dict[Storage, str]:
+    """The first names of a module's parameters and buffers, by their memory."""
+    found: dict[Storage, str] = {}
+    if isinstance(function, Module):
+        for name, x in (*function.named_parameters(), *function.named_buffers()):
+            found.setdefault(pair_of(x)._storage, name)
+    return found
+
+
+def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
+    """The error of a function that does what no graph of results holds."""
+    return TraceError(f"export: {name} {why}. {remedy}" + (f"   [{line}]" if line else ""))
+
+
+def refuse(name: str, program: CapturedProgram, lost: str) -> None:
+    """Refuse a program that does more than compute results of its arguments."""
+    for found, why, remedy in precompiled.beyond_results(program, lost):
+        if found:
+            remedy = remedy.replace("Precompile", "Export").replace("Compile", "Export")
+            raise refused(name, why, remedy, precompiled.line_of(program))

@@ -1,0 +1,143 @@
+"""Sizes that may differ between calls of an exported graph, as PyTorch's users say it.
+
+By `Dim`s for arguments and axes (`dynamic_shapes`), or by names (`dynamic_axes`). Axes with one
+name have one size; unnamed ones that are equal in the example are taken for one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.export.captured import DynamicSize
+from gnomon.tensor.pytree import flatten
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["Dim", "axes_of", "sizes_of"]
+
+
+class Dim:
+    """A size that may differ between calls, with a name; `Dim.AUTO` and `Dim.DYNAMIC` have none.
+
+    >>> Dim("batch", min=1, max=64)
+    Dim('batch', min=1, max=64)
+    """
+
+    AUTO: Dim
+    DYNAMIC: Dim
+    STATIC: Dim
+
+    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
+        if name and not name.isidentifier():
+            raise ArgumentError(f"Dim: a name is an identifier: got {name!r}.")
+        if min is not None and max is not None and max <= min:
+            raise ArgumentError(f"Dim: max is above min: got min={min}, max={max} for {name}.")
+        self.name, self.min, self.max = name, min, max
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        ends = "".join(
+            f", {key}={x}" for key, x in (("min", self.min), ("max", self.max)) if x is not None
+        )
+        return f"Dim({self.name!r}{ends})"
+
+
+Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Dim(""), Dim(""), Dim("")
+
+Axes = Iterator[tuple[int, int, str]]
+"""Number of a tensor, its axis, the size's name or nothing."""
+
+
+def sizes_of(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], shapes: Any
+) -> list[DynamicSize]:
+    """The sizes that `dynamic_shapes` names, of a call's tensors by number."""
+    if shapes is None:
+        return []
+    given: list[Tensor] = []
+    flatten((tuple(args), dict(kwargs)), given)
+    numbers = {id(x): k for k, x in enumerate(given)}
+    names = names_of(function, args)
+    values = {**dict(zip(names, args, strict=False)), **kwargs}
+    if isinstance(shapes, (tuple, list)):
+        shapes = dict(zip(values, shapes, strict=False))
+    for name in shapes:
+        if name not in values:
+            raise ArgumentError(
+                f"export: dynamic_shapes names {name!r}, which is no argument: "
+                f"there are {', '.join(values)}."
+            )
+    found = [x for key, told in shapes.items() for x in told_axes(values[key], told, numbers)]
+    return grouped(found, given)
+
+
+def names_of(function: Callable[..., Any], args: Sequence[Any]) -> list[str]:
+    """The names of arguments by position."""
+    known = inspect.signature(getattr(function, "forward", function)).parameters.values()
+    plain = [x.name for x in known if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
+    more = next((x.name for x in known if x.kind is x.VAR_POSITIONAL), "args")
+    return [*plain[: len(args)], *(f"{more}_{k}" for k in range(len(args) - len(plain)))]
+
+
+def told_axes(value: Any, told: Any, numbers: Mapping[int, int]) -> Axes:
+    """The axes that a description names, of a tensor or of a nested value."""
+    if told is None:
+        return
+    if not isinstance(value, Tensor):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in pairs:
+            yield from told_axes(part, told[key], numbers)
+        return
+    rows = told.items() if isinstance(told, dict) else enumerate(told)
+    for axis, dim in rows:
+        if dim is None or dim is Dim.STATIC or isinstance(dim, int):
+            continue
+        if not -value.ndim <= axis < value.ndim:
+            raise ArgumentError(f"export: dynamic axis {axis} of a tensor of shape {value.shape}.")
+        yield numbers[id(value)], axis % value.ndim, getattr(dim, "name", dim)
+
+
+def axes_of(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    axes: Mapping[str, Any] | None,
+    input_names: Sequence[str],
+) -> list[DynamicSize]:
+    """The sizes that `dynamic_axes` names, by names of inputs; those of results follow."""
+    given: list[Tensor] = []
+    flatten((tuple(args), dict(kwargs)), given)
+    known = [*names_of(function, args), *kwargs]
+    names = [*input_names, *known[len(input_names) :]]
+    found: list[tuple[int, int, str]] = []
+    for name, told in (axes or {}).items():
+        if name not in names or names.index(name) >= len(given):
+            continue
+        number = names.index(name)
+        rows = told.items() if isinstance(told, Mapping) else ((k, "") for k in told)
+        rank = given[number].ndim
+        for axis, word in rows:
+            if not -rank <= axis < rank:
+                raise ArgumentError(
+                    f"export: dynamic axis {axis} of {name}, whose shape is {given[number].shape}."
+                )
+            found.append((number, axis % rank, word or f"{name}_dynamic_axes_{axis}"))
+    return grouped(found, given)
+
+
+def grouped(found: Sequence[tuple[int, int, str]], given: Sequence[Tensor]) -> list[DynamicSize]:
+    """Axes with one name as one size; unnamed ones by their size in the example."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for number, axis, name in found:
+        n = given[number].shape[axis]
+        places.setdefault(name or f"s{n}", []).append((number, axis))
+    for name, axes in places.items():
+        sizes = {given[k].shape[axis] for k, axis in axes}
+        if len(sizes) > 1:
+            raise ArgumentError(
+                f"export: the size {name} is one for all of its axes: the example has "
+                f"{', '.join(map(str, sorted(sizes)))}."
+            )
+    return [DynamicSize(name, tuple(axes)) for name, axes in places.items()]
