@@ -417,6 +417,7 @@ def expit(x: Tensor) -> Tensor:
 from gnomon.tensor.control import explain as explain
 def expm1(x: Tensor) -> Tensor:
     """exp(x) − 1, exact near 0."""
+from gnomon import export as export
 def eye(n: _int, m: _int | None = ..., *, k: _int = ..., dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """Ones on the k-th diagonal."""
 def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
@@ -880,6 +881,7 @@ def ones(shape: Any = ..., *more: _int, dtype: object = ..., device: object = ..
     """A tensor of ones."""
 def ones_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of ones, with the shape of another."""
+from gnomon import onnx as onnx
 from gnomon import optim as optim
 def orgqr(x: Tensor, tau: Tensor) -> Tensor:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""

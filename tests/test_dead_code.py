@@ -132,7 +132,7 @@ gnomon gnomon.amp gnomon.autograd gnomon.autograd.functional gnomon.capture.anno
 gnomon.capture.scripting gnomon.func gnomon.fx
 gnomon.distributed gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor
-gnomon.distributed.tensor.parallel
+gnomon.distributed.tensor.parallel gnomon.export gnomon.onnx
 gnomon.distributions gnomon.distributions.constraints gnomon.fft gnomon.library gnomon.linalg
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize

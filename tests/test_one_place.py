@@ -32,6 +32,7 @@ pytestmark = pytest.mark.unit
 LAYERS = (
     *("gnomon/nn/", "gnomon/models/", "gnomon/bench/", "gnomon/train/", "gnomon/optim/"),
     "gnomon/drop_in/",  # PyTorch's names for them
+    "gnomon/onnx/",  # ONNX's
 )
 ENTRIES = frozenset({"gnomon/nn/functional.py"})
 """Files of layers that offer operations as they are: they are counted."""

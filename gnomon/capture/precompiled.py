@@ -182,7 +182,8 @@ def refuse(name: str, guard: Guard, program: CapturedProgram) -> None:
     """Refuse a program that does more than compute results of its arguments."""
     own = program.results.places() is not None
     shared = not own, "gives back memory that it did not make, or twice", "Give back a clone()."
-    for found, why, remedy in (*beyond_results(program, guard.lost), shared):
+    empty = program.graph is None, "computes nothing of tensors", "Compile what computes."
+    for found, why, remedy in (*beyond_results(program, guard.lost), shared, empty):
         if found:
             raise refused(name, why, remedy, line_of(program))
     if program.tiers.wait().plan.externals:
@@ -191,9 +192,9 @@ def refuse(name: str, guard: Guard, program: CapturedProgram) -> None:
 
 def beyond_results(program: CapturedProgram, lost: str) -> Iterator[tuple[Any, str, str]]:
     """Whether a program does each of what is more than computing results; why and what to do."""
-    graph, forward = program.graph, "Precompile what computes forward."
+    forward = "Precompile what computes forward."
     anew = not all(isinstance(read, GivenInput) for _, read in program.varying)
-    meets = any(x.op in MEETINGS or x.op in BOUNDARIES for x in graph or ())
+    meets = any(x.op in MEETINGS or x.op in BOUNDARIES for x in program.graph or ())
     yield program.draws, "draws random numbers", "Call eval() on its modules, or pass them in."
     yield program.outcome.writes, "writes to its arguments", "Give back what is new."
     yield program.own or program.given, "writes to a tensor", "Give back what is new."
@@ -203,7 +204,6 @@ def beyond_results(program: CapturedProgram, lost: str) -> Iterator[tuple[Any, s
     yield lost, f"does what a replay would not: {lost}", "Do it outside."
     yield anew or program.guards, "reads what each call looks at anew", "Pass it in."
     yield meets, "computes on several ranks", "Precompile what one rank computes."
-    yield graph is None, "computes nothing of tensors", "Compile what computes."
 
 
 def line_of(program: CapturedProgram) -> object:

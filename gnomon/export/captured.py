@@ -105,7 +105,7 @@ def captured_graph(
             if not found:
                 raise refused(name, "depends on a number that calls read anew", "Pass it in.")
             guard, program = found[0]
-            return described(Found(function, key[0], program, guard.lost), given)
+            return described(ExportedCall(function, key[0], program, guard.lost), given)
         try:
             return on_symbols(function, fresh(), tree, given, sizes, 1)
         except Exception as error:
@@ -200,11 +200,11 @@ def on_symbols(
     flat = [(k, axis) for k, x in enumerate(given) for axis in range(x.ndim)]
     names = {place: size.name for size in sizes for place in size.places}
     symbols = tuple(names[flat[k]] for k in made.symbols.places)
-    found = Found(function, key[0], made.source, made.guard.lost)
+    found = ExportedCall(function, key[0], made.source, made.guard.lost)
     return described(found, given, sizes, made.symbols.env, symbols)
 
 
-class Found(NamedTuple):
+class ExportedCall(NamedTuple):
     """A capture of a function: its call, its program, what a replay of it would not do."""
 
     function: Callable[..., Any]
@@ -214,7 +214,7 @@ class Found(NamedTuple):
 
 
 def described(
-    found: Found,
+    found: ExportedCall,
     given: Sequence[Tensor],
     sizes: Sequence[DynamicSize] = (),
     env: ShapeEnv | None = None,
@@ -268,7 +268,8 @@ def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
 
 def refuse(name: str, program: CapturedProgram, lost: str) -> None:
     """Refuse a program that does more than compute results of its arguments."""
-    for found, why, remedy in precompiled.beyond_results(program, lost):
+    empty = program.graph is None, "computes nothing of tensors", "Export what computes."
+    for found, why, remedy in (*precompiled.beyond_results(program, lost), empty):
         if found:
-            remedy = remedy.replace("Precompile", "Export").replace("Compile", "Export")
+            remedy = remedy.replace("Precompile", "Export")
             raise refused(name, why, remedy, precompiled.line_of(program))

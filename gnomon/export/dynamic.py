@@ -38,10 +38,9 @@ class Dim:
         self.__name__ = name
 
     def __repr__(self) -> str:
-        ends = "".join(
-            f", {key}={x}" for key, x in (("min", self.min), ("max", self.max)) if x is not None
-        )
-        return f"Dim({self.name!r}{ends})"
+        least = "" if self.min is None else f", min={self.min}"
+        most = "" if self.max is None else f", max={self.max}"
+        return f"Dim({self.name!r}{least}{most})"
 
 
 Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Dim(""), Dim(""), Dim("")

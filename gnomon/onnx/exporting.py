@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -67,11 +68,10 @@ def is_in_onnx_export() -> bool:
     >>> is_in_onnx_export()
     False
     """
-    return bool(exporting)
+    return exporting.get()
 
 
-exporting: list[None] = []
-"""An element for each export that is under way."""
+exporting: ContextVar[bool] = ContextVar("exporting", default=False)
 
 
 class ONNXProgram:
@@ -159,12 +159,12 @@ def moved_out(model: Any, location: str) -> Iterator[bytes]:
     """The bytes of a model's weights, which are taken out of it, and aligned for readers."""
     place = 0
     for tensor in model.graph.initializer:
-        data, gap = tensor.raw_data, -place % ALIGNED
+        content, gap = tensor.raw_data, -place % ALIGNED
         yield bytes(gap)
-        yield data
-        external.set_external_data(tensor, location, place + gap, len(data))
+        yield content
+        external.set_external_data(tensor, location, place + gap, len(content))
         tensor.ClearField("raw_data")
-        place += gap + len(data)
+        place += gap + len(content)
 
 
 def plain_session(text: bytes) -> Any:
@@ -182,11 +182,11 @@ def in_mode(model: Any, training: int) -> Generator[None]:
     if training != TrainingMode.PRESERVE:
         for x in modules:
             x.training = training == TrainingMode.TRAINING
-    exporting.append(None)
+    token = exporting.set(True)
     try:
         yield
     finally:
-        exporting.pop()
+        exporting.reset(token)
         for x, mode in zip(modules, before, strict=True):
             x.training = mode
 

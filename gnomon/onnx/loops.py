@@ -13,7 +13,7 @@ from gnomon.ops.control_primitives import call_of
 
 __all__ = ["CONTROL_RULES"]
 
-helper = Lazy("onnx.helper")
+make = Lazy("onnx.helper")
 
 Kind = tuple[DType, int]
 Write = Callable[["OnnxWriter", list[str]], list[str]]
@@ -25,12 +25,12 @@ def inner(writer: OnnxWriter, taken: Sequence[Kind], write: Write, stem: str) ->
     own.site = writer.site
     names = [own.fresh(f"{stem}_in") for _ in taken]
     inputs = [
-        helper.make_tensor_value_info(name, type_inside(dtype), [None] * rank)
+        make.make_tensor_value_info(name, type_inside(dtype), [None] * rank)
         for name, (dtype, rank) in zip(names, taken, strict=True)
     ]
     outputs = [own.add("Identity", x) for x in write(own, names)]
-    told = [helper.make_empty_tensor_value_info(x) for x in outputs]
-    return helper.make_graph(own.nodes, own.fresh(stem), inputs, told)
+    told = [make.make_empty_tensor_value_info(x) for x in outputs]
+    return make.make_graph(own.nodes, own.fresh(stem), inputs, told)
 
 
 def kinds_of(nodes: Sequence[Node]) -> list[Kind]:
@@ -65,14 +65,14 @@ def while_(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     test, body, carried = (node.params[key] for key in ("test", "body", "carried"))
     rest = given[carried:]
 
-    def turn(own: OnnxWriter, names: list[str]) -> list[str]:
+    def iteration(own: OnnxWriter, names: list[str]) -> list[str]:
         state = own.write(body, [*names[2:], *rest])
         return [*own.write(test, [*state, *rest]), *state]
 
     def write() -> list[str]:
         begins = writer.write(test, given)[0]
         taken = [(int64, 0), (bool_, 0), *kinds_of(node.inputs[:carried])]
-        graph = inner(writer, taken, turn, "loop")
+        graph = inner(writer, taken, iteration, "loop")
         return writer.several("Loop", ["", begins, *given[:carried]], carried, body=graph)
 
     return results(writer, node, write)
@@ -84,11 +84,11 @@ def scan_over(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     carried, sliced = p["carried"], p["sliced"]
     end = carried + sliced
 
-    def turn(own: OnnxWriter, names: list[str]) -> list[str]:
+    def iteration(own: OnnxWriter, names: list[str]) -> list[str]:
         return own.write(body, [*names, *given[end:]])
 
     def write() -> list[str]:
-        graph = inner(writer, kinds_of(body.inputs[:end]), turn, "scan")
+        graph = inner(writer, kinds_of(body.inputs[:end]), iteration, "scan")
         way, rows = int(p["reverse"]), len(body.outputs) - carried
         return writer.several(
             "Scan",

@@ -20,7 +20,7 @@ from gnomon.tensor.conversions import array_of
 
 __all__ = ["OPSETS", "model_of"]
 
-helper, numpy_helper = Lazy("onnx.helper"), Lazy("onnx.numpy_helper")
+make, numpy_helper = Lazy("onnx.helper"), Lazy("onnx.numpy_helper")
 
 OPSETS = range(18, 24)
 """Versions of ONNX's operators that what is written here means the same in."""
@@ -57,12 +57,12 @@ def model_of(
             f"onnx: {captured.name} uses a size where ONNX takes a number. Export for fixed sizes."
         )
     outputs = results(writer, captured, made, output_names)
-    graph = helper.make_graph(writer.nodes, captured.name, inputs, outputs, writer.initializers)
-    return helper.make_model(
+    graph = make.make_graph(writer.nodes, captured.name, inputs, outputs, writer.initializers)
+    return make.make_model(
         graph,
         producer_name="gnomon",
         ir_version=IR_VERSION,
-        opset_imports=[helper.make_opsetid("", opset)],
+        opset_imports=[make.make_opsetid("", opset)],
     )
 
 
@@ -99,9 +99,9 @@ def results(
         named(writer, "output_names", stems, told), captured.results, strict=True
     ):
         if node.dtype is CARRIED:
-            last = helper.make_node("Cast", [values[node]], [name], to=type_of(node.dtype))
+            last = make.make_node("Cast", [values[node]], [name], to=type_of(node.dtype))
         else:
-            last = helper.make_node("Identity", [values[node]], [name])
+            last = make.make_node("Identity", [values[node]], [name])
         writer.nodes.append(last)
         outputs.append(declared(name, node.dtype, [dimension(n, captured) for n in node.shape]))
     return outputs
@@ -124,7 +124,7 @@ def named(writer: OnnxWriter, what: str, stems: Sequence[str], told: Sequence[st
 
 def declared(name: str, dtype: DType, sizes: Sequence[Any]) -> Any:
     """A declaration of a value: its dtype, and sizes by number, by name, or unknown."""
-    return helper.make_tensor_value_info(name, type_of(dtype), sizes)
+    return make.make_tensor_value_info(name, type_of(dtype), sizes)
 
 
 def dimension(n: Any, captured: CapturedGraph) -> Any:

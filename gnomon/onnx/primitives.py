@@ -22,7 +22,6 @@ from gnomon.ops.primitives import identity_of, split_spec
 
 __all__ = ["RULES"]
 
-TO_THE_END = np.iinfo(np.int64).max
 PAST_THE_START = np.iinfo(np.int64).min
 
 

@@ -85,7 +85,7 @@ def along_axis(op: str) -> Rule:
 
 
 def relu(writer: OnnxWriter, node: Node, given: list[str]) -> str:
-    """What is above 0."""
+    """The part above 0."""
     return writer.add("Relu", given[0]) if node.dtype in (float32, float64) else ""
 
 

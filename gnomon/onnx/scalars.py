@@ -18,8 +18,6 @@ from gnomon.onnx.writer import CARRIED, OnnxWriter, carried, type_of
 
 __all__ = ["map_rule"]
 
-Formula = Callable[["Scalars", tuple[str, ...]], str]
-
 PLAIN = {
     **{"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "abs": "Abs"},
     **{"sign": "Sign", "minimum": "Min", "maximum": "Max", "pow": "Pow", "sqrt": "Sqrt"},

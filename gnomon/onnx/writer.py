@@ -18,10 +18,10 @@ from gnomon.ir.sizes import ShapeEnv, is_symbolic
 from gnomon.lazy import Lazy
 from gnomon.onnx.sizes import integer_of_sizes
 
-__all__ = ["OnnxWriter", "CARRIED", "Rule", "carried", "type_inside", "type_of"]
+__all__ = ["CARRIED", "OnnxWriter", "Rule", "carried", "type_inside", "type_of"]
 
 onnx = Lazy("onnx")
-helper, numpy_helper = Lazy("onnx.helper"), Lazy("onnx.numpy_helper")
+make, numpy_helper = Lazy("onnx.helper"), Lazy("onnx.numpy_helper")
 
 Rule = Callable[["OnnxWriter", Node, list[str]], str]
 """Writes a node, given the names of its inputs; gives the name of its value."""
@@ -107,7 +107,7 @@ class OnnxWriter:
         made = [self.fresh(f"{op.lower()}_{self.root.count}") for _ in range(count)]
         self.root.count += 1
         told = {key: x for key, x in attributes.items() if x is not None}
-        node = helper.make_node(op, list(inputs), made, name=f"node_{made[0]}", **told)
+        node = make.make_node(op, list(inputs), made, name=f"node_{made[0]}", **told)
         node.doc_string = self.site
         self.nodes.append(node)
         return made

@@ -62,12 +62,14 @@ def test_a_class_annotates_has_subclasses_and_makes_nothing(torch):
     class Mine(export.UnflattenedModule):
         """A program's own."""
 
-        def run(self, root: export.Dim | None, kind: export.Dim[int]) -> export.ExportedProgram: ...
+        def run(
+            self, root: export.ShapesCollection | None, kind: export.ShapesCollection[int]
+        ) -> export.ExportedProgram: ...
 
     assert get_type_hints(Mine.run, {"export": export})["return"] is export.ExportedProgram
-    assert not isinstance(1, export.Dim)
-    assert export.Dim.__module__ == "torch.export"
-    for make in (Mine, export.ExportedProgram, export.Dim.anything):
+    assert not isinstance(1, export.ShapesCollection)
+    assert export.ShapesCollection.__module__ == "torch.export"
+    for make in (Mine, export.ExportedProgram, export.ShapesCollection.anything):
         with pytest.raises(
             ArgumentError, match=r"torch\.export\.\w+(\.anything)?: Gnomon has this name"
         ):
@@ -77,11 +79,11 @@ def test_a_class_annotates_has_subclasses_and_makes_nothing(torch):
 def test_a_function_refuses_with_its_name_and_is_noted():
     report = NameReport()
     with installed(report):
-        export = importlib.import_module("torch.export").export
+        export = importlib.import_module("torch.export").draft_export
         assert report.missing == {}
-        with pytest.raises(ArgumentError, match=r"torch\.export\.export: "):
+        with pytest.raises(ArgumentError, match=r"torch\.export\.draft_export: "):
             export(print)
-    assert list(report.missing) == ["torch.export.export"]
+    assert list(report.missing) == ["torch.export.draft_export"]
 
 
 def test_what_annotates_and_registers_gives_back_what_it_was_given(torch):
