@@ -34,6 +34,7 @@ from gnomon.passes.layout import (
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
 from gnomon.passes.regions import is_closed, region_part
+from gnomon.passes.shares import is_share, scaled_share
 from gnomon.passes.strategies import CARRIERS, Strategy
 from gnomon.passes.varying import check_varying
 from gnomon.passes.widen import widen
@@ -176,7 +177,7 @@ class Emission:
             self.units[node] = unit
         parts: list[Node] = []
         for x, want in zip(node.inputs, strategy.wanted, strict=True):
-            as_it_lies = want is self.plan[x].given
+            as_it_lies = want is self.plan[x].given or is_share(node)
             parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
         scope.sites = node.sites
         whole = is_whole(strategy.given) and strategy.rule == "letter"
@@ -189,6 +190,8 @@ class Emission:
         """A node whose strategy is met for the first time."""
         make = partial(region_part, local=self.local) if node.op == "region" else self.local.build
         made = make(node, strategy, parts)
+        if is_share(node) and strategy.rule == "boundary":
+            return scaled_share(node, made, self.plan, self.local.across)
         if made.op == node.op and made.inputs == parts and "serial" not in node.params:
             self.alike[id(strategy)] = made
         return made

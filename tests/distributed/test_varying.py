@@ -201,3 +201,20 @@ def test_the_gradient_of_a_plain_product_beside_parts_reads_its_own_ranks_values
     assert on_threads(work, 2) == [
         [(asked @ b.T).tolist(), (a.T @ asked).tolist()] for a, b in pairs
     ]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_redistributing_what_varies_leaves_it_each_ranks_own(compiled: bool):
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.arange(16.0).reshape(4, 4), mesh, [Replicate()])
+
+        def squared(x: gn.Tensor, own: gn.Tensor) -> gn.Tensor:
+            y = (x * own).redistribute(mesh, [Replicate()])
+            return (y @ y).to_local()
+
+        made = (gn.compile(squared) if compiled else squared)(x, gn.tensor([rank + 1.0]))
+        return made.tolist()
+
+    whole = np.arange(16.0).reshape(4, 4)
+    assert on_threads(work, 2) == [((k + 1) ** 2 * whole @ whole).tolist() for k in range(2)]
