@@ -275,8 +275,9 @@ def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
         return NOWHERE
     if node.op == "region" and has_layouts(node.params["body"]):
         body: Graph = node.params["body"]
+        index: int = node.params["index"]
         inside = dict(zip(body.inputs, inputs, strict=True))
-        return derived(body.outputs[node.params["index"]], inside, own_rows_of)
+        return derived(body.outputs[index], inside, own_rows_of)
     read = NOWHERE.union(*inputs)
     named = {name for name, _, _ in node.params["layout"]} if node.op in LAYOUTS else NOWHERE
     if node.op == "to_local":
