@@ -34,8 +34,8 @@ from gnomon.passes.layout import (
     pending,
 )
 from gnomon.passes.regions import is_closed, of_region, primitives_of
-from gnomon.passes.shares import in_shares
-from gnomon.passes.strategies import CARRIERS, Strategy, is_named, strategies
+from gnomon.passes.shares import goes_on, in_shares
+from gnomon.passes.strategies import Strategy, is_named, strategies
 from gnomon.passes.varying import ends_varying, is_divided_freely, usable, varies
 
 Plan = dict[Node, Strategy]
@@ -213,8 +213,8 @@ class Choices:
 
     def _own_folds(self, node: Node) -> Iterator[Strategy]:
         """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
-        if node in self.shares and node.op not in CARRIERS and self.plan[node.inputs[0]].share:
-            yield Strategy((pending(),), pending(), own=True)
+        if node in self.shares and goes_on(node) and all(self.plan[x].share for x in node.inputs):
+            yield Strategy((pending(),) * len(node.inputs), pending(), own=True)
         if not (self.uneven or node in self.shares) or self.rows.isdisjoint(node.inputs):
             return
         known = options(node, self.across)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from operator import add
 from typing import Any
@@ -47,7 +48,7 @@ def pull_back(
     nodes = topological(seeds)
     on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
-    mesh = axes_in(nodes)
+    mesh, asked_for = axes_in(nodes), set(wanted)
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -67,7 +68,7 @@ def pull_back(
             for x, part in zip(node.inputs, gradient_of(gs, needed, bool(mesh)), strict=True):
                 if part is None or x not in on_the_way:
                     continue
-                part = part if not mesh else ranks_own(part, x, mesh)
+                x, part = (x, part) if not mesh else ranks_own(part, x, mesh, asked_for)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -84,21 +85,33 @@ def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
     return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
 
 
-def ranks_own(g: Node, x: Node, mesh: Mapping[str, int]) -> Node:
-    """The gradient of a plain x, which counted as replicated beside whole values.
+def ranks_own(
+    g: Node, x: Node, mesh: Mapping[str, int], wanted: AbstractSet[Node]
+) -> tuple[Node, Node]:
+    """The gradient of a plain x, which counted as replicated beside whole values, and of which x.
 
     Of rows that ranks gave it is that of each rank's own. Elsewhere it is whole on each rank before
-    what x is made of is read: no rank goes on with another's stretch.
+    what x is made of is read: no rank goes on with another's stretch. What x shows takes it, unless
+    that of x is wanted: there it is a sum, and x may be as large as what it met.
     """
+    while axes_of(g).intersection(mesh) and not axes_of(x) and shows(x) and x not in wanted:
+        (part,) = PRIMITIVES[x.op].gradient(x, g, (True,))
+        assert part is not None, "what shows a value passes its gradient"
+        (x,), g = x.inputs, part
     axes = axes_of(g).intersection(mesh)
-    if not axes or axes_of(x) or (x.inputs and x.op in SHOWS):
-        return g
+    if not axes or axes_of(x):
+        return x, g
     rows = axes & rows_of(g)
     if rows:
         g = own_share(g, tuple((name, n, "add") for name, n in mesh.items() if name in rows))
     if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
-        return g
-    return to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes - rows))
+        return x, g
+    return x, to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes - rows))
+
+
+def shows(x: Node) -> bool:
+    """Whether a node shows another value as it is."""
+    return bool(x.inputs) and x.op in SHOWS
 
 
 def is_stretch(g: Node) -> bool:

@@ -15,7 +15,7 @@ from gnomon.ir.operators import elementwise
 from gnomon.passes.layout import VARYING, MeshAxis, Split
 from gnomon.passes.strategies import CARRIERS, Strategy, is_named
 
-__all__ = ["in_shares", "is_share", "scaled_share"]
+__all__ = ["goes_on", "in_shares", "is_share", "scaled_share"]
 
 
 def is_share(node: Node) -> bool:
@@ -24,23 +24,27 @@ def is_share(node: Node) -> bool:
 
 
 def in_shares(graph: Graph, across: MeshAxis) -> set[Node]:
-    """The last folds of sums of which a rank takes its share, and what shows or casts them."""
+    """The last folds of sums of which a rank takes its share, and the steps behind them."""
     taken = [x for x in graph.nodes if is_share(x) and is_named(x, across)]
-    return {x for node in taken for x in folds_behind(node.inputs[0])}
+    return {x for node in taken for x in behind(node.inputs[0])}
 
 
-def folds_behind(x: Node) -> Iterator[Node]:
-    """The steps back to the first fold of a sum."""
-    yield x
-    while goes_on(x):
-        (x,) = x.inputs
+def behind(x: Node) -> Iterator[Node]:
+    """The steps back to the first folds of a sum, and these."""
+    waiting, seen = [x], {x}
+    while waiting:
+        x = waiting.pop()
         yield x
+        fresh = [y for y in dict.fromkeys(x.inputs if goes_on(x) else ()) if y not in seen]
+        waiting.extend(fresh)
+        seen.update(fresh)
 
 
 def goes_on(x: Node) -> bool:
-    """Whether a step takes each rank's part of a sum for itself."""
-    folds = x.op == "reduce" and x.params["monoid"] == "add"
-    return folds or x.op in CARRIERS or (x.op == "map" and x.params["f"] == "cast")
+    """Whether a step of ranks' parts of sums is the part of the step of the sums."""
+    if x.op == "reduce":
+        return x.params["monoid"] == "add"
+    return x.op in CARRIERS or (x.op == "map" and x.params["f"] in ("cast", "add"))
 
 
 def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: MeshAxis) -> Node:
@@ -48,10 +52,15 @@ def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: 
     (x,) = node.inputs
     if plan[x].share or plan[x].given == VARYING:
         return elementwise("mul", part, float(across.ranks))
-    for step in folds_behind(x):
-        if any(isinstance(plan[y].given, Split) for y in (step, *step.inputs)):
-            raise LayoutError(
-                f"fully_shard: a gradient {x.shape} of a plain tensor is of the rows of all ranks "
-                f"of {across.name!r}, and none has its own share. Use it outside of the module."
-            )
+    if any(has_part(step, plan) for step in behind(x)):
+        raise LayoutError(
+            f"fully_shard: a gradient {x.shape} of a plain tensor is of the rows of all ranks "
+            f"of {across.name!r}, and none has its own share. Use it outside of the module."
+        )
     return part
+
+
+def has_part(step: Node, plan: Mapping[Node, Strategy]) -> bool:
+    """Whether a rank had its own share until this step."""
+    split = any(isinstance(plan[y].given, Split) for y in (step, *step.inputs))
+    return split or (goes_on(step) and any(plan[y].share for y in step.inputs))

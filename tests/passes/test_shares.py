@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -165,3 +168,90 @@ def test_an_own_gradient_has_no_gradient():
             g.sum().backward()
 
     on_threads(work, 2)
+
+
+class Random(nn.Module):
+    """Random operations on rows and on plain parameters, of which all are ignored."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.inner, self.seed = nn.Linear(4, 4), seed
+        rng = np.random.default_rng(seed)
+        shapes = {"row": (4,), "square": (4, 4), "token": (3, 1), "one": (1,)}
+        for name, shape in shapes.items():
+            drawn = rng.normal(size=shape).astype(np.float32) * 0.5
+            setattr(self, name, nn.Parameter(gn.tensor(drawn)))
+        self.inner.weight.data = gn.tensor(rng.normal(size=(4, 4)).astype(np.float32))
+        self.inner.bias.data = gn.tensor(rng.normal(size=4).astype(np.float32))
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        """The operations of the seed, on rows (n, 3, 4)."""
+        y = self.inner(x).reshape(-1, 1, 4) * self.token
+        source, turned = random.Random(self.seed), False
+        steps: dict[str, Callable[[gn.Tensor], gn.Tensor]] = {
+            "scale": lambda y: y * self.row,
+            "move": lambda y: y + self.row.tanh() * self.one,
+            "product": lambda y: y @ self.square,
+            "linear": lambda y: nn.functional.linear(y, self.square.t(), self.row),
+            "norm": lambda y: nn.functional.layer_norm(y, (4,), self.row, self.square[0]),
+            "softmax": lambda y: y.softmax(-1) + y,
+            "mean": lambda y: y - y.mean(-1, keepdim=True) * self.one,
+            "heads": lambda y: (y.unflatten(-1, (2, 2)) * self.row[:2]).flatten(-2),
+            "twice": lambda y: gn.cat([y[..., :2] * self.row[2:], y[..., 2:]], -1),
+            "checked": lambda y: gn.where(y > self.row, y, self.one),
+            "gram": lambda y: (y.unsqueeze(-1) * self.square).sum(-1),
+            "view": lambda y: y * self.row.reshape(1, 4) + self.row.reshape(1, 4).tanh(),
+            "outer": lambda y: y @ (self.row[:, None] * self.row),
+            "largest": lambda y: y.amax(-1, keepdim=True) * self.one + y,
+            "along": lambda y: y.cumsum(-1) * self.row,
+            "letters": lambda y: gn.einsum("...i,ji->...j", y, self.square),
+        }
+        tokens: dict[str, Callable[[gn.Tensor], gn.Tensor]] = {
+            "rows": lambda y: y + self.square[(y[..., 0] > 0).long()],
+            "attend": lambda y: nn.functional.scaled_dot_product_attention(y, y * self.row, y),
+            "convolve": lambda y: nn.functional.conv1d(y, self.square[:3, :3, None]),
+            "weigh": lambda y: y * self.token.softmax(0),
+        }
+        for _ in range(5):
+            usable = steps if turned else steps | tokens
+            name = source.choice([*usable, "turn"])
+            turned ^= name == "turn"
+            y = y.transpose(0, 1) if name == "turn" else usable[name](y)
+        return y.transpose(0, 1) if turned else y
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(k, marks=pytest.mark.long) for k in (100, 200, 300))]
+)
+def test_random_modules_have_own_gradients(first: int):
+    for seed in range(first, first + (8 if first == 0 else 100)):
+        rows = random.Random(seed).choice([(2, 2), (2, 2, 2), (1, 3), (2, 1, 1, 2)])
+        data = np.random.default_rng(seed).normal(size=(sum(rows), 4)).astype(np.float32)
+        parts = np.split(data, np.cumsum(rows)[:-1])
+        compiled = seed % 2 == 1
+        alone = [own_gradients(Random(seed), part, 0, compiled) for part in parts]
+        found = on_threads(
+            lambda rank, ranks, seed=seed, parts=parts, compiled=compiled: own_gradients(
+                Random(seed), parts[rank], ranks, compiled
+            ),
+            len(rows),
+        )
+        for have, want in zip(found, alone, strict=True):
+            for name, g in have.items():
+                assert g is None or np.allclose(g, want[name], rtol=1e-4, atol=1e-4), (seed, name)
+                assert (g is None) == (want[name] is None), (seed, name)
+
+
+def own_gradients(
+    model: nn.Module, part: np.ndarray, ranks: int, compiled: bool
+) -> dict[str, np.ndarray | None]:
+    """The gradients of the plain parameters of a model, which ranks divide or a process has."""
+    plain = {name: p for name, p in model.named_parameters() if "inner" not in name}
+    if ranks:
+        fully_shard(model, ignored_params={*plain.values()})
+
+    def loss_of(x: gn.Tensor) -> gn.Tensor:
+        return model(x).sin().square().mean()
+
+    (gn.compile(loss_of) if compiled else loss_of)(gn.tensor(part)).backward()
+    return {name: None if p.grad is None else p.grad.numpy() for name, p in plain.items()}
