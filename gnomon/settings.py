@@ -46,7 +46,7 @@ class Settings(NamedTuple):
     compile_workers: int = 0
     """Processes that compile kernels; 0 means one per usable core."""
     verify: bool = False
-    """Check every graph after every pass."""
+    """Check every graph after every pass, and over ranks what counts as alike on all of them."""
     without: str = ""
     """Optimisations to leave out: their names in OPTIMISATIONS, separated by commas.
 
@@ -125,7 +125,7 @@ OPTIMISATIONS = {
 
 UNREAD = (
     *("debug", "debug_only", "cache", "keep_programs", "cache_dir", "num_threads"),
-    *("compile_workers", "verify", "perf_map", "pending_limit", "patience"),
+    *("compile_workers", "perf_map", "pending_limit", "patience"),
 )
 """Knobs that the compiler does not read, or that change nothing of what it makes."""
 

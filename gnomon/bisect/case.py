@@ -54,6 +54,13 @@ class FaultCase:
         """The hash of the results."""
         return witness([as_bits(x) for x in self.outputs(without)])
 
+    def ending(self, without: str = "") -> str:
+        """The hash of the results, or the error that came in their place."""
+        try:
+            return self.witness(without)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
 
 def as_bits(array: np.ndarray) -> np.ndarray:
     """The bytes of an array, row by row."""

@@ -3,8 +3,8 @@
     python -m gnomon.bisect.child REPORT CASE NAME NUMBER SCRIPT [ARGUMENTS]
 
 It writes what the script gave to gn.testing.witness(), how often each optimisation was applied, and
-the seconds. The graph that was compiled at one application, and what its program was first run on,
-are kept as a case.
+the seconds. The graph that was compiled at one application, and what its program was first run on
+(zeros where it never ran), are kept as a case.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from gnomon.bisect.case import save_case
 from gnomon.compiler.build import compiling
@@ -49,6 +50,13 @@ class Recorder:
         """Note the graph that is compiled at the application that is asked for."""
         if (name, number) == self.asked:
             self.graph = compiling.get()
+            self.keep_unrun()
+
+    def keep_unrun(self) -> None:
+        """Keep the graph on zeros: what is wrong may be that it never becomes a program."""
+        kinds = [(x.shape, x.dtype.numpy) for x in self.graph.inputs] if self.graph else []
+        if self.graph is not None and all(type(n) is int for shape, _ in kinds for n in shape):
+            save_case(self.case, self.graph, [np.zeros(*kind) for kind in kinds])
 
     def heard(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Note a witness, or keep the first run of the program that is asked for."""

@@ -31,8 +31,8 @@ from gnomon.bisect.case import load_case
 
 case = load_case({path!r})
 print(case)
-print("with it:   ", case.witness())
-print("without it:", case.witness(without={name!r}))
+print("with it:   ", case.ending())
+print("without it:", case.ending(without={name!r}))
 '''
 
 
@@ -117,6 +117,7 @@ def of_optimisations(
     (name,) = found
     count = everything.counts.get(name, 0)
     number = first_wrong(count, lambda since: is_right_without([f"{name}@{since}+"]))
+    count = max(count, number)
     say(f"{name}: application {number} of {count}: {OPTIMISATIONS[name]}.")
     show(script, name, number, out, say)
     return 0
@@ -141,14 +142,14 @@ def show(script: Script, name: str, number: int, out: Path, say: Callable[[str],
     case = out / f"bisect-{name}-{number}.npz"
     script.run(case=str(case), at=(name, number))
     if not case.is_file():
-        say("The program was compiled and not run: there is no case to show.")
+        say("It was applied to no graph of fixed sizes: there is no case to show.")
         return
     program = case.with_suffix(".py")
-    title = f"{name}, application {number} of {script.path.name}: both hashes should be one."
+    title = f"{name}, application {number} of {script.path.name}: both lines should be one hash."
     text = SHOWING.format(title=title, path=str(case.resolve()), name=name)
     program.write_text(text, encoding="utf-8")
     kept = load_case(case)
-    say(f"{program} shows it: {kept.witness()} with it, {kept.witness(name)} without.")
+    say(f"{program} shows it: {kept.ending()} with it, {kept.ending(name)} without.")
 
 
 def of_commits(script: Path, arguments: Sequence[str], question: Question, commits: str) -> int:

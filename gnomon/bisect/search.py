@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 __all__ = ["first_wrong", "guilty"]
 
+MOST = 2**30
+"""No run applies an optimisation more often."""
+
 
 def guilty(names: Sequence[str], is_right_without: Callable[[Sequence[str]], bool]) -> list[str]:
     """The least of the names without which a run is right, where it is right without all of them.
@@ -40,11 +43,17 @@ def first_wrong(count: int, is_right_from: Callable[[int], bool]) -> int:
     """The application that makes a run wrong, of so many, counted from one.
 
     is_right_from: whether a run is right that leaves out all applications from a number on.
+    A count of 0 is that of a run that ended before it could say so: it is doubled until it serves.
 
     >>> first_wrong(50, lambda number: number <= 37)
     37
+    >>> first_wrong(0, lambda number: number <= 37)
+    37
     """
-    low, high = 1, count
+    low, high = 1, count or 1
+    while not count and is_right_from(2 * high) and high < MOST:
+        high *= 2
+    high = high if count else 2 * high
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if is_right_from(middle) else (low, middle - 1)

@@ -8,14 +8,15 @@ splits; None where all ranks hold all, a fold's name where what they hold is sti
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from gnomon.dtypes import DType
 from gnomon.errors import LayoutError
 from gnomon.ir.memo import memo
-from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.node import Graph, Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import elementwise
 from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.primitives import letters
@@ -29,7 +30,10 @@ __all__ = [
     "folded",
     "from_local",
     "in_leaves",
+    "note_axes",
+    "own_share",
     "place",
+    "rows_of",
     "to_local",
 ]
 
@@ -84,6 +88,11 @@ class ToLocal(Boundary):
         return divided(x.shape, params["layout"], "to_local"), x.dtype
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        if "share" in node.params:
+            raise LayoutError(
+                "fully_shard: a rank's own gradient of a plain tensor in the module has no "
+                "gradient itself. Let fully_shard take the parameter, or use it outside."
+            )
         back, shares = node.params.get("back"), node.params.get("shares", 1)
         g = g if shares == 1 else elementwise("div", g, float(shares))
         if back is not None:
@@ -160,6 +169,8 @@ class OwnRows(NamedTuple):
     axes: tuple[str, ...] = ()
     gradient: bool = False
     """Whether these are rows of a gradient, whose sums take any numbers of rows."""
+    given: bool = True
+    """Whether each rank gave its own; else they are those of a batch that all ranks have."""
 
 
 NO_ROWS = OwnRows()
@@ -195,7 +206,8 @@ def own_rows(x: Node, layout: Lying, rows: OwnRows) -> Node:
     Each rank folds those that it gave, whatever leaves they have.
     """
     own = tuple(each for each in layout if each[0] in rows.axes and isinstance(each[2], int))
-    params = {"layout": own, "stays": True, "own": True}
+    params: dict[str, Any] = {"layout": own, "stays": True}
+    params |= {"own": True} if rows.given else {}
     params |= {"gradient": True} if rows.gradient else {}
     return x.arena.node("place", (x,), **params) if own else x
 
@@ -222,6 +234,15 @@ def to_local(
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
 
 
+def own_share(x: Node, layout: Lying) -> Node:
+    """The gradient of a rank's own mean, of a gradient of the mean of all ranks' own means.
+
+    Of a sum over the rows that ranks gave it is so many times the part of this rank's rows; what is
+    made of values that all ranks have is theirs.
+    """
+    return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
+
+
 def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
     """Whether ranks share the rows of an axis as whole leaves, each as many."""
     return isinstance(axis, int) and leaves(x.shape[axis], ROWS) % ranks == 0
@@ -229,12 +250,48 @@ def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
 
 NOWHERE: frozenset[str] = frozenset()
 _axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
+_rows: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
 _constant: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def axes_of(node: Node) -> frozenset[str]:
     """The mesh axes along which a value is a whole one of which each rank has a part."""
-    return derived(node, _axes, lambda x: NOWHERE if is_known(x) else own_axes(x))
+    return derived(node, _axes, own_axes)
+
+
+def note_axes(leaf: Node, like: Node) -> None:
+    """Note that a node which stands for another value lies over the mesh as that does."""
+    _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
+
+
+def rows_of(node: Node) -> frozenset[str]:
+    """The mesh axes along which a value is made of rows that ranks gave of their own."""
+    return derived(node, _rows, own_rows_of)
+
+
+def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The same, where those of what it reads are known."""
+    if is_known(node):
+        return NOWHERE
+    if node.op == "region" and has_layouts(node.params["body"]):
+        body: Graph = node.params["body"]
+        index: int = node.params["index"]
+        inside = dict(zip(body.inputs, inputs, strict=True))
+        return derived(body.outputs[index], inside, own_rows_of)
+    read = NOWHERE.union(*inputs)
+    named = {name for name, _, _ in node.params["layout"]} if node.op in LAYOUTS else NOWHERE
+    if node.op == "to_local":
+        return read - named
+    return read | named if "own" in node.params else read
+
+
+@memo
+@cache
+def has_layouts(body: Graph) -> bool:
+    """Whether a layout is named inside of a region."""
+    return any(
+        x.op in LAYOUTS or (x.op == "region" and has_layouts(x.params["body"])) for x in body
+    )
 
 
 def is_constant(node: Node) -> bool:
@@ -242,20 +299,23 @@ def is_constant(node: Node) -> bool:
     return not is_known(node) and derived(node, _constant, made_of_constants)
 
 
-def made_of_constants(node: Node) -> bool:
+def made_of_constants(node: Node, inputs: Sequence[bool]) -> bool:
     """Whether a node reads constants alone, where that is known of what it reads."""
-    return not is_known(node) and all(_constant[x] for x in node.inputs)
+    return not is_known(node) and all(inputs)
 
 
-def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node], T]) -> T:
-    """A fact of a node that follows from those of its inputs; `found` keeps all of them."""
-    stack = [node]
+def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node, Sequence[T]], T]) -> T:
+    """A fact of a node that follows from those of its inputs; `found` keeps all of them.
+
+    What is known of itself has no inputs to ask.
+    """
+    stack = [] if node in found else [node]
     while stack:
         x = stack[-1]
         waiting = [] if x in found or is_known(x) else [y for y in x.inputs if y not in found]
         stack.extend(waiting)
         if not waiting:
-            found[stack.pop()] = own(x)
+            found[stack.pop()] = own(x, [] if is_known(x) else [found[y] for y in x.inputs])
     return found[node]
 
 
@@ -264,9 +324,11 @@ def is_known(node: Node) -> bool:
     return node.op not in LAYOUTS and (node.op == "input" or node.value is not None)
 
 
-def own_axes(node: Node) -> frozenset[str]:
+def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
     """The mesh axes of a node, where those of what it reads are known."""
-    read = NOWHERE.union(*(_axes[x] for x in node.inputs))
+    if is_known(node):
+        return NOWHERE
+    read = NOWHERE.union(*inputs)
     if node.op not in LAYOUTS:
         return read
     layout = node.params["layout"]

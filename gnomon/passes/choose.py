@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -30,8 +31,10 @@ from gnomon.passes.layout import (
     Split,
     is_whole,
     move_price,
+    pending,
 )
 from gnomon.passes.regions import is_closed, of_region, primitives_of
+from gnomon.passes.shares import goes_on, in_shares
 from gnomon.passes.strategies import Strategy, is_named, strategies
 from gnomon.passes.varying import ends_varying, is_divided_freely, usable, varies
 
@@ -42,7 +45,7 @@ Cost = tuple[float, float, float]
 
 def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
     """The strategy of every node, forward."""
-    chosen = Choices(across)
+    chosen = Choices(across, in_shares(graph, across))
     for node in (*graph.inputs, *graph.nodes):
         if node in given:
             chosen.give(node, given[node])
@@ -67,8 +70,8 @@ class ChosenStrategy(NamedTuple):
 class Choices:
     """The choices so far; for a node that is met as another one was, the same is chosen."""
 
-    def __init__(self, across: MeshAxis) -> None:
-        self.across = across
+    def __init__(self, across: MeshAxis, shares: AbstractSet[Node] = frozenset()) -> None:
+        self.across, self.shares = across, shares
         self.plan: Plan = {}
         self.state: dict[Node, int] = {}
         """All that readers ask of a value, as a number: its shape, its dtype, how it lies."""
@@ -103,7 +106,7 @@ class Choices:
         twice = tuple(map(inputs.index, inputs)) if len({*inputs}) < len(inputs) else ()
         calls = self.calls.get(inputs) if node.op == "region" else None
         read = [state[x] for x in inputs]
-        rows = (bool(self.rows), self.own, self.uneven)
+        rows = (bool(self.rows), self.own, self.uneven, node in self.shares)
         key = (node.kind, rows, calls, twice, *read, *[moved[x] for x in inputs])
         found = self.met.get(key)
         if found is None:
@@ -142,7 +145,8 @@ class Choices:
         if varying and found.given == REPLICATED:
             found = replace(found, given=VARYING)
         elif self.own and isinstance(found.given, Partial):
-            found = replace(found, rows=self._rows_of(node, found))
+            rows, share = self._rows_of(node, found), self._has_share(node, found)
+            found = replace(found, rows=rows, share=share)
         plan[node] = found
         split = isinstance(found.given, Split)
         is_row = split and has_rows(node, plan, self.rows)
@@ -151,7 +155,7 @@ class Choices:
         asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
         is_free = is_divided_freely(node, plan, self.free)
         facts = (is_row, is_gradient, is_weight, is_free)
-        state = self._state(node, found.given, *facts, found.rows)
+        state = self._state(node, found.given, *facts, found.rows, found.share)
         return ChosenStrategy(found, state, asked, *facts)
 
     def _is_constant(self, node: Node) -> bool:
@@ -201,9 +205,17 @@ class Choices:
                 found = max(found, x.shape[want.axis])
         return found
 
+    def _has_share(self, node: Node, strategy: Strategy) -> bool:
+        """Whether what a rank has of a pending sum is of the rows that it gave."""
+        pairs = zip(node.inputs, strategy.wanted, strict=True)
+        lying = [x for x, want in pairs if want == self.plan[x].given and not is_whole(want)]
+        return any(x in self.rows or self.plan[x].share for x in lying)
+
     def _own_folds(self, node: Node) -> Iterator[Strategy]:
-        """The ways to fold the rows that each rank gave, where these are no subtrees of all."""
-        if not self.uneven or self.rows.isdisjoint(node.inputs):
+        """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
+        if node in self.shares and goes_on(node) and all(self.plan[x].share for x in node.inputs):
+            yield Strategy((pending(),) * len(node.inputs), pending(), own=True)
+        if not (self.uneven or node in self.shares) or self.rows.isdisjoint(node.inputs):
             return
         known = options(node, self.across)
         for strategy in options(node, replace(self.across, own=True)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from operator import add
 from typing import Any
@@ -19,8 +20,9 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topologica
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
-from gnomon.ops.layouts import LAYOUTS, axes_of, to_local
+from gnomon.ops.layouts import LAYOUTS, axes_of, note_axes, own_share, rows_of, to_local
 from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
+from gnomon.passes.accumulate import is_microbatches
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
@@ -46,7 +48,7 @@ def pull_back(
     nodes = topological(seeds)
     on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
-    mesh = axes_in(nodes)
+    mesh, asked_for = axes_in(nodes), set(wanted)
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -63,10 +65,10 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
+            for x, part in zip(node.inputs, gradient_of(gs, needed, bool(mesh)), strict=True):
                 if part is None or x not in on_the_way:
                     continue
-                part = part if not mesh else ranks_own(part, node, x, mesh)
+                x, part = (x, part) if not mesh else ranks_own(part, x, mesh, asked_for)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -79,22 +81,37 @@ def pull_back(
 def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
     """The mesh axes that layouts among nodes name, outermost first, and their ranks."""
     named = sorted((x.params["layout"] for x in nodes if x.op in LAYOUTS), key=len, reverse=True)
-    return {name: ranks for layout in named for name, ranks, _ in layout}
+    pairs = ((name, ranks) for layout in named for name, ranks, _ in layout)
+    return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
 
 
-def ranks_own(g: Node, reader: Node, x: Node, mesh: Mapping[str, int]) -> Node:
-    """The gradient of x, whole on each rank where it counted as replicated beside a whole value.
+def ranks_own(
+    g: Node, x: Node, mesh: Mapping[str, int], wanted: AbstractSet[Node]
+) -> tuple[Node, Node]:
+    """The gradient of a plain x, which counted as replicated beside whole values, and of which x.
 
-    What x is made of is each rank's own again: no rank may go on with another's stretch.
+    Of rows that ranks gave it is that of each rank's own. Elsewhere it is whole on each rank before
+    what x is made of is read: no rank goes on with another's stretch. What x shows takes it, unless
+    that of x is wanted: there it is a sum, and x may be as large as what it met.
     """
-    if reader.op in LAYOUTS or not axes_of(reader) or axes_of(x):
-        return g
-    while x.op in SHOWS:
-        (x,) = x.inputs
+    while axes_of(g).intersection(mesh) and not axes_of(x) and shows(x) and x not in wanted:
+        (part,) = PRIMITIVES[x.op].gradient(x, g, (True,))
+        assert part is not None, "what shows a value passes its gradient"
+        (x,), g = x.inputs, part
+    axes = axes_of(g).intersection(mesh)
+    if not axes or axes_of(x):
+        return x, g
+    rows = axes & rows_of(g)
+    if rows:
+        g = own_share(g, tuple((name, n, "add") for name, n in mesh.items() if name in rows))
     if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
-        return g
-    axes = axes_of(reader)
-    return to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes))
+        return x, g
+    return x, to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes - rows))
+
+
+def shows(x: Node) -> bool:
+    """Whether a node shows another value as it is."""
+    return bool(x.inputs) and x.op in SHOWS
 
 
 def is_stretch(g: Node) -> bool:
@@ -138,8 +155,13 @@ def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
             marked.add(node)
 
 
-def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[Node | None]:
-    """The gradients of the needed inputs of one node, or of one call with several results."""
+def gradient_of(
+    gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False
+) -> Sequence[Node | None]:
+    """The gradients of the needed inputs of one node, or of one call with several results.
+
+    laid: whether some values lie over a mesh.
+    """
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
         return gradients_of_call(gs, needed, pull_back)
@@ -148,7 +170,7 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    traced, wanted = backward_of(tuple(gs), needed)
+    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else ())
     parts = iter(traced.emit((*node.inputs, *gs.values()))) if wanted else iter(())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
@@ -157,26 +179,40 @@ _backward: dict[tuple[Any, ...], Backward] = memo({})
 _lock = held(threading.RLock())
 
 
-def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward:
-    """The gradient of a region by some of its results, derived once per call."""
+def backward_of(
+    results: tuple[Node, ...], needed: tuple[bool, ...], operands: Sequence[Node] = ()
+) -> Backward:
+    """The gradient of a region by some of its results, derived once per call.
+
+    operands: those of the region, where some values lie over a mesh.
+    """
     # the kind holds body, call and index, but not the lines of the body
-    key = (*(x.kind for x in results), needed, results[0].params["body"].asked)
+    along = tuple((axes_of(x), rows_of(x)) for x in operands)
+    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along)
     found = _backward.get(key)
     if found is None:
         places = tuple(x.params["index"] for x in results)
         with _lock, inherit(()):
-            found = _backward[key] = derive(results[0].params, needed, places)
+            found = _backward[key] = derive(results[0].params, needed, places, operands)
     return found
 
 
 def derive(
-    params: dict[str, Any], needed: tuple[bool, ...], places: Sequence[int] = ()
+    params: dict[str, Any],
+    needed: tuple[bool, ...],
+    places: Sequence[int] = (),
+    operands: Sequence[Node] = (),
 ) -> Backward:
-    """Differentiate a body by some results, by its operation's own rule where it has one."""
+    """Differentiate a body by some results, by its operation's own rule where it has one.
+
+    operands: values that lie over a mesh as those of the body do.
+    """
     if "of" in params:
         return backward_with_axis(params, needed, derive)
     arena, body, places = Arena(), params["body"], places or (params["index"],)
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
+    for leaf, x in zip(leaves, operands, strict=False):
+        note_axes(leaf, x)
     outputs = [body.outputs[k] for k in places]
     incoming = [arena.input(x.shape, x.dtype) for x in outputs]
     own = own_gradient(params["name"])

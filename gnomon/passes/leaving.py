@@ -19,6 +19,7 @@ from gnomon.passes.divide import mesh_axes
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Split
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
+from gnomon.passes.start_order import has_own_rows
 from gnomon.passes.varying import is_divided_freely
 from gnomon.settings import Settings, current
 
@@ -53,7 +54,7 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
     graph = open_up(graph)
     layout: list[tuple[str, int, int | str | None]] = []
     rows: list[str] = []
-    gradient = False
+    gradient, given = False, True
     varies: list[str] = []
     for name in sorted(axes, key=lambda name: order.index(name) if name in order else len(order)):
         ordered, others = current().numerics != "fast", frozenset(axes) - {name}
@@ -67,13 +68,14 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
         if result in own:
             rows.append(name)
             gradient |= result in own_gradients
+            given &= has_own_rows(graph, name)
         if lying == VARYING:
             varies.append(name)
         if name in along:
             layout.append((name, axes[name], lying.axis if isinstance(lying, Split) else None))
         graph = made.graph
     return Leaving(
-        tuple(layout), OwnRows(tuple(rows), gradient), any(map(meets, graph)), tuple(varies)
+        tuple(layout), OwnRows(tuple(rows), gradient, given), any(map(meets, graph)), tuple(varies)
     )
 
 

@@ -157,7 +157,8 @@ def is_alike(x: Node) -> bool:
 def local_params(node: Node, strategy: Strategy, across: MeshAxis) -> dict[str, Any]:
     """The parameters that follow from sizes."""
     given, ranks = strategy.given, across.ranks
-    if isinstance(given, Partial) and "leaves" in node.params:
+    cut = any(isinstance(want, Split) for want in strategy.wanted)
+    if isinstance(given, Partial) and "leaves" in node.params and cut:
         return {"leaves": local_leaves(node, strategy, across)}
     if not isinstance(given, Split):
         return {}

@@ -19,10 +19,12 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import ALONE, Unit
+from gnomon.passes.alike import compared, counts_as_alike
 from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
 from gnomon.passes.layout import (
     REPLICATED,
+    VARYING,
     MeshAxis,
     Partial,
     Placement,
@@ -34,9 +36,11 @@ from gnomon.passes.layout import (
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
 from gnomon.passes.regions import is_closed, region_part
+from gnomon.passes.shares import is_share, scaled_share
 from gnomon.passes.strategies import CARRIERS, Strategy
 from gnomon.passes.varying import check_varying
 from gnomon.passes.widen import widen
+from gnomon.settings import current
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,8 @@ class Emission:
         """
         self.units: dict[Node, Unit] = {}
         """Where parameters of one unit alone are behind a value, or constants, which."""
+        self.compares = current().verify
+        self.compared: set[Node] = set()
         self.inputs: list[Node] = []
         before = scope.sites
         try:
@@ -174,9 +180,11 @@ class Emission:
         unit = unit_behind(node, self.units)
         if unit is not ALONE:
             self.units[node] = unit
+        if self.compares and counts_as_alike(node, self.plan, self.local.across):
+            self.compare(node)
         parts: list[Node] = []
         for x, want in zip(node.inputs, strategy.wanted, strict=True):
-            as_it_lies = want is self.plan[x].given
+            as_it_lies = want is self.plan[x].given or is_share(node)
             parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
         scope.sites = node.sites
         whole = is_whole(strategy.given) and strategy.rule == "letter"
@@ -185,10 +193,20 @@ class Emission:
             return self.local.arena.with_inputs(like, tuple(parts))
         return self.build_first(node, strategy, tuple(parts))
 
+    def compare(self, node: Node) -> None:
+        """Have ranks compare what a node takes as alike on all of them, once each."""
+        for x in node.inputs:
+            if self.plan[x].given == VARYING and x not in self.compared:
+                with inherit(node.sites):
+                    self.images[x] = compared(x, self.images[x], node, self.local.across)
+                self.compared.add(x)
+
     def build_first(self, node: Node, strategy: Strategy, parts: tuple[Node, ...]) -> Node:
         """A node whose strategy is met for the first time."""
         make = partial(region_part, local=self.local) if node.op == "region" else self.local.build
         made = make(node, strategy, parts)
+        if is_share(node) and strategy.rule == "boundary":
+            return scaled_share(node, made, self.plan, self.local.across)
         if made.op == node.op and made.inputs == parts and "serial" not in node.params:
             self.alike[id(strategy)] = made
         return made
@@ -201,7 +219,8 @@ class Emission:
         found = self.moved.get((x, want))
         if found is None:
             unit = unit_of(x, reader, self.units)
-            with inherit(computed(x).sites):
+            # what is given to a program has no line: its reader has
+            with inherit(computed(x).sites or (reader.sites if reader is not None else ())):
                 found = self.local.move(self.images[x], have, want, unit, self.plan[x].rows)
             self.moved[x, want] = found
         return found

@@ -24,9 +24,13 @@ LONG = frozenset({"contract", "region", *MEETINGS})
 """What takes a step of time; all else takes none."""
 
 
-def has_own_rows(graph: Graph) -> bool:
-    """Whether ranks each say for themselves how many rows they gave to a program."""
-    return any(node.op == "place" and "own" in node.params for node in graph)
+def has_own_rows(graph: Graph, mesh: str | None = None) -> bool:
+    """Whether ranks each say for themselves how many rows they gave to a program.
+
+    mesh: along this mesh axis; None: along any.
+    """
+    placed = (x.params["layout"] for x in graph if x.op == "place" and "own" in x.params)
+    return any(mesh in (None, name) for layout in placed for name, _, _ in layout)
 
 
 def in_start_order(graph: Graph) -> Graph:

@@ -45,6 +45,7 @@ __all__ = [
     "pinned",
     "spread",
     "unit_of",
+    "varying_along",
     "whole_of",
 ]
 
@@ -93,6 +94,15 @@ def lying_as(tensor: Tensor) -> Lying:
         return tuple(sorted(found, key=lambda each: in_order(each[0])))
     node = raw(tensor)
     return left(node).layout if axes_of(node) else ()
+
+
+def varying_along(tensor: Tensor) -> tuple[str, ...]:
+    """The mesh axes along which each rank has a value of its own, which counts as replicated."""
+    chain = full_chain(tensor)
+    if [op for op, _ in chain] == ["from_local"]:
+        return chain[0][1].get("varies", ())
+    node = raw(tensor)
+    return left(node).varies if axes_of(node) else ()
 
 
 def in_order(name: str) -> int:

@@ -13,7 +13,7 @@ from gnomon.ops.layouts import Lying
 from gnomon.ops.primitives import MONOIDS
 from gnomon.passes.layout import REPLICATED, Partial, Placement, Split
 from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import lying, lying_as, meet, part_of, pinned, whole_of
+from gnomon.tensor.layouts import lying, lying_as, meet, part_of, pinned, varying_along, whole_of
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["layout_by", "mesh_of", "placements_of"]
@@ -158,6 +158,8 @@ def redistribute(
             f"redistribute: no message makes a pending fold: got {placements}. "
             "Say Replicate() or Shard()."
         )
-    made = lying(pinned(self), want, self.requires_grad)
+    own = varying_along(self)
+    varies = tuple(name for name, _, axis in want if axis is None and name in own)
+    made = lying(pinned(self), want, self.requires_grad, varies=varies)
     meet([made])
     return made

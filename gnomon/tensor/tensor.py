@@ -17,6 +17,7 @@ from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ops.histories import rewritten
+from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import DeviceBuffer, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
@@ -375,6 +376,8 @@ def leaf_node(tensor: Tensor) -> Node:
         return node
     inside = state.capture is None or state.capture.is_made(tensor)
     waits = node.arena.unique("detach", node) if inside else state.capture.placeholder(tensor)
+    if views.lying_of(tensor._view):
+        note_axes(waits, node)
     made = waits if inside or own else rewritten(waits, node)  # written: the leaf outside waits
     waits.watch, kept.source, kept.leaf = [ref(tensor)], node, made
     return made

@@ -25,6 +25,7 @@ from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ops.histories import rewritten
+from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import DeviceBuffer, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views

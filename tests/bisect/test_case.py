@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnomon.bisect.case import load_case, save_case
+from gnomon.bisect import case
+from gnomon.bisect.case import FaultCase, load_case, save_case
 from gnomon.dtypes import bfloat16, float32
 from gnomon.errors import ConfigError
 from gnomon.ir.node import Arena, Graph
@@ -27,6 +28,19 @@ def test_a_case_gives_its_programs_results_with_and_without_an_optimisation(tmp_
     assert made.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
     assert found.witness() == found.witness(without="fuse")
     assert "add" in str(found)
+
+
+def test_a_case_whose_program_cannot_be_compiled_ends_in_the_error(monkeypatch: pytest.MonkeyPatch):
+    arena = Arena()
+    x = arena.input((2,), float32, "x")
+    found = FaultCase(Graph([x], [x + 1.0]), [np.zeros(2, np.float32)])
+
+    def refuse(graph: Graph) -> None:
+        raise AssertionError("planted")
+
+    monkeypatch.setattr(case, "build", refuse)
+
+    assert found.ending() == "AssertionError: planted"
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04"])

@@ -109,6 +109,47 @@ def test_several_optimisations_together_are_named(tmp_path: Path):
     assert said == ["It is right without fuse, stream."]
 
 
+COMPILE_ERROR = """
+import os
+import gnomon as gn
+import gnomon.compiler.pipeline as pipeline
+
+rule = pipeline.simplify
+
+
+def refusing(graph):
+    if any(x.params.get("f") == "sin" for x in graph):
+        {fault}
+    return rule(graph)
+
+
+pipeline.simplify = refusing
+for k in range(3):
+    x = (gn.arange(6.0) + 1.5).reshape(1, -1, *[1] * k)
+    gn.evaluate([x])
+gn.testing.witness(x.sin())
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("fault", ["raise AssertionError('planted')", "os.abort()"])
+@pytest.mark.parametrize("flags", [(), ("--error",)])
+def test_an_error_of_the_compiler_is_found_and_shown(
+    fault: str, flags: tuple[str, ...], tmp_path: Path
+):
+    script = tmp_path / "script.py"
+    script.write_text(COMPILE_ERROR.format(fault=fault), encoding="utf-8")
+    words = [sys.executable, "-m", "gnomon", "bisect", str(script), *flags, "--out", str(tmp_path)]
+
+    made = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+
+    assert made.returncode == 0, made.stderr
+    assert "It is right without simplify." in made.stdout
+    (case,) = tmp_path.glob("bisect-simplify-*.npz")
+    assert any(x.params.get("f") == "sin" for x in load_case(case).graph)
+    assert len(case.with_suffix(".py").read_text(encoding="utf-8").splitlines()) <= 10
+
+
 @pytest.mark.proof
 def test_a_wrong_rewrite_rule_is_found_and_shown(tmp_path: Path):
     script = tmp_path / "script.py"

@@ -21,6 +21,8 @@ from gnomon.distributed.tensor.parallel import (
 )
 
 HEADS, WIDTH, LENGTH, ROWS, VOCABULARY = 12, 48, 12, 4, 24
+MESH_ROWS = 12
+"""So many rows every mesh of the tests divides."""
 SEED = 5
 
 

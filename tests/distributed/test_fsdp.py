@@ -288,3 +288,45 @@ def test_gradients_outside_of_a_sharded_module_are_those_of_the_ranks_loss(compi
         np.testing.assert_allclose(
             np.mean([each[0][k] for each in found], 0), want, rtol=1e-5, atol=1e-7
         )
+
+
+class Product(gn.autograd.Function):
+    """A product whose gradients are products too."""
+
+    @staticmethod
+    def forward(ctx, x: gn.Tensor, w: gn.Tensor) -> gn.Tensor:
+        ctx.save_for_backward(x, w)
+        return x @ w.t()
+
+    @staticmethod
+    def backward(ctx, g: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor]:
+        x, w = ctx.saved_tensors
+        return g @ w, g.t() @ x
+
+
+class WithFunction(nn.Linear):
+    """A layer by a function of the user's own."""
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        return Product.apply(x, self.weight) + self.bias
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_function_of_the_users_own_has_the_gradients_of_its_products(ranks: int, compiled: bool):
+    def work(rank: int, ranks: int) -> list[np.ndarray]:
+        gn.manual_seed(0)
+        model = WithFunction(32, 4)
+        model = fully_shard(model) if ranks > 1 else model
+
+        def loss_of(x: gn.Tensor) -> gn.Tensor:
+            return model(x).square().mean()
+
+        rows = gn.tensor(np.split(X[0][:12], ranks)[rank])
+        (gn.compile(loss_of) if compiled else loss_of)(rows).backward()
+        return gradients(model)
+
+    (alone,) = on_threads(work, 1)
+    for found in on_threads(work, ranks):
+        for have, want in zip(found, alone, strict=True):
+            np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)

@@ -7,9 +7,12 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.distributed.device_mesh import init_device_mesh
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
+from gnomon.distributed.tensor import Shard, distribute_tensor
+from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
 
@@ -47,6 +50,16 @@ def test_a_users_module_trains_to_the_bits_of_one_process(ranks: int, compiled: 
     found = run_ranks(mesh, lambda rank: trained(mesh, compiled))
 
     assert set(found) == {trained(ALONE, compiled)}
+
+
+def test_tensors_over_a_mesh_elsewhere_in_the_process_change_nothing():
+    def work(rank: int, ranks: int) -> None:
+        distribute_tensor(gn.ones(2), init_device_mesh("cpu", (ranks,)), [Shard(0)])
+
+    on_threads(work, 2)
+    mesh = Mesh((("data", 2),))
+
+    assert set(run_ranks(mesh, lambda rank: trained(mesh, False))) == {trained(ALONE, False)}
 
 
 def test_an_axis_that_is_not_there_changes_nothing():

@@ -11,6 +11,7 @@ from gnomon.distributed.device_mesh import init_device_mesh
 from gnomon.distributed.fsdp import fully_shard
 from gnomon.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from tests.distributed.attention_plan import (
+    MESH_ROWS,
     attention_alone,
     batch_of,
     loss_of,
@@ -85,14 +86,13 @@ def test_a_gradient_of_what_all_ranks_have_is_each_ranks_own():
 
 
 LAYOUTS = [(1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (3, 2)]
-ROWS = 12
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("plan", [attention_alone, whole_plan])
 def test_torchtitans_plans_have_one_processs_loss_and_gradients(plan, compiled: bool):
     model = model_of(gn)
-    loss = loss_of(gn, model, *batch_of(gn, ROWS))
+    loss = loss_of(gn, model, *batch_of(gn, MESH_ROWS))
     loss.backward()
     wanted = loss.item(), norm_of(model)
 
@@ -104,8 +104,10 @@ def test_torchtitans_plans_have_one_processs_loss_and_gradients(plan, compiled: 
             plan(model, mesh["tp"])
             for each in (*model.layers, model) if data > 1 else ():
                 fully_shard(each, mesh=mesh["dp"])
-            rows = slice(rank // tensor * ROWS // data, (rank // tensor + 1) * ROWS // data)
-            given = [x[rows] for x in batch_of(gn, ROWS)]
+            rows = slice(
+                rank // tensor * MESH_ROWS // data, (rank // tensor + 1) * MESH_ROWS // data
+            )
+            given = [x[rows] for x in batch_of(gn, MESH_ROWS)]
 
             def step(*given: gn.Tensor) -> gn.Tensor:
                 return loss_of(gn, model, *given)
@@ -201,3 +203,20 @@ def test_the_gradient_of_a_plain_product_beside_parts_reads_its_own_ranks_values
     assert on_threads(work, 2) == [
         [(asked @ b.T).tolist(), (a.T @ asked).tolist()] for a, b in pairs
     ]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_redistributing_what_varies_leaves_it_each_ranks_own(compiled: bool):
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.arange(16.0).reshape(4, 4), mesh, [Replicate()])
+
+        def squared(x: gn.Tensor, own: gn.Tensor) -> gn.Tensor:
+            y = (x * own).redistribute(mesh, [Replicate()])
+            return (y @ y).to_local()
+
+        made = (gn.compile(squared) if compiled else squared)(x, gn.tensor([rank + 1.0]))
+        return made.tolist()
+
+    whole = np.arange(16.0).reshape(4, 4)
+    assert on_threads(work, 2) == [((k + 1) ** 2 * whole @ whole).tolist() for k in range(2)]

@@ -42,6 +42,12 @@ def test_rows_of_a_gradient_leave_as_such():
     assert left(lambda x: multiply(x, 2.0), ROWS, own) == Leaving(ROWS, own, False)
 
 
+def test_rows_of_a_batch_that_all_ranks_have_leave_as_such():
+    batch = OwnRows(("dp",), given=False)
+
+    assert left(lambda x: multiply(x, 2.0), ROWS, batch) == Leaving(ROWS, batch, False)
+
+
 def test_a_pending_sum_is_reduced():
     assert left(lambda x: total(x), ROWS) == Leaving((("dp", 2, None),), NO_ROWS, True)
 

@@ -180,7 +180,7 @@ class Written(GradientRule):
         if state.looks_ahead and node.arena is state.arena:
             # no pass, a look at what one will read: what was saved is held anyway
             return [zeros(x) if need else None for x, need in zip(node.inputs, needed, strict=True)]
-        with building(node.arena):
+        with building(node.arena, (*node.inputs, *gs.values())):
             found = self._backward(node, gs)
             parts: list[Node | None] = [None] * len(node.inputs)
             for place, argument in enumerate(self.arguments, len(self.passing)):
@@ -223,16 +223,21 @@ class Written(GradientRule):
 
 
 @contextmanager
-def building(arena: Arena) -> Iterator[None]:
-    """Tensors are of this arena, gradients are recorded, and lines are the user's."""
-    before = (state.arena, grads.get())
+def building(arena: Arena, given: Sequence[Node]) -> Iterator[None]:
+    """Tensors are of this arena, gradients are recorded, and lines are the user's.
+
+    given: what is known in no other arena than the one at hand: it stands for values to come.
+    """
+    before = (state.arena, grads.get(), state.unknown)
+    if arena is not state.arena:
+        state.unknown = [*state.unknown, *given]
     state.arena = arena
     grads.set(True)
     try:
         with inherit(None):
             yield
     finally:
-        state.arena = before[0]
+        state.arena, _, state.unknown = before
         grads.set(before[1])
 
 

@@ -1,0 +1,73 @@
+"""With the setting `verify`, programs compare over ranks what counts as alike on all of them.
+
+What varies counts as replicated at a node that mixes it with what is split or pending (varying.py).
+There its bits are compared, by a digest, before the node reads it. Rows that ranks gave of their
+own are no such case: what meets them may be each rank's own too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from gnomon.dtypes import bool_, int64
+from gnomon.errors import CollectiveError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import elementwise
+from gnomon.ops.collectives import all_gather
+from gnomon.ops.external import EXTERNALS, ExternalOp, external
+from gnomon.ops.layouts import LAYOUTS, rows_of
+from gnomon.ops.scalars import where
+from gnomon.passes.layout import VARYING, MeshAxis, is_whole
+from gnomon.passes.strategies import Strategy, is_named
+
+__all__ = ["compared", "counts_as_alike"]
+
+DIGEST, AGREE = "gnomon::digest", "gnomon::agree"
+
+
+def digest(_: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Eight bytes that follow from a value's bits."""
+    found = blake2b(np.ascontiguousarray(arrays[0]).tobytes(), digest_size=8).digest()
+    return [np.frombuffer(found, np.int64).copy()]
+
+
+def agree(what: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """True, if the digests of all ranks are one."""
+    digests = arrays[0].tolist()
+    groups = [[k for k, x in enumerate(digests) if x == each] for each in dict.fromkeys(digests)]
+    if len(groups) > 1:
+        apart = "; ".join(", ".join(map(str, ranks)) for ranks in groups)
+        raise CollectiveError(what.replace("RANKS", apart))
+    return [np.ones((), bool)]
+
+
+EXTERNALS.update({DIGEST: ExternalOp("digest", digest), AGREE: ExternalOp("agree", agree)})
+
+
+def counts_as_alike(node: Node, plan: Mapping[Node, Strategy], across: MeshAxis) -> bool:
+    """Whether what varies among the inputs of a node counts as replicated there."""
+    given = plan[node].given
+    if node.op in LAYOUTS and is_named(node, across):
+        return node.op == "place" and "pins" not in node.params and given != VARYING
+    return not is_whole(given) and across.name not in rows_of(node)
+
+
+def compared(x: Node, image: Node, reader: Node, across: MeshAxis) -> Node:
+    """The image of a value, once all ranks have shown that they have it alike.
+
+    Errors: CollectiveError, when it runs, where they have not.
+    """
+    line = f"   [{reader.sites[0]}]" if reader.sites else ""
+    what = (
+        f"{reader.params.get('name') or reader.params.get('f') or reader.op}: {x.dtype.name}"
+        f"{list(x.shape)} counts as replicated over mesh axis {across.name!r}, and ranks differ: "
+        f"RANKS. Make it alike on all ranks, or take the local parts of what it meets.{line}"
+    )
+    arena = image.arena
+    (number,) = external(arena, (image,), DIGEST, "", (((1,), int64),), None)
+    every = all_gather(number, 0, across.name, across.ranks)
+    (alike,) = external(arena, (every,), AGREE, what, (((), bool_),), None)
+    return elementwise("and", image, alike) if x.dtype is bool_ else where(alike, image, 0)

@@ -1,0 +1,66 @@
+"""Shares: what a sum over the rows of all ranks has of one rank's rows.
+
+A plain parameter inside of a module whose rows each rank gave has the gradient of its rank's own
+loss, as PyTorch's ignored parameters do. Its sum is over the rank's rows alone, so it needs no tree
+over all rows, and no message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gnomon.errors import LayoutError
+from gnomon.ir.node import Graph, Node
+from gnomon.ir.operators import elementwise
+from gnomon.passes.layout import VARYING, MeshAxis, Split
+from gnomon.passes.strategies import CARRIERS, Strategy, is_named
+
+__all__ = ["goes_on", "in_shares", "is_share", "scaled_share"]
+
+
+def is_share(node: Node) -> bool:
+    """Whether a node takes a rank's share of a sum."""
+    return "share" in node.params
+
+
+def in_shares(graph: Graph, across: MeshAxis) -> set[Node]:
+    """The last folds of sums of which a rank takes its share, and the steps behind them."""
+    taken = [x for x in graph.nodes if is_share(x) and is_named(x, across)]
+    return {x for node in taken for x in behind(node.inputs[0])}
+
+
+def behind(x: Node) -> Iterator[Node]:
+    """The steps back to the first folds of a sum, and these."""
+    waiting, seen = [x], {x}
+    while waiting:
+        x = waiting.pop()
+        yield x
+        fresh = [y for y in dict.fromkeys(x.inputs if goes_on(x) else ()) if y not in seen]
+        waiting.extend(fresh)
+        seen.update(fresh)
+
+
+def goes_on(x: Node) -> bool:
+    """Whether a step of ranks' parts of sums is the part of the step of the sums."""
+    if x.op == "reduce":
+        return x.params["monoid"] == "add"
+    return x.op in CARRIERS or (x.op == "map" and x.params["f"] in ("cast", "add"))
+
+
+def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: MeshAxis) -> Node:
+    """A rank's part of a sum as the gradient of its own mean; of a whole value, that value."""
+    (x,) = node.inputs
+    if plan[x].share or plan[x].given == VARYING:
+        return elementwise("mul", part, float(across.ranks))
+    if any(has_part(step, plan) for step in behind(x)):
+        raise LayoutError(
+            f"fully_shard: a gradient {x.shape} of a plain tensor is of the rows of all ranks "
+            f"of {across.name!r}, and none has its own share. Use it outside of the module."
+        )
+    return part
+
+
+def has_part(step: Node, plan: Mapping[Node, Strategy]) -> bool:
+    """Whether a rank had its own share until this step."""
+    split = any(isinstance(plan[y].given, Split) for y in (step, *step.inputs))
+    return split or (goes_on(step) and any(plan[y].share for y in step.inputs))
