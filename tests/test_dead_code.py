@@ -137,6 +137,7 @@ gnomon.distributions gnomon.distributions.constraints gnomon.fft gnomon.library 
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn
+gnomon.multiprocessing
 gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides
 gnomon.profiler gnomon.random
 gnomon.utils.checkpoint gnomon.utils.data

@@ -130,7 +130,7 @@ FILES = {
     f"{home}.{name}": home
     for home, names in (("distributed.fsdp", "api fully_sharded_data_parallel wrap"),)
     for name in names.split()
-}
+} | {"multiprocessing.spawn": "multiprocessing.spawning"}
 """PyTorch's modules below what is one file here -> that file."""
 
 

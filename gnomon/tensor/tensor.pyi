@@ -1105,7 +1105,7 @@ class Tensor:
     def is_nonzero(self, *args: Any, **kwargs: Any) -> Any:
         """is_nonzero of this tensor."""
     def is_pinned(self) -> _int:
-        """0: memory is neither pinned nor shared between processes."""
+        """0: memory is not pinned."""
     @property
     def is_quantized(self, value: Any = ...) -> Any:
         ...
@@ -1113,8 +1113,8 @@ class Tensor:
         """is_same_size of this tensor."""
     def is_set_to(self, *args: Any, **kwargs: Any) -> Any:
         """is_set_to of this tensor."""
-    def is_shared(self) -> _int:
-        """0: memory is neither pinned nor shared between processes."""
+    def is_shared(self) -> _bool:
+        """Whether processes that are sent this tensor see its memory."""
     def is_signed(self, *args: Any, **kwargs: Any) -> Any:
         """is_signed of this tensor."""
     @property
@@ -1786,7 +1786,7 @@ class Tensor:
     def sgn_(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def share_memory_(self) -> Tensor:
-        """Itself: threads share all memory."""
+        """Move the memory behind this tensor to where processes see it that are sent the tensor."""
     def short(self, memory_format: object = ...) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:
