@@ -128,9 +128,10 @@ PLAIN = frozenset(
 )
 """Decorators that register nothing."""
 PUBLIC = """
-gnomon gnomon.amp gnomon.autograd gnomon.autograd.functional gnomon.capture.annotations
-gnomon.capture.scripting gnomon.func gnomon.fx
-gnomon.distributed gnomon.distributed.device_mesh
+gnomon gnomon.amp gnomon.autograd gnomon.autograd.functional
+gnomon.capture.annotations gnomon.capture.scripting gnomon.func gnomon.fx
+gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.state_dict
+gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel
 gnomon.distributions gnomon.distributions.constraints gnomon.fft gnomon.library gnomon.linalg
