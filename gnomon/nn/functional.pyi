@@ -83,10 +83,8 @@ def elu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor
     """x, bending to −alpha below 0."""
 def elu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x, bending to −alpha below 0. Stored in this tensor."""
-def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> Tensor:
-    """Rows of a table; the row at padding_idx gets no gradient."""
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: _float | None = ..., norm_type: _float = ..., scale_grad_by_freq: _bool = ..., mode: str = ..., sparse: _bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Tensor:
-    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says."""
+from gnomon.nn.embedding_functions import embedding as embedding
+from gnomon.nn.embedding_functions import embedding_bag as embedding_bag
 from gnomon.ops.registry import explained as explained
 def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """alpha_dropout of whole channels."""
