@@ -128,7 +128,7 @@ PLAIN = frozenset(
 )
 """Decorators that register nothing."""
 PUBLIC = """
-gnomon gnomon.amp gnomon.autograd gnomon.autograd.functional
+gnomon gnomon.amp gnomon.autograd gnomon.autograd.forward_ad gnomon.autograd.functional
 gnomon.capture.annotations gnomon.capture.scripting gnomon.func gnomon.fx
 gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.state_dict
 gnomon.distributed.device_mesh
