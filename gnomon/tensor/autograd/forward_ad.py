@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gnomon.errors import GradientError, ShapeError
 from gnomon.tensor.autograd.engine import enable_grad, recorded
 from gnomon.tensor.borrowing import numbered
-from gnomon.tensor.func import cut, fresh, pushed
+from gnomon.tensor.func import cut, fresh, pushed, reaches_leaf
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -107,4 +107,4 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     inputs, directions = zip(*met, strict=True)
     (slope,) = pushed([tensor], inputs, directions)
-    return UnpackedDualTensor(cut(tensor), slope)
+    return UnpackedDualTensor(*(x if reaches_leaf(x) else cut(x) for x in (tensor, slope)))

@@ -54,3 +54,13 @@ def test_levels_are_opened_and_closed():
     fwd.exit_dual_level(level=0)
     with pytest.raises(GradientError, match="there is no level"):
         fwd.exit_dual_level()
+
+
+def test_gradients_of_what_changes_along_a_direction():
+    w = gn.tensor([2.0, 3.0], requires_grad=True)
+    with fwd.dual_level():
+        x = fwd.make_dual(gn.tensor([1.0, 5.0]), gn.tensor([1.0, 1.0]))
+        made = fwd.unpack_dual(x * x * w * w)
+    made.tangent.sum().backward()
+
+    assert w.grad.tolist() == [8, 60]
