@@ -599,7 +599,7 @@ int64: DType
 int8: DType
 def int_mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of two matrices of bytes, summed in int32."""
-def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 def inverse(x: Tensor) -> Tensor:
     """The matrix whose product with x is the identity."""

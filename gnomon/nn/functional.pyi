@@ -130,7 +130,7 @@ def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float
     """Half the squared difference, growing only linearly beyond delta."""
 def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
     """x normalized per sample and channel."""
-def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
@@ -263,7 +263,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, m
 from gnomon.nn.compositions import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
-def upsample(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+def upsample(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 from gnomon.nn.compositions import upsample_bilinear as upsample_bilinear
 from gnomon.nn.compositions import upsample_nearest as upsample_nearest

@@ -1053,9 +1053,9 @@ class Tensor:
         """The product of two matrices of bytes, summed in int32."""
     def int_mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of two matrices of bytes, summed in int32."""
-    def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+    def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
-    def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+    def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
     def inverse(self) -> Tensor:
         """The matrix whose product with x is the identity."""
