@@ -87,20 +87,8 @@ def interpolate(
             f"interpolate: needs x (n, c, ...) and either size or scale_factor: got x {x.shape}, "
             f"size {size!r}, scale_factor {scale_factor!r}."
         )
-    factors: Sequence[float | None] = (None,) * count
-    if scale_factor is None:
-        sizes = repeated("interpolate", size, count, "size", 1)
-    else:
-        alone = isinstance(scale_factor, int | float)
-        asked = (scale_factor,) * count if alone else tuple(scale_factor)
-        if len(asked) != count or not all(is_one(f) and 0 < f < math.inf for f in asked):
-            raise ArgumentError(
-                f"interpolate: scale_factor is one positive number or {count}: got "
-                f"{scale_factor!r}."
-            )
-        sizes = tuple(scaled(n, f) for n, f in zip(x.shape[2:], asked, strict=True))
-        repeated("interpolate", sizes, count, "every resulting size", 1)
-        factors = factors if recompute_scale_factor else asked
+    sizes, factors = asked_sizes(x.shape[2:], size, scale_factor)
+    factors = (None,) * count if recompute_scale_factor else factors
     if 0 in (*sizes, *x.shape[2:]):
         raise ShapeError(f"interpolate: no axis may be empty: got {x.shape[2:]} to {sizes}.")
     if mode == "area":
@@ -108,6 +96,24 @@ def interpolate(
     for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
         x = resized(x, 2 + k, n, factor, mode, bool(align_corners), antialias)
     return x
+
+
+def asked_sizes(
+    old: Sequence[int], size: Numbers | None, scale_factor: float | Sequence[float] | None
+) -> tuple[tuple[int, ...], Sequence[float | None]]:
+    """The sizes of axes, and the factors that were given for them."""
+    count = len(old)
+    if scale_factor is None:
+        return repeated("interpolate", size, count, "size", 1), (None,) * count
+    alone = isinstance(scale_factor, int | float)
+    asked = (scale_factor,) * count if alone else tuple(scale_factor)
+    if len(asked) != count or not all(is_one(f) and 0 < f < math.inf for f in asked):
+        raise ArgumentError(
+            f"interpolate: scale_factor is one positive number or {count}: got {scale_factor!r}."
+        )
+    sizes = tuple(scaled(n, f) for n, f in zip(old, asked, strict=True))
+    repeated("interpolate", sizes, count, "every resulting size", 1)
+    return sizes, asked
 
 
 def is_one(value: object) -> bool:
