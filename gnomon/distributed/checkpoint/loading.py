@@ -6,17 +6,24 @@ Files are strangers: sums are compared before any tensor changes, each tensor's 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnomon.distributed.checkpoint.described import OBJECTS, FolderContents, described, digest_of
+from gnomon.distributed.checkpoint.described import (
+    DESCRIPTION,
+    OBJECTS,
+    FolderContents,
+    described,
+    digest_of,
+)
 from gnomon.distributed.checkpoint.nested import ValuePlace, places, stateful_parts, states
 from gnomon.distributed.checkpoint.planners import DefaultLoadPlanner, check_planner
 from gnomon.distributed.checkpoint.ranks import Ranks, held, own_part
 from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader, damaged
 from gnomon.distributed.checkpoint.saving import folder_of, together
+from gnomon.distributed.checkpoint.torch_folder import METADATA, TorchFolder, TorchTensor
 from gnomon.distributed.groups import Group
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import CheckpointError, ShapeError
@@ -70,9 +77,9 @@ class FileSystemReader:
 
     def read_metadata(self) -> Metadata:
         """The paths of values, and the dtypes and shapes of tensors."""
-        found = SavedFolder(self.path)
+        found = saved_in(self.path)
         tensors = {path: entry_of(found, path) for path in found.tensors}
-        return Metadata({**tensors, **dict.fromkeys(found.objects(), BytesStorageMetadata())})
+        return Metadata({**tensors, **dict.fromkeys(found.paths, BytesStorageMetadata())})
 
 
 class SavedFolder:
@@ -83,27 +90,43 @@ class SavedFolder:
         self.told: FolderContents
         self.tensors: TensorReader
         self.told, self.tensors = described(folder)
+        self.complex = self.told.complex
 
-    def verify(self, ranks: Ranks) -> None:
+    @property
+    def paths(self) -> list[str]:
+        """The values that are no tensors."""
+        return [*self.read_objects()]
+
+    def verify(self, rank: int, count: int) -> None:
         """Compare with their sums the tensors that are this rank's to look at."""
         for k, (path, wanted) in enumerate(sorted(self.told.sums.items())):
             stored = self.tensors[path]
-            if k % ranks.count == ranks.rank and f"{stored.sum():016x}" != wanted:
+            if k % count == rank and f"{stored.sum():016x}" != wanted:
                 raise damaged(stored.path, f"tensor {path}")
 
-    def objects(self) -> dict[str, Any]:
-        """The values that are no tensors, by path."""
+    def objects(self, wanted: Container[str]) -> dict[str, Any]:
+        """Values that are no tensors, by path."""
+        return {path: value for path, value in self.read_objects().items() if path in wanted}
+
+    def read_objects(self) -> dict[str, Any]:
+        """All values that are no tensors."""
         path = self.folder / OBJECTS.format(self.told.token)
         if digest_of(path) != self.told.objects:
             raise damaged(path)
         return load_objects(path)
 
 
-def entry_of(found: SavedFolder, path: str) -> TensorStorageMetadata:
+def saved_in(folder: Path) -> SavedFolder | TorchFolder:
+    """A folder's checkpoint, which PyTorch wrote or this package."""
+    theirs = (folder / METADATA).exists() and not (folder / DESCRIPTION).exists()
+    return TorchFolder(folder) if theirs else SavedFolder(folder)
+
+
+def entry_of(found: SavedFolder | TorchFolder, path: str) -> TensorStorageMetadata:
     """A tensor's dtype and shape."""
     stored = found.tensors[path]
     dtype, shape = dtype_of(stored.dtype), stored.shape
-    if path in found.told.complex:
+    if path in found.complex:
         dtype, shape = dtype_of(f"complex{2 * dtype.bits}"), shape[:-1]
     return TensorStorageMetadata(TensorProperties(dtype), Size(shape))
 
@@ -127,10 +150,10 @@ def load(
     made, opened = states(state_dict), []
 
     def checked() -> None:
-        found = SavedFolder(folder)
-        found.verify(ranks)
-        objects = found.objects()
+        found = saved_in(folder)
+        found.verify(ranks.rank, ranks.count)
         wanted = places(made)
+        objects = found.objects(wanted)
         partial = planner is not None and planner.allow_partial_load
         for path in [path for path in wanted if not (path in found.tensors or path in objects)]:
             if not partial:
@@ -148,7 +171,7 @@ def load(
     state_dict.update({key: made[key] for key in made if key not in stateful_parts(state_dict)})
 
 
-def check_fit(path: str, value: Any, found: SavedFolder) -> None:
+def check_fit(path: str, value: Any, found: SavedFolder | TorchFolder) -> None:
     """Refuse a tensor of another shape, or one where the checkpoint has none."""
     is_tensor = isinstance(value, (Tensor, Paired))
     if is_tensor != (path in found.tensors):
@@ -163,18 +186,20 @@ def check_fit(path: str, value: Any, found: SavedFolder) -> None:
         )
 
 
-def fill(wanted: Mapping[str, ValuePlace], found: SavedFolder, objects: Mapping[str, Any]) -> None:
+def fill(
+    wanted: Mapping[str, ValuePlace], found: SavedFolder | TorchFolder, objects: Mapping[str, Any]
+) -> None:
     """Write what was read into its places."""
     for path, place in wanted.items():
         if path not in found.tensors:
             place.holder[place.key] = objects[path]
-        elif (path in found.told.complex) == isinstance(place.value, Paired):
+        elif (path in found.complex) == isinstance(place.value, Paired):
             read_into(path, place.value, found.tensors[path])
         else:
             raise CheckpointError(f"checkpoint: {path} is complex here or in the file alone.")
 
 
-def read_into(path: str, tensor: Any, stored: StoredTensor) -> None:
+def read_into(path: str, tensor: Any, stored: StoredTensor | TorchTensor) -> None:
     """Read this rank's part of a tensor into its memory."""
     where = held(path, pair_of(tensor))
     ends = zip(where.begins, where.sizes, strict=True)
