@@ -175,7 +175,7 @@ channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 
 _PARTS = (
     *("nn", "optim", "utils", "distributions", "distributed", "library", "models", "profiler"),
-    *("serialization", "testing", "compiler", "export", "fx", "onnx"),
+    *("serialization", "testing", "compiler", "export", "fx", "multiprocessing", "onnx"),
 )
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}"
@@ -211,6 +211,7 @@ _LATE_NAMES = {
     "gnomon.tensor.spectrograms": ("istft", "stft"),
     "gnomon.tensor.storage": ("TypedStorage", "UntypedStorage"),
     "gnomon.tensor.matrices": (*_LATE_METHODS["matrices"], "chain_matmul"),
+    "gnomon.tensor.low_rank": ("pca_lowrank", "svd_lowrank"),
     "gnomon.tensor.questions": (*_LATE_METHODS["questions"], "histogramdd", "unravel_index"),
     "gnomon.tensor.splicing": (
         *_LATE_METHODS["splicing"],
@@ -250,7 +251,8 @@ _LATE_NAMES = {
 _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names}
 """Names of this package whose modules load when one of them is first used."""
 _COMPOSED = tuple(
-    f"gnomon.tensor.{part}" for part in ("composites", "matrices", "questions", "splicing")
+    f"gnomon.tensor.{part}"
+    for part in ("composites", "low_rank", "matrices", "questions", "splicing")
 )
 """Modules of functions in Python, which a class of their arguments may take over."""
 

@@ -600,7 +600,7 @@ int64: DType
 int8: DType
 def int_mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of two matrices of bytes, summed in int32."""
-def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 def inverse(x: Tensor) -> Tensor:
     """The matrix whose product with x is the identity."""
@@ -826,6 +826,7 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = ..., *, g
     """Positions along the last axis, drawn with chances in proportion to the elements."""
 def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
+from gnomon import multiprocessing as multiprocessing
 def mv(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of a matrix and a vector."""
 def mvlgamma(x: Tensor, p: _int) -> Tensor:
@@ -894,6 +895,8 @@ def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
 def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x − y + eps along the last axis."""
+def pca_lowrank(A: Tensor, q: _int | None = ..., center: _bool = ..., niter: _int = ...) -> Svd:
+    """The q principal components of rows: svd_lowrank of them less their mean."""
 def pdist(input: Tensor, p: _float = ...) -> Tensor:
     """The p-norm of every row minus each later one."""
 def permute(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
@@ -1134,6 +1137,8 @@ def surprise(x: Tensor, target: Tensor) -> Tensor:
     """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
 def svd(input: Tensor, some: _bool = ..., compute_uv: _bool = ...) -> Svd:
     """U, S and V of U · diag(S) · Vᵀ = input."""
+def svd_lowrank(A: Tensor, q: _int | None = ..., niter: _int | None = ..., M: Tensor | None = ...) -> Svd:
+    """U, S and V of U · diag(S) · Vᵀ, which is near A, or near A - M; of q singular values."""
 def swapaxes(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
     """Two axes exchanged."""
 def swapdims(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:

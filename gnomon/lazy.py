@@ -103,6 +103,7 @@ communication = Lazy("gnomon.program.communication")
 listing = Lazy("gnomon.program.listing")
 memory_check = Lazy("gnomon.program.memory_check")
 records = Lazy("gnomon.program.records")
+shared = Lazy("gnomon.runtime.shared")
 threads = Lazy("gnomon.runtime.threads")
 excerpt = Lazy("gnomon.schedule.excerpt")
 complex_calls = Lazy("gnomon.tensor.complex_calls")
@@ -116,10 +117,10 @@ placements = Lazy("gnomon.tensor.placements")
 # modules of PyTorch's names
 
 OWN = (
-    "accelerator amp autograd autograd.functional backends backends.cpu backends.cuda "
-    "backends.cudnn backends.mkl backends.mkldnn backends.mps backends.openmp backends.opt_einsum "
-    "backends.quantized cpu cuda cuda.nvtx fft func jit linalg masked mps mtia nested overrides "
-    "random signal signal.windows special storage utils.tensorboard version xpu"
+    "accelerator amp autograd autograd.forward_ad autograd.functional backends backends.cpu "
+    "backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps backends.openmp "
+    "backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func jit linalg masked mps mtia "
+    "nested overrides random signal signal.windows special storage utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

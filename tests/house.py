@@ -27,7 +27,7 @@ compiler
 tensor
 capture
 gnomon
-nn optim utils distributions library serialization testing
+nn optim utils distributions library serialization testing multiprocessing
 distributed drop_in fx profiler quant export onnx
 models train bench bisect __main__
 """

@@ -128,15 +128,17 @@ PLAIN = frozenset(
 )
 """Decorators that register nothing."""
 PUBLIC = """
-gnomon gnomon.amp gnomon.autograd gnomon.autograd.functional gnomon.capture.annotations
-gnomon.capture.scripting gnomon.func gnomon.fx
-gnomon.distributed gnomon.distributed.device_mesh
+gnomon gnomon.amp gnomon.autograd gnomon.autograd.forward_ad gnomon.autograd.functional
+gnomon.capture.annotations gnomon.capture.scripting gnomon.func gnomon.fx
+gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.state_dict
+gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel gnomon.export gnomon.onnx
 gnomon.distributions gnomon.distributions.constraints gnomon.fft gnomon.library gnomon.linalg
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn
+gnomon.multiprocessing
 gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides
 gnomon.profiler gnomon.random
 gnomon.utils.checkpoint gnomon.utils.data

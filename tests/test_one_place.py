@@ -70,7 +70,11 @@ WORDS: dict[str, set[str]] = {
         *("logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin"),
         *("std", "sum", "var"),
     },
-    "gnomon/tensor/matrices.py": {"svd", "vander"},  # PyTorch's other functions of these names
+    "gnomon/tensor/matrices.py": {
+        "lstsq",
+        "svd",
+        "vander",
+    },  # PyTorch's other functions of these names
     "gnomon/tensor/pytree.py": {"flatten", "unflatten"},  # of containers
     "gnomon/tensor/signal_windows.py": {"exponential"},  # a window
     "gnomon/tensor/vmap.py": {"placed"},  # the axis of samples
@@ -78,8 +82,8 @@ WORDS: dict[str, set[str]] = {
 """Strings of a file that are spelled like an operation and mean something else."""
 FORMS: dict[str, set[str]] = {
     "gnomon/nn/functional.py": {
-        *("batch_norm", "dropout", "embedding", "embedding_bag", "instance_norm"),
-        *("linear_cross_entropy", "log_softmax", "one_hot", "softmax", "softmin"),
+        *("batch_norm", "dropout", "instance_norm", "linear_cross_entropy", "log_softmax"),
+        *("one_hot", "softmax", "softmin"),
     },
     "gnomon/tensor/creation.py": {"empty_like", "full_like", "ones_like", "zeros_like"},
     "gnomon/tensor/linalg.py": {"diagonal", "norm", "trace"},

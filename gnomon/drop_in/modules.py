@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from gnomon.drop_in.absences import absent_module, absent_value
@@ -41,7 +41,7 @@ class TorchModule(NamesElsewhere):
         path = full.partition(".")[2]
         if path.partition(".")[0] in IDLE:
             self._report.idles(full)
-        if not name.startswith("__") and holder_of(full) is not None:
+        if not name.startswith("__") and not self.calls(name) and holder_of(full) is not None:
             return importlib.import_module(full)
         try:
             spelled = SPELLED.get(path)
@@ -53,6 +53,14 @@ class TorchModule(NamesElsewhere):
                 raise self.missing(name) from None
         vars(self)[name] = found
         return found
+
+    def calls(self, name: str) -> bool:
+        """Whether a name is a function's, which a module of that name leaves it."""
+        return isinstance(getattr(self._target, name, None), FunctionType)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, TorchModule) and self.calls(name)):
+            super().__setattr__(name, value)
 
     def missing(self, name: str) -> AttributeError:
         """The error of a name that neither Gnomon nor PyTorch has."""

@@ -127,9 +127,15 @@ HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "
 """PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
 FILES = {
     f"{home}.{name}": home
-    for home, names in (("distributed.fsdp", "api fully_sharded_data_parallel wrap"),)
+    for home, names in (
+        ("distributed.fsdp", "api fully_sharded_data_parallel wrap"),
+        (
+            "distributed.checkpoint",
+            "api default_planner filesystem metadata state_dict_loader state_dict_saver stateful",
+        ),
+    )
     for name in names.split()
-}
+} | {"multiprocessing.spawn": "multiprocessing.spawning"}
 """PyTorch's modules below what is one file here -> that file."""
 
 

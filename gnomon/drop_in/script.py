@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from gnomon.drop_in.children import in_children
 from gnomon.drop_in.modules import installed
 from gnomon.drop_in.report import NameReport
 from gnomon.errors import ConfigError
@@ -23,9 +24,9 @@ def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
     if not path.is_file():
         raise ConfigError(f"run: there is no script {str(path)!r}. Give a Python file.")
     argv, searched = sys.argv, list(sys.path)
-    sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.parent)]
+    sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.parent.resolve())]
     try:
-        with installed(report):
+        with installed(report), in_children():
             return ended(path)
     finally:
         sys.argv, sys.path[:] = argv, searched

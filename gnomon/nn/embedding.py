@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter, empty_parameter
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
 
@@ -35,11 +36,11 @@ class Embedding(Module):
         dtype: object = None,
     ) -> None:
         super().__init__()
-        if max_norm is not None or scale_grad_by_freq:
-            raise ArgumentError("Embedding: max_norm and scale_grad_by_freq are not supported.")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ArgumentError("Embedding: Padding_idx must be within num_embeddings")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.max_norm, self.norm_type, self.sparse = max_norm, norm_type, sparse
+        self.scale_grad_by_freq = scale_grad_by_freq
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = (
             empty_parameter(num_embeddings, embedding_dim)
@@ -60,16 +61,21 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        **options: Any,
     ) -> Embedding:
-        """An embedding with a table that is given."""
-        made = cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings)
+        """An embedding with a table that is given. options: those of an embedding."""
+        made = cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)
         return made
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at the positions."""
-        return FUNCTIONS["embedding"](input, self.weight, self.padding_idx)
+        norms = (self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        return F.embedding(input, self.weight, self.padding_idx, *norms)
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -116,6 +122,9 @@ class EmbeddingBag(Embedding):
             input,
             self.weight,
             offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
             mode=self.mode,
             per_sample_weights=per_sample_weights,
             include_last_offset=self.include_last_offset,

@@ -26,6 +26,10 @@ from gnomon.nn.compositions import (  # noqa: F401 - PyTorch's place
     upsample_nearest,
 )
 from gnomon.nn.ctc import ctc_loss  # noqa: F401 - PyTorch's place
+from gnomon.nn.embedding_functions import (  # noqa: F401 - PyTorch's place
+    embedding,
+    embedding_bag,
+)
 from gnomon.nn.unpooling import (  # noqa: F401 - PyTorch's place
     fractional_max_pool2d,
     fractional_max_pool3d,
@@ -131,51 +135,6 @@ def softmin(input: Tensor, dim: int | None = None, *, dtype: object = None) -> T
     Tensor([0.5, 0.5])
     """
     return softmax(-input, implicit_axis(input, dim), dtype=dtype)
-
-
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Rows of a table; the row at padding_idx gets no gradient.
-
-    Shapes: input (*s), weight (n, d) -> (*s, d)
-
-    >>> embedding(tensor([1, 0]), tensor([[1.0, 2.0], [3.0, 4.0]]))
-    Tensor([[3., 4.],
-            [1., 2.]])
-    """
-    return FUNCTIONS["embedding"](input, weight, padding_idx)
-
-
-def embedding_bag(
-    input: Tensor,
-    weight: Tensor,
-    offsets: Tensor | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    mode: str = "mean",
-    sparse: bool = False,
-    per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> Tensor:
-    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says.
-
-    Shapes: input (b, k), weight (n, d) -> (b, d)
-
-    >>> embedding_bag(tensor([[1, 0]]), tensor([[1.0, 2.0], [3.0, 4.0]]))
-    Tensor([[2., 3.]])
-    """
-    if max_norm is not None or scale_grad_by_freq:
-        raise ArgumentError("embedding_bag: max_norm and scale_grad_by_freq are not supported.")
-    return FUNCTIONS["embedding_bag"](
-        input,
-        weight,
-        offsets,
-        mode=mode,
-        per_sample_weights=per_sample_weights,
-        include_last_offset=include_last_offset,
-        padding_idx=padding_idx,
-    )
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -83,10 +83,8 @@ def elu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor
     """x, bending to −alpha below 0."""
 def elu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x, bending to −alpha below 0. Stored in this tensor."""
-def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> Tensor:
-    """Rows of a table; the row at padding_idx gets no gradient."""
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: _float | None = ..., norm_type: _float = ..., scale_grad_by_freq: _bool = ..., mode: str = ..., sparse: _bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Tensor:
-    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says."""
+from gnomon.nn.embedding_functions import embedding as embedding
+from gnomon.nn.embedding_functions import embedding_bag as embedding_bag
 from gnomon.ops.registry import explained as explained
 def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """alpha_dropout of whole channels."""
@@ -132,7 +130,7 @@ def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float
     """Half the squared difference, growing only linearly beyond delta."""
 def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
     """x normalized per sample and channel."""
-def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
@@ -265,7 +263,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, m
 from gnomon.nn.compositions import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
-def upsample(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+def upsample(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 from gnomon.nn.compositions import upsample_bilinear as upsample_bilinear
 from gnomon.nn.compositions import upsample_nearest as upsample_nearest

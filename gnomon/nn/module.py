@@ -18,7 +18,7 @@ from gnomon.ir.provenance import scope
 from gnomon.nn.backward_hooks import HookedCall
 from gnomon.nn.converted import Converted
 from gnomon.nn.parameter import Buffer, Parameter
-from gnomon.nn.states import Stateful
+from gnomon.nn.states import SavedParts
 from gnomon.nn.walks import Walked
 from gnomon.ops.registry import explained
 from gnomon.tensor import module_versions as changes
@@ -29,11 +29,11 @@ from gnomon.tensor.state import grads, keep, state
 from gnomon.tensor.tensor import Tensor, pair_of
 
 _hook_numbers = count()
-own, own_put = vars(Stateful)["__dict__"].__get__, vars(Stateful)["__dict__"].__set__
+own, own_put = vars(SavedParts)["__dict__"].__get__, vars(SavedParts)["__dict__"].__set__
 """A module's own attributes, as Python keeps them."""
 
 
-class Module(Stateful, Walked, Converted):
+class Module(SavedParts, Walked, Converted):
     """Base of all parts of a model: assign parameters and modules to attributes, define forward."""
 
     training: bool

@@ -71,6 +71,17 @@ def nonlinear(name: str) -> str:
     return name
 
 
+def checked_projection(kind: str, size: int, hidden: int) -> int:
+    """The size that an LSTM's output is projected to; 0 where it is not."""
+    if size and kind != "lstm":
+        raise ArgumentError("proj_size argument is only supported for LSTM, not RNN or GRU")
+    if size < 0:
+        raise ArgumentError("proj_size should be a positive integer or zero to disable projections")
+    if size >= max(hidden, 1):
+        raise ArgumentError("proj_size has to be smaller than hidden_size")
+    return size
+
+
 class Recurrent(Module):
     """Base of cells and layers: weights that are drawn alike."""
 
@@ -82,25 +93,29 @@ class Recurrent(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    def _make(self, sizes: tuple[int, int], bias: bool, suffix: str) -> None:
-        """The parameters of one step."""
+    def _make(self, sizes: tuple[int, int], bias: bool, suffix: str, shown: int = 0) -> None:
+        """The parameters of one step; shown: the size of what it gives, if that is another."""
         inside, outside = sizes
         if inside < 1 or outside < 1:
             raise ArgumentError(f"{type(self).__name__}: sizes are at least 1: got {sizes}.")
         rows = STEPS[self.kind][1] * outside
         setattr(self, f"weight_ih{suffix}", empty_parameter(rows, inside))
-        setattr(self, f"weight_hh{suffix}", empty_parameter(rows, outside))
+        setattr(self, f"weight_hh{suffix}", empty_parameter(rows, shown or outside))
         for name in (f"bias_ih{suffix}", f"bias_hh{suffix}"):
             self.register_parameter(name, empty_parameter(rows) if bias else None)
+        if shown:
+            setattr(self, f"weight_hr{suffix}", empty_parameter(shown, outside))
 
     def _made(self, suffix: str) -> list[Tensor | None]:
         """The same in the order that steps take them."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [getattr(self, f"{name}{suffix}") for name in names]
 
-    def _first(self, shape: Sequence[int], x: Tensor) -> States:
-        """The state before the first step."""
-        return tuple(zeros(tuple(shape), dtype=x.dtype) for _ in range(STEPS[self.kind][2]))
+    def _first(self, outer: Sequence[int], x: Tensor) -> States:
+        """The state before the first step, of these axes and its own."""
+        sizes = [self.hidden_size] * STEPS[self.kind][2]
+        sizes[0] = getattr(self, "proj_size", 0) or self.hidden_size
+        return tuple(zeros((*outer, size), dtype=x.dtype) for size in sizes)
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -135,7 +150,7 @@ class Cell(Recurrent):
         weight_in, weight, bias_in, bias = self._made("")
         single = STEPS[self.kind][2] == 1
         if hx is None:
-            state = self._first((*input.shape[:-1], self.hidden_size), input)
+            state = self._first(input.shape[:-1], input)
         else:
             state = (hx,) if single else tuple(hx)
         made = STEPS[self.kind][0](F.linear(input, weight_in, bias_in), state, weight, bias)
@@ -202,11 +217,13 @@ class Layers(Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         device: object = None,
         dtype: object = None,
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.proj_size = checked_projection(self.kind, proj_size, hidden_size)
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ArgumentError(
                 f"{type(self).__name__}: num_layers must be 1 or more: got {num_layers!r}."
@@ -216,8 +233,8 @@ class Layers(Recurrent):
         self.bidirectional = bidirectional
         check_size(type(self).__name__, num_layers * hidden_size * (hidden_size + 2), 4)
         for number, suffix in self._suffixes():
-            inside = hidden_size * (1 + bidirectional) if number else input_size
-            self._make((inside, hidden_size), bias, suffix)
+            inside = (proj_size or hidden_size) * (1 + bidirectional) if number else input_size
+            self._make((inside, hidden_size), bias, suffix, proj_size)
         self.reset_parameters()
         if dtype is not None:
             self.to(dtype)
@@ -235,7 +252,10 @@ class Layers(Recurrent):
     @property
     def all_weights(self) -> list[list[Tensor]]:
         """The weights of each layer and direction, as they were registered."""
-        made = [self._made(suffix) for _, suffix in self._suffixes()]
+        made = [
+            [*self._made(suffix), getattr(self, f"weight_hr{suffix}", None)]
+            for _, suffix in self._suffixes()
+        ]
         return [[weight for weight in row if weight is not None] for row in made]
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
@@ -253,7 +273,7 @@ class Layers(Recurrent):
         x = x.transpose(0, 1) if self.batch_first and not alone else x
         count = self.num_layers * (1 + self.bidirectional)
         if hx is None:
-            states = self._first((count, x.shape[1], self.hidden_size), x)
+            states = self._first((count, x.shape[1]), x)
         else:
             states = (hx,) if single else tuple(hx)
             states = tuple(s.unsqueeze(1) for s in states) if alone else states
@@ -270,7 +290,7 @@ class Layers(Recurrent):
         single = STEPS[self.kind][2] == 1
         count = self.num_layers * (1 + self.bidirectional)
         first = (hx,) if single and hx is not None else hx
-        states = self._first((count, x.shape[1], self.hidden_size), x) if hx is None else first
+        states = self._first((count, x.shape[1]), x) if hx is None else first
         inside = (arange(x.shape[0])[:, None] < lengths)[..., None]
         x, last = self._run(x, tuple(states), inside)
         return packed_like(x, packed), (last[0] if single else last)
@@ -301,6 +321,7 @@ class Layers(Recurrent):
     ) -> tuple[Tensor, States]:
         """One layer in one direction."""
         weight_in, weight, bias_in, bias = self._made(suffix)
+        narrower = getattr(self, f"weight_hr{suffix}", None)
         gates = F.linear(x, weight_in, bias_in)
         if STEPS[self.kind][1] == 1:
             # a plain step shows what it computes in, under autocast a narrow float
@@ -308,6 +329,8 @@ class Layers(Recurrent):
 
         def iteration(state: States, part: tuple[Tensor, ...]) -> tuple[States, Tensor]:
             made = STEPS[self.kind][0](part[0], state, weight, bias)
+            if narrower is not None:
+                made = (F.linear(made[0], narrower), *made[1:])
             for here in part[1:]:
                 made = tuple(
                     FUNCTIONS["where"](here, new, old) for new, old in zip(made, state, strict=True)
@@ -351,7 +374,7 @@ class GRU(Layers):
 
 
 class LSTM(Layers):
-    """Gated recurrences with a memory; states are pairs.
+    """Gated recurrences with a memory; states are pairs. proj_size: outputs are projected to it.
 
     Shapes: input (t, b, input_size) -> (t, b, hidden_size)
 

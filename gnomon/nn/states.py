@@ -31,7 +31,7 @@ class Report(NamedTuple):
         return f"Report(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-class Stateful:
+class SavedParts:
     """The part of Module that saves and loads."""
 
     _version = 1
@@ -76,7 +76,7 @@ class Stateful:
             if value is not None and name not in self._not_saved:
                 kept = keep_vars or is_lazy(value)
                 destination[prefix + name] = value if kept else value.detach()
-        if type(self).get_extra_state is not Stateful.get_extra_state:
+        if type(self).get_extra_state is not SavedParts.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
     def get_extra_state(self) -> Any:
@@ -128,7 +128,7 @@ class Stateful:
             elif strict and not uncounted(name, local_metadata):
                 missing_keys.append(path)
         extra = prefix + EXTRA
-        wants = type(self).set_extra_state is not Stateful.set_extra_state
+        wants = type(self).set_extra_state is not SavedParts.set_extra_state
         if wants and extra in state_dict:
             self.set_extra_state(state_dict[extra])
         elif strict and wants is not (extra in state_dict):
@@ -177,7 +177,7 @@ class Stateful:
         return attach(vars(self).setdefault("_load_state_dict_post_hooks", {}), hook)
 
 
-def hooks_of(module: Stateful, kind: str) -> list[Callable]:
+def hooks_of(module: SavedParts, kind: str) -> list[Callable]:
     """A module's hooks of one kind."""
     return [*vars(module).get(kind, {}).values()]
 

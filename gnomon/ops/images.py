@@ -20,6 +20,7 @@ from gnomon.ops.adaptive_pooling import adaptive_avg_pool
 from gnomon.ops.arguments import choice, floats_only, repeated
 from gnomon.ops.indexing import rows
 from gnomon.ops.primitives import contract, reshape, unsqueeze
+from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
 from gnomon.ops.repetition import repeat
 from gnomon.ops.scalars import where
@@ -33,8 +34,10 @@ EXACT = 1 << 16
 MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
 OF_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 """Modes, and the axes that each is for."""
-CUBIC = -0.75
-"""The slope of the cubic kernel at distance 1."""
+CUBIC, SOFT = -0.75, -0.5
+"""The slope of the cubic kernel at distance 1; of the one that avoids aliases."""
+SMOOTH = {"bilinear": 1.0, "bicubic": 2.0}
+"""Modes that can avoid aliases, and how far their kernels reach."""
 
 
 @op(functional=("interpolate", "upsample"))
@@ -45,6 +48,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Node:
     """x (n, c, ...) resized over its last axes, to sizes or by factors.
 
@@ -52,6 +56,7 @@ def interpolate(
     scale_factor // 1
 
     mode: "nearest", "nearest-exact", "linear" and its relatives, "bicubic", or "area".
+    antialias: smaller images mix all that a pixel covers.
 
     >>> interpolate(tensor([[[1.0, 2.0]]]), scale_factor=2)
     Tensor([[[1., 1., 2., 2.]]])
@@ -67,6 +72,11 @@ def interpolate(
             "interpolate: align_corners is for modes that mix neighbours (linear, bilinear, "
             f"bicubic, trilinear): got mode {mode!r}."
         )
+    if antialias and (mode not in SMOOTH or x.rank != 4):
+        raise ArgumentError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+            f"tensor as input: got mode {mode!r} and x {x.shape}."
+        )
     count = x.rank - 2
     if mode in OF_AXES and OF_AXES[mode] != count:
         raise ShapeError(
@@ -77,27 +87,33 @@ def interpolate(
             f"interpolate: needs x (n, c, ...) and either size or scale_factor: got x {x.shape}, "
             f"size {size!r}, scale_factor {scale_factor!r}."
         )
-    factors: Sequence[float | None] = (None,) * count
-    if scale_factor is None:
-        sizes = repeated("interpolate", size, count, "size", 1)
-    else:
-        alone = isinstance(scale_factor, int | float)
-        asked = (scale_factor,) * count if alone else tuple(scale_factor)
-        if len(asked) != count or not all(is_one(f) and 0 < f < math.inf for f in asked):
-            raise ArgumentError(
-                f"interpolate: scale_factor is one positive number or {count}: got "
-                f"{scale_factor!r}."
-            )
-        sizes = tuple(scaled(n, f) for n, f in zip(x.shape[2:], asked, strict=True))
-        repeated("interpolate", sizes, count, "every resulting size", 1)
-        factors = factors if recompute_scale_factor else asked
+    sizes, factors = asked_sizes(x.shape[2:], size, scale_factor)
+    factors = (None,) * count if recompute_scale_factor else factors
     if 0 in (*sizes, *x.shape[2:]):
         raise ShapeError(f"interpolate: no axis may be empty: got {x.shape[2:]} to {sizes}.")
     if mode == "area":
         return adaptive_avg_pool(x, sizes)
     for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
-        x = resized(x, 2 + k, n, factor, mode, bool(align_corners))
+        x = resized(x, 2 + k, n, factor, mode, bool(align_corners), antialias)
     return x
+
+
+def asked_sizes(
+    old: Sequence[int], size: Numbers | None, scale_factor: float | Sequence[float] | None
+) -> tuple[tuple[int, ...], Sequence[float | None]]:
+    """The sizes of axes, and the factors that were given for them."""
+    count = len(old)
+    if scale_factor is None:
+        return repeated("interpolate", size, count, "size", 1), (None,) * count
+    alone = isinstance(scale_factor, int | float)
+    asked = (scale_factor,) * count if alone else tuple(scale_factor)
+    if len(asked) != count or not all(is_one(f) and 0 < f < math.inf for f in asked):
+        raise ArgumentError(
+            f"interpolate: scale_factor is one positive number or {count}: got {scale_factor!r}."
+        )
+    sizes = tuple(scaled(n, f) for n, f in zip(old, asked, strict=True))
+    repeated("interpolate", sizes, count, "every resulting size", 1)
+    return sizes, asked
 
 
 def is_one(value: object) -> bool:
@@ -115,7 +131,15 @@ def scaled(n: int, factor: float) -> int:
     return n * above // below if max(above, below) <= EXACT else floor(n * factor)
 
 
-def resized(x: Node, axis: int, size: int, factor: float | None, mode: str, corners: bool) -> Node:
+def resized(
+    x: Node,
+    axis: int,
+    size: int,
+    factor: float | None,
+    mode: str,
+    corners: bool,
+    antialias: bool = False,
+) -> Node:
     """One axis resized."""
     old = x.shape[axis]
     # a factor that was given counts, even where the size was rounded
@@ -128,15 +152,43 @@ def resized(x: Node, axis: int, size: int, factor: float | None, mode: str, corn
         return x
     kind = accumulator(x.dtype)
     if corners:
-        place = iota(x, size, float64) * (sym_float.ratio(old - 1, size - 1) if size > 1 else 0.0)
+        scale = sym_float.ratio(old - 1, size - 1) if size > 1 else 0.0
+    if antialias:
+        weights = cast(covered((iota(x, size, float64) + 0.5) * scale, old, scale, mode), kind)
     else:
-        place = (iota(x, size, float64) + 0.5) * scale - 0.5
-    if mode != "bicubic":
-        place = elementwise("maximum", place, 0.0)
-    weights = taps(place, old, kind, cubic if mode == "bicubic" else linear_taps)
+        place = iota(x, size, float64)
+        place = place * scale if corners else (place + 0.5) * scale - 0.5
+        if mode != "bicubic":
+            place = elementwise("maximum", place, 0.0)
+        weights = taps(place, old, kind, cubic if mode == "bicubic" else linear_taps)
     names = LETTERS[: x.rank]
     spec = f"{names},z{names[axis]}->{names[:axis]}z{names[axis + 1 :]}"
     return cast(contract(spec, cast(x, kind), weights, kind), x.dtype)
+
+
+def covered(center: Node, old: int, scale: float, mode: str) -> Node:
+    """The matrix (new, old) of weights by distance from centers, where pixels are so much larger.
+
+    A kernel's reach grows with the scale, and its weights add up to 1.
+    """
+    wider = scale if scale >= 1 else 1.0
+    center, reach = unsqueeze(center, 1), SMOOTH[mode] * wider
+    columns = reshape(iota(center, old, float64), (1, old))
+    low = elementwise("floor", center - reach + 0.5)
+    high = elementwise("floor", center + reach + 0.5)
+    inside = elementwise("and", elementwise("le", low, columns), elementwise("lt", columns, high))
+    away = elementwise("abs", (columns - center + 0.5) * (1 / wider))
+    shape = softer(away) if mode == "bicubic" else elementwise("maximum", 1.0 - away, 0.0)
+    weights = where(inside, shape, 0.0)
+    return weights / fold("add", weights, (1,), True)
+
+
+def softer(away: Node) -> Node:
+    """The cubic kernel of other programs, whose slope at distance 1 is -0.5."""
+    near = (away * (SOFT + 2) - (SOFT + 3)) * away * away + 1.0
+    far = (((away - 5.0) * away + 8.0) * away - 4.0) * SOFT
+    reached = where(elementwise("lt", away, 2.0), far, 0.0)
+    return where(elementwise("lt", away, 1.0), near, reached)
 
 
 def nearest(x: Node, axis: int, size: int, scale: float, offset: float) -> Node:

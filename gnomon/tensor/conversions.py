@@ -317,7 +317,7 @@ def data_ptr(self: Tensor) -> int:
 
 
 def nowhere(self: Tensor) -> int:
-    """0: memory is neither pinned nor shared between processes."""
+    """0: memory is not pinned."""
     return 0
 
 
@@ -332,7 +332,7 @@ def install_properties() -> None:
     Tensor.is_cuda = property(lambda self: False, doc="Whether this is on a GPU.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     Tensor.ndimension, Tensor.const_data_ptr = Tensor.dim, Tensor.data_ptr
-    Tensor.is_pinned = Tensor.is_shared = nowhere
+    Tensor.is_pinned = nowhere
     Tensor.dim_order = lambda self: tuple(range(self.ndim))
     Tensor.retains_grad = property(lambda self: self._rare is not None and self._rare.retains)
 

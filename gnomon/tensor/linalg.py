@@ -12,7 +12,7 @@ from gnomon.errors import DtypeError
 from gnomon.lazy import settle
 from gnomon.ops.registry import Op, operations
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.matrices import multi_dot, powers, tensorinv, tensorsolve
+from gnomon.tensor.matrices import multi_dot, nearest, powers, tensorinv, tensorsolve
 from gnomon.tensor.tensor import Tensor
 
 
@@ -23,8 +23,8 @@ def names_of(op: Op) -> tuple[str, ...]:
 
 
 ENTRIES = {name: FUNCTIONS[op.__name__] for op in operations() for name in names_of(op)}
-OTHERS = {f.__name__: f for f in (multi_dot, powers, tensorinv, tensorsolve)}
-__all__ = sorted(["LinAlgError", "diagonal", "eig", "eigvals", "norm", "trace", *OTHERS, *ENTRIES])
+OTHERS = {f.__name__: f for f in (multi_dot, nearest, powers, tensorinv, tensorsolve)}
+__all__ = sorted({"LinAlgError", "diagonal", "eig", "eigvals", "norm", "trace", *OTHERS, *ENTRIES})
 
 globals().update(ENTRIES | OTHERS)
 settle("gnomon.linalg", ENTRIES | OTHERS)

@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
+from gnomon.tensor.matrices import Nearest
 from gnomon.tensor.tensor import Tensor
 _bool = builtins.bool
 _float = builtins.float
@@ -34,8 +35,8 @@ def inv(x: Tensor) -> Tensor:
     """The matrix whose product with x is the identity."""
 def inv_ex(x: Tensor, *, check_errors: _bool = ...) -> tuple[Tensor, Tensor]:
     """The inverse, and the first pivot that is 0, from 1; 0 where none is."""
-def lstsq(A: Tensor, B: Tensor, rcond: _float | None = ...) -> tuple[Tensor, Tensor]:
-    """The x for which A · x is nearest to B, of least length, and the rank of A."""
+def lstsq(A: Tensor, B: Tensor, rcond: _float | None = ..., *, driver: str | None = ...) -> Nearest:
+    """The x for which A · x is nearest to B, of least length, and what PyTorch's driver tells."""
 def lu(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
 def lu_factor(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor]:

@@ -13,12 +13,16 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor, from_array
 
 Svd = namedtuple("Svd", ("U", "S", "V"))
 Solved = namedtuple("Solved", ("solution", "cloned_coefficient"))
 Reflected = namedtuple("Reflected", ("a", "tau"))
+Nearest = namedtuple("Nearest", ("solution", "residuals", "rank", "singular_values"))
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+"""LAPACK's ways of least squares, which tell different things besides the solution."""
 
 
 def decomposed(input: Tensor, some: bool = True, compute_uv: bool = True) -> Svd:
@@ -137,6 +141,39 @@ def product(xs: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, j: i
         return xs[i]
     k = cuts[i, j]
     return product(xs, cuts, i, k) @ product(xs, cuts, k + 1, j)
+
+
+def nearest(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> Nearest:
+    """The x for which A · x is nearest to B, of least length, and what PyTorch's driver tells.
+
+    The solution is the pseudoinverse of A times B. All but gels tell the rank, gelsd and gelss
+    singular values and, as gels, the squared residuals of matrices of full rank; the rest is empty.
+
+    >>> import gnomon as gn
+    >>> found = nearest(gn.tensor([[1.0], [1.0]]), gn.tensor([[1.0], [3.0]]), driver="gelsd")
+    >>> found.solution, found.residuals
+    (Tensor([[2.]]), Tensor([2.]))
+    """
+    if driver not in (None, *DRIVERS):
+        raise ArgumentError(
+            f"linalg.lstsq: parameter `driver` should be one of {', '.join(DRIVERS)}: got {driver}."
+        )
+    alone = B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
+    b = B[..., None] if alone else B
+    x, rank = FUNCTIONS["lstsq"](A, b, rcond)
+    residuals, values = zeros(0, dtype=A.dtype), zeros(0, dtype=A.dtype)
+    if driver in ("gelsd", "gelss"):
+        values = FUNCTIONS["svdvals"](A)
+    full = driver == "gels" or (len(values) and bool((rank == A.shape[-1]).all()))
+    if full and A.shape[-2] > A.shape[-1]:
+        residuals = ((A @ x - b) ** 2).sum(-2)
+    told = zeros(0, dtype=rank.dtype) if driver == "gels" else rank
+    return Nearest(x[..., 0] if alone else x, residuals, told, values)
+
+
+nearest.__name__ = nearest.__qualname__ = "lstsq"
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:

@@ -6,15 +6,18 @@ library can write to its bytes, they belong to one storage alone: the others get
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from gnomon.ir.node import Node
-from gnomon.lazy import numpy_calls
+from gnomon.ir.provenance import user_site
+from gnomon.lazy import numpy_calls, shared
 from gnomon.ops.interpret import interpret
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.strides import shown_by, strided
@@ -22,12 +25,17 @@ from gnomon.runtime.buffer import DeviceBuffer, Loan, seen_as
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import copied, numbered, over, renamed
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import Storage, leaf, state, waiting
-from gnomon.tensor.tensor import Paired, Tensor, method, raw, source, value_of
+from gnomon.tensor.state import Storage, leaf, refusal, state, waiting
+from gnomon.tensor.tensor import Paired, Tensor, method, pair_of, raw, source, value_of
 from gnomon.tensor.views import full_chain
+
+if TYPE_CHECKING:
+    from gnomon.runtime.shared import SharedMemory
 
 ALONE = 3
 """References to what only one storage holds: its holder, a variable, the count itself."""
+shared_storages: WeakValueDictionary[tuple[int, int], Storage] = WeakValueDictionary()
+"""Key of a memory that processes share -> the storage over it in this one."""
 
 
 def lend(tensor: Tensor) -> np.ndarray:
@@ -145,10 +153,47 @@ def reads(node: Node, value: object) -> bool:
     return False
 
 
+def shared_of(storage: Storage) -> SharedMemory | None:
+    """The memory of several processes that a storage has; None if it has its own."""
+    owner = storage.node.value
+    while isinstance(owner, DeviceBuffer):
+        owner = owner.owner
+    return owner if isinstance(owner, shared.SharedMemory) else None
+
+
+def over_shared(memory: SharedMemory) -> DeviceBuffer:
+    """Memory of several processes as a value's: others may write there at any time."""
+    made = DeviceBuffer.foreign(memory.address, memory.nbytes, memory)
+    made.lent = 1
+    return made
+
+
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Itself: threads share all memory."""
+    """Move the memory behind this tensor to where processes see it that are sent the tensor.
+
+    What it shows is written and read by all of them at once, and nobody waits for another.
+    """
+    tensor = pair_of(self)
+    if shared_of(tensor._storage) is None:
+        if state.capture is not None:
+            raise refusal(f"compile: share_memory_ moves memory. Call it before.   [{user_site()}]")
+        views.refuse_parts(tensor)
+        storage = tensor._storage
+        if source(storage).value is None:
+            evaluate([source(storage)])
+        node = source(storage)
+        memory = shared.SharedMemory.new(node.value.nbytes)
+        made, shared_storages[memory.key] = over_shared(memory), storage
+        ctypes.memmove(made.address, node.value.address, made.nbytes)
+        storage.node = over(node, made, storage.tracked)
     return self
+
+
+@method
+def is_shared(self: Tensor) -> bool:
+    """Whether processes that are sent this tensor see its memory."""
+    return shared_of(pair_of(self)._storage) is not None
 
 
 @method

@@ -1054,9 +1054,9 @@ class Tensor:
         """The product of two matrices of bytes, summed in int32."""
     def int_mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of two matrices of bytes, summed in int32."""
-    def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+    def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
-    def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+    def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
     def inverse(self) -> Tensor:
         """The matrix whose product with x is the identity."""
@@ -1106,7 +1106,7 @@ class Tensor:
     def is_nonzero(self, *args: Any, **kwargs: Any) -> Any:
         """is_nonzero of this tensor."""
     def is_pinned(self) -> _int:
-        """0: memory is neither pinned nor shared between processes."""
+        """0: memory is not pinned."""
     @property
     def is_quantized(self, value: Any = ...) -> Any:
         ...
@@ -1114,8 +1114,8 @@ class Tensor:
         """is_same_size of this tensor."""
     def is_set_to(self, *args: Any, **kwargs: Any) -> Any:
         """is_set_to of this tensor."""
-    def is_shared(self) -> _int:
-        """0: memory is neither pinned nor shared between processes."""
+    def is_shared(self) -> _bool:
+        """Whether processes that are sent this tensor see its memory."""
     def is_signed(self, *args: Any, **kwargs: Any) -> Any:
         """is_signed of this tensor."""
     @property
@@ -1787,7 +1787,7 @@ class Tensor:
     def sgn_(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def share_memory_(self) -> Tensor:
-        """Itself: threads share all memory."""
+        """Move the memory behind this tensor to where processes see it that are sent the tensor."""
     def short(self, memory_format: object = ...) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from gnomon.distributed.checkpoint.files import (
     write_parts,
 )
 from gnomon.distributed.checkpoint.parts import DividedTensor
-from gnomon.distributed.checkpoint.sums import MODULUS
+from gnomon.distributed.checkpoint.sums import whole_sums
 from gnomon.errors import CheckpointError
 from gnomon.models.config import DecoderConfig
 from gnomon.models.registry import to_hugging_face
@@ -93,12 +93,15 @@ def write_share(
     return shares
 
 
-def publish(aside: Path, saved: CheckpointContents, shares: Iterable[Shares], keep: int) -> None:
+def publish(aside: Path, saved: CheckpointContents, shares: Sequence[Shares], keep: int) -> None:
     """Complete a checkpoint of which all ranks wrote their shares, give it its name, drop old ones.
 
     One that is there already is left if it is whole, else it makes way.
     """
-    sums = {group: added(tensors, shares, group) for group, tensors in saved.tensors.items()}
+    sums = {
+        group: whole_sums(tensors, [share[group] for share in shares])
+        for group, tensors in saved.tensors.items()
+    }
     describe(aside, saved, sums)
     folder = aside.with_name(f"step-{saved.step:08d}")
     if folder.exists():
@@ -108,25 +111,6 @@ def publish(aside: Path, saved: CheckpointContents, shares: Iterable[Shares], ke
         rename(folder, folder.with_name(f".{folder.name}.{uuid.uuid4().hex}"))
     rename(aside, folder)
     drop_old(aside.parent.parent, saved.step, keep)
-
-
-def added(
-    tensors: Mapping[str, DividedTensor], shares: Iterable[Shares], group: str
-) -> dict[str, str]:
-    """The sum of each tensor, of which every element was written once."""
-    sums = dict.fromkeys(tensors, 0)
-    missing = {name: tensor.elements for name, tensor in tensors.items()}
-    for share in shares:
-        for name, (part, count) in share[group].items():
-            sums[name] += part
-            missing[name] -= count
-    wrong = [name for name, count in missing.items() if count]
-    if wrong:
-        raise CheckpointError(
-            f"checkpoint: {wrong[0]} has {tensors[wrong[0]].elements} elements: its ranks wrote "
-            f"{tensors[wrong[0]].elements - missing[wrong[0]]}. Each must belong to one rank."
-        )
-    return {name: f"{total % MODULUS:016x}" for name, total in sums.items()}
 
 
 def describe(folder: Path, saved: CheckpointContents, sums: dict[str, dict[str, str]]) -> None:

@@ -133,3 +133,13 @@ def test_weights_come_by_layer_and_direction():
     assert layer.all_weights[1][0] is layer.weight_ih_l0_reverse
     assert layer.all_weights[2][3] is layer.bias_hh_l1
     assert [len(row) for row in bare.all_weights] == [2]
+
+
+def test_an_lstm_shows_a_projection_of_what_it_keeps():
+    layer = gn.nn.LSTM(3, 6, 2, proj_size=2)
+    y, (h, c) = layer(gn.ones(5, 4, 3))
+
+    assert (y.shape, h.shape, c.shape) == ((5, 4, 2), (2, 4, 2), (2, 4, 6))
+    assert layer.weight_hr_l0.shape == (2, 6)
+    assert layer.weight_ih_l1.shape == (24, 2)
+    assert y[-1].equal(h[-1])

@@ -39,7 +39,7 @@ UNDECIDED = {
 OTHERS = {
     "name missing": (
         "alias_copy hash_tensor linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve "
-        "pca_lowrank special_airy_ai svd_lowrank"
+        "special_airy_ai"
     ),
     "private, or the inside of another function": (
         "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _segment_reduce_lengths "
@@ -65,9 +65,6 @@ OTHERS = {
         "nn_functional_max_unpool1d nn_functional_max_unpool2d nn_functional_max_unpool3d"
     ),
     "differs: torch's gradient is that of log_softmax as well": "nn_functional_ctc_loss",
-    "differs: residuals and singular values are left out": (
-        "linalg_lstsq linalg_lstsq_grad_oriented"
-    ),
     "differs: torch is right to 1e-7": "special_bessel_j0 special_bessel_j1 special_bessel_y1",
     "differs: edges of bins ascend": "histogramdd",
     "differs: a batch norm's input has two axes": "nn_functional_batch_norm",

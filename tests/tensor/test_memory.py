@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+
 import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.errors import TraceError
 from gnomon.runtime.buffer import DeviceBuffer
-from gnomon.tensor.memory import overlapping
+from gnomon.runtime.shared import SharedMemory
+from gnomon.tensor.memory import overlapping, shared_of
 from tests.tensor.test_strides import VIEWS
 
 
@@ -193,3 +198,82 @@ def test_values_that_share_bytes(places, expected):
 
     assert overlapping(values) == expected
     assert overlapping(reversed(values)) == expected
+
+
+def second(tensor) -> np.ndarray:
+    """The memory of a shared tensor as another process has it."""
+    (shared, storage) = shared_of(tensor._storage), tensor._storage
+    its = SharedMemory(os.dup(shared.file), shared.nbytes)
+    bytes_ = (ctypes.c_char * its.nbytes).from_address(its.address)
+    bytes_.owner = its
+    return np.frombuffer(bytes_, storage.node.dtype.numpy).reshape(storage.node.shape)
+
+
+def test_shared_memory_is_read_and_written_in_place():
+    x = gn.arange(6.0).reshape(2, 3) + 1
+    view, before = x[1], x.clone()
+    assert not x.is_shared()
+    assert x.share_memory_() is x
+    assert x.is_shared()
+    assert view.is_shared()
+    assert not x.clone().is_shared()
+
+    its = second(x)
+    assert its.tolist() == before.tolist() == [[1, 2, 3], [4, 5, 6]]
+    its[1, 0] = 9
+    view[2] = 8
+    x += 1
+    assert x.tolist() == its.tolist() == [[2, 3, 4], [10, 6, 9]]
+    assert view.tolist() == [10, 6, 9]
+    assert before.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert x.share_memory_().is_shared()
+    assert second(x).tolist() == its.tolist()
+
+
+def test_compiled_code_and_optimizers_share_memory_too():
+    layer = gn.nn.Linear(2, 1).share_memory()
+    its = second(layer.weight)
+    its[:] = 1
+    compiled = gn.compile(lambda x: layer(x).sum())
+    x = gn.ones(3, 2)
+    assert compiled(x).item() == pytest.approx(6 + 3 * layer.bias.item())
+    its[:] = 2
+    assert compiled(x).item() == pytest.approx(12 + 3 * layer.bias.item())
+
+    optimizer = gn.optim.SGD(layer.parameters(), lr=0.5)
+    for step in (lambda: layer(x).sum(), lambda: compiled(x)):
+        optimizer.zero_grad()
+        step().backward()
+        its[0, 0] = 5  # another process, between a gradient and a step
+        optimizer.step()
+        assert its[0, 0] == 3.5
+        assert layer.weight[0, 0].item() == 3.5
+    assert its[0, 1] == -1
+
+
+def test_gradients_pass_what_was_shared_in_between():
+    x = gn.ones(3, requires_grad=True)
+    y = (x * x).sum()
+    x.share_memory_()
+    second(x)[:] = 7
+    y.backward()
+
+    assert x.grad.tolist() == [2, 2, 2]
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [16, 16, 16]
+
+
+def test_numbers_of_all_kinds_are_shared():
+    for x in (gn.tensor(True), gn.zeros(0), gn.ones(2, dtype=gn.bfloat16), gn.tensor([1 + 2j])):
+        kept = x.clone()
+        assert x.share_memory_().is_shared()
+        assert x.tolist() == kept.tolist()
+
+
+def test_memory_is_not_moved_where_a_function_is_captured():
+    with pytest.raises(TraceError, match="share_memory_ moves memory"):
+        gn.compile(lambda x: x.share_memory_() + 1)(gn.ones(2))
+    assert gn.compile(lambda x: x.share_memory_() + 1)(gn.ones(2).share_memory_()).tolist() == [
+        2,
+        2,
+    ]

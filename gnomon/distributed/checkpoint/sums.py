@@ -9,11 +9,14 @@ bits, in tensors of up to 2^31 words. It is no signature: whoever changes a file
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
-from gnomon.distributed.checkpoint.parts import ElementRuns
+from gnomon.distributed.checkpoint.parts import DividedTensor, ElementRuns
+from gnomon.errors import CheckpointError
 
-__all__ = ["MODULUS", "element_sum"]
+__all__ = ["MODULUS", "element_sum", "whole_sums"]
 
 MODULUS = 1 << 64
 BLOCK = 1 << 15
@@ -53,3 +56,25 @@ def words_of(elements: np.ndarray) -> np.ndarray:
     """The bits of elements as unsigned integers of at most 32."""
     flat = np.ascontiguousarray(elements).reshape(-1)
     return flat.view(f"u{min(flat.dtype.itemsize, 4)}")
+
+
+def whole_sums(
+    tensors: Mapping[str, DividedTensor], shares: Iterable[Mapping[str, tuple[int, int]]]
+) -> dict[str, str]:
+    """The sum of each tensor, of which every element was written once.
+
+    shares: of each rank the sums of its parts, and how many elements they have.
+    """
+    sums = dict.fromkeys(tensors, 0)
+    missing = {name: tensor.elements for name, tensor in tensors.items()}
+    for share in shares:
+        for name, (part, count) in share.items():
+            sums[name] += part
+            missing[name] -= count
+    wrong = [name for name, count in missing.items() if count]
+    if wrong:
+        raise CheckpointError(
+            f"checkpoint: {wrong[0]} has {tensors[wrong[0]].elements} elements: its ranks wrote "
+            f"{tensors[wrong[0]].elements - missing[wrong[0]]}. Each must belong to one rank."
+        )
+    return {name: f"{total % MODULUS:016x}" for name, total in sums.items()}

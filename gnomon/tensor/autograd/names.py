@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from gnomon.lazy import modules_below
-from gnomon.tensor.autograd import functional
+from gnomon.tensor.autograd import forward_ad, functional
 from gnomon.tensor.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from gnomon.tensor.autograd.engine import (
     Function,
@@ -28,6 +28,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",

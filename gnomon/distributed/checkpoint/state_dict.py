@@ -1,0 +1,260 @@
+"""torch.distributed.checkpoint.state_dict: states of models and optimizers by names of parameters.
+
+Names are those of the plain model, whatever wraps it, and an optimizer's state has them in place of
+numbers: a model that is divided in another way finds its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gnomon.distributed.checkpoint.ranks import Ranks
+from gnomon.errors import ArgumentError, CheckpointError
+from gnomon.nn.module import Module
+from gnomon.optim.optimizer import Optimizer
+from gnomon.tensor.layouts import lying_as, whole_of
+from gnomon.tensor.tensor import Paired, Tensor
+
+__all__ = [
+    "StateDictOptions",
+    "get_model_state_dict",
+    "get_optimizer_state_dict",
+    "get_state_dict",
+    "set_model_state_dict",
+    "set_optimizer_state_dict",
+    "set_state_dict",
+]
+
+WRAPPED = ("module", "_orig_mod")
+"""The names under which a wrapper has its model."""
+Optimizers = Optimizer | Iterable[Optimizer]
+
+
+@dataclass
+class StateDictOptions:
+    """Options of states: whole tensors instead of this rank's parts, and what is left out."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    """With full_state_dict: only the first rank gets the values."""
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    """Take what the first rank was given, on all ranks."""
+    flatten_optimizer_state_dict: bool = False
+
+
+def plain_names(model: Module) -> dict[str, str]:
+    """Name in a model's state -> name in that of the model which it wraps.
+
+    >>> plain_names(Module())
+    {}
+    """
+    return {name: plain(model, name) for name in model.state_dict()}
+
+
+def plain(model: Module, name: str) -> str:
+    """A name without the parts of wrappers, which have one module and no values."""
+    kept, place, path = [], model, name.split(".")
+    for part in path:
+        modules: Mapping[str, Any] = getattr(place, "_modules", {})
+        alone = len(modules) == 1 and not place._parameters and not place._buffers
+        if not (alone and part in WRAPPED):
+            kept.append(part)
+        place = modules.get(part)
+    return ".".join(kept)
+
+
+def whole(value: Any) -> Any:
+    """A value of which every rank has all; in nested dicts too."""
+    if isinstance(value, dict):
+        return {key: whole(x) for key, x in value.items()}
+    if isinstance(value, (Tensor, Paired)):
+        return whole_of(value).detach() if lying_as(value) else value
+    return value
+
+
+def given_out(made: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """A state as the options ask for it."""
+    if not options.full_state_dict:
+        return made
+    found = whole(made)
+    return {} if options.cpu_offload and Ranks().rank else found
+
+
+def taken_in(given: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """A state that every rank has."""
+    return Ranks().tell(given)[0] if options.broadcast_from_rank0 else given
+
+
+def get_model_state_dict(
+    model: Module, *, submodules: None = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """A model's state."""
+    refuse_submodules("get_model_state_dict", submodules)
+    chosen, names = options or StateDictOptions(), plain_names(model)
+    frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+    left = frozen if chosen.ignore_frozen_params else set()
+    state = {names[name]: value for name, value in model.state_dict().items() if name not in left}
+    return given_out(state, chosen)
+
+
+def set_model_state_dict(
+    model: Module,
+    model_state_dict: dict[str, Any],
+    *,
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Load a state that get_model_state_dict gave; what was missing and what was too much."""
+    chosen = options or StateDictOptions()
+    given = taken_in(model_state_dict, chosen)
+    own = {name: key for key, name in plain_names(model).items()}
+    renamed = {own.get(name, name): value for name, value in given.items()}
+    return model.load_state_dict(renamed, strict=chosen.strict)
+
+
+def get_optimizer_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    *,
+    submodules: None = None,
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:
+    """The state of optimizers by names; one that took no step has that of before its first."""
+    refuse_submodules("get_optimizer_state_dict", submodules)
+    chosen = options or StateDictOptions()
+    made: dict[str, Any] = {"state": {}, "param_groups": []}
+    for optimizer in listed(optimizers):
+        begin(optimizer)
+        names, told = names_of(model, optimizer), optimizer.state_dict()
+        made["state"] |= {names[number]: entry for number, entry in told["state"].items()}
+        made["param_groups"] += [
+            {**group, "params": [names[number] for number in group["params"]]}
+            for group in told["param_groups"]
+        ]
+    state = given_out(made, chosen)
+    return flattened(state) if state and chosen.flatten_optimizer_state_dict else state
+
+
+def set_optimizer_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    optim_state_dict: dict[str, Any],
+    *,
+    options: StateDictOptions | None = None,
+) -> None:
+    """Load the state of optimizers by names."""
+    chosen = options or StateDictOptions()
+    given = taken_in(optim_state_dict, chosen)
+    for optimizer in listed(optimizers):
+        names = names_of(model, optimizer)
+        found = deepened(given, names.values()) if "state" not in given else given
+        entries = {k: found["state"][name] for k, name in names.items() if name in found["state"]}
+        groups = [
+            {**group_of(found["param_groups"], names[own["params"][0]]), "params": own["params"]}
+            for own in numbered(optimizer)
+        ]
+        optimizer.load_state_dict({"state": entries, "param_groups": groups})
+
+
+def get_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    *,
+    submodules: None = None,
+    options: StateDictOptions | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The states of a model and of its optimizers."""
+    named = {"submodules": submodules, "options": options}
+    found = get_model_state_dict(model, **named)
+    return found, get_optimizer_state_dict(model, optimizers, **named)
+
+
+def set_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Load the states of a model and of its optimizers."""
+    found = set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return found
+
+
+def listed(optimizers: Optimizers) -> list[Optimizer]:
+    """One optimizer or several, as a list."""
+    return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
+
+
+def begin(optimizer: Optimizer) -> None:
+    """Give each parameter that a step would change its state."""
+    for group in optimizer.param_groups:
+        optimizer._begin_all(group, [p for p in group["params"] if p.requires_grad])
+
+
+def numbered(optimizer: Optimizer) -> list[dict[str, Any]]:
+    """An optimizer's groups, with numbers in place of parameters."""
+    return optimizer.state_dict()["param_groups"]
+
+
+def names_of(model: Module, optimizer: Optimizer) -> dict[int, str]:
+    """The plain name of each of an optimizer's parameters, by its number."""
+    names = {id(p): plain(model, name) for name, p in model.named_parameters()}
+    found: dict[int, str] = {}
+    for group, told in zip(optimizer.param_groups, numbered(optimizer), strict=True):
+        for p, number in zip(group["params"], told["params"], strict=True):
+            if id(p) not in names:
+                raise ArgumentError(
+                    "get_optimizer_state_dict: expected parameters of the model: the optimizer has "
+                    f"another of shape {tuple(p.shape)}. Give the model that it trains."
+                )
+            found[number] = names[id(p)]
+    return found
+
+
+def group_of(groups: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The group that a parameter is in."""
+    for group in groups:
+        if name in group["params"]:
+            return {key: value for key, value in group.items() if key != "params"}
+    raise CheckpointError(f"set_optimizer_state_dict: no group of the state has {name}.")
+
+
+def flattened(state: dict[str, Any]) -> dict[str, Any]:
+    """An optimizer's state as one dict of values: state.NAME.ENTRY, param_groups.NAME.OPTION."""
+    made = {
+        f"state.{name}.{key}": value
+        for name, entry in state["state"].items()
+        for key, value in entry.items()
+    }
+    for group in state["param_groups"]:
+        for name in group["params"]:
+            made |= {f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"}
+    return made
+
+
+def deepened(flat: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The nested state of such a dict; each parameter is a group."""
+    state, groups = {}, []
+    for name in names:
+        state[name] = below(flat, f"state.{name}.")
+        groups.append({**below(flat, f"param_groups.{name}."), "params": [name]})
+    return {"state": {k: v for k, v in state.items() if v}, "param_groups": groups}
+
+
+def below(flat: dict[str, Any], start: str) -> dict[str, Any]:
+    """The values whose keys begin so, and have one part more."""
+    cut = {key[len(start) :]: value for key, value in flat.items() if key.startswith(start)}
+    return {key: value for key, value in cut.items() if "." not in key}
+
+
+def refuse_submodules(name: str, submodules: object) -> None:
+    """Refuse the state of some modules alone."""
+    if submodules is not None:
+        raise ArgumentError(f"{name}: expected no submodules: got some. Pick names of the state.")

@@ -1,0 +1,124 @@
+"""Rows of tables that are looked up: they may be made shorter, and gradients shared out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.ops.registry import explained
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.autograd.function import Function
+from gnomon.tensor.creation import ones, zeros
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.overrides import overridable
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["embedding", "embedding_bag"]
+
+TINY = 1e-7
+"""What PyTorch adds to a norm before it divides."""
+
+
+@overridable
+@explained
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of a table; the row at padding_idx gets no gradient, and gradients are dense.
+
+    max_norm: rows that are looked up are made at most so long in the table. scale_grad_by_freq:
+    the gradient of a row is divided by how often it is looked up.
+
+    Shapes: input (*s), weight (n, d) -> (*s, d)
+
+    >>> embedding(tensor([1, 0]), tensor([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor([[3., 4.],
+            [1., 2.]])
+    """
+    table = prepared(input, weight, max_norm, norm_type, scale_grad_by_freq)
+    return FUNCTIONS["embedding"](input, table, padding_idx)
+
+
+@overridable
+@explained
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says.
+
+    Shapes: input (b, k), weight (n, d) -> (b, d)
+
+    >>> embedding_bag(tensor([[1, 0]]), tensor([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor([[2., 3.]])
+    """
+    if scale_grad_by_freq and mode == "max":
+        raise ArgumentError(
+            "embedding_bag: scaling gradients by the frequency was not supported with max mode"
+        )
+    return FUNCTIONS["embedding_bag"](
+        input,
+        prepared(input, weight, max_norm, norm_type, scale_grad_by_freq),
+        offsets,
+        mode=mode,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+    )
+
+
+def prepared(
+    input: Tensor, weight: Tensor, max_norm: float | None, norm_type: float, by_frequency: bool
+) -> Tensor:
+    """A table with the rows that are looked up as long as they may be, or a name for it."""
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type)
+    return SharedOut.apply(weight, times(weight, input)) if by_frequency else weight
+
+
+def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Make the rows that are looked up at most so long, in the table itself."""
+    with no_grad():
+        places = input.reshape(-1).long()
+        rows = weight.detach()[places]
+        norms = FUNCTIONS["vector_norm"](rows, norm_type, -1, True)
+        factors = FUNCTIONS["where"](norms > max_norm, max_norm / (norms + TINY), 1.0)
+        weight.index_copy_(0, places, rows * factors.to(rows.dtype))
+
+
+def times(weight: Tensor, input: Tensor) -> Tensor:
+    """The number of times that each row is looked up, as a column; at least 1."""
+    places = input.reshape(-1).long()
+    often = zeros(len(weight)).index_add(0, places, ones(tuple(places.shape)))
+    return often.clamp(min=1).unsqueeze(1).to(weight.dtype)
+
+
+class SharedOut(Function):
+    """A table as it is, with gradients that are divided."""
+
+    @staticmethod
+    def forward(context: Any, weight: Tensor, times: Tensor) -> Tensor:
+        """The table."""
+        context.save_for_backward(times)
+        return weight.clone()
+
+    @staticmethod
+    def backward(context: Any, grad: Tensor) -> tuple[Tensor, None]:
+        """A part of the gradient."""
+        (times,) = context.saved_tensors
+        return grad / times, None
