@@ -24,12 +24,14 @@ from gnomon.ops.primitives import letters
 __all__ = [
     "LAYOUTS",
     "Lying",
+    "MICROBATCHES",
     "OwnRows",
     "Unit",
     "axes_of",
     "folded",
     "from_local",
     "in_leaves",
+    "is_microbatches",
     "note_axes",
     "own_share",
     "place",
@@ -40,6 +42,8 @@ __all__ = [
 Lying = tuple[tuple[str, int, int | str | None], ...]
 """(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
+MICROBATCHES = "microbatches"
+"""How the names of mesh axes begin whose ranks are microbatches."""
 NUMBER = "number"
 """The name of an input that stands for a constant of the program: all ranks have it alike."""
 
@@ -57,6 +61,11 @@ class Boundary(Primitive):
 
     def value(self, node: Node, *inputs: Any) -> Any:
         raise AssertionError(f"{self.name}: one rank alone has no value for it")
+
+
+def is_microbatches(mesh: str) -> bool:
+    """Whether the ranks of a mesh axis are microbatches."""
+    return mesh.startswith(MICROBATCHES)
 
 
 @primitive("from_local")

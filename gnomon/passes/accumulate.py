@@ -12,22 +12,17 @@ from collections.abc import Iterable, Sequence
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import inherit
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import MICROBATCHES, Lying
 from gnomon.passes.layout import REPLICATED, TIME, MeshAxis, Placement, Split
-from gnomon.passes.microbatch_loops import MICROBATCHES, loops
+from gnomon.passes.microbatch_loops import loops
 from gnomon.passes.shard import open_up, shard
 
-__all__ = ["accumulate", "check_count", "in_microbatches", "is_microbatches", "marked", "rows_over"]
+__all__ = ["accumulate", "check_count", "in_microbatches", "marked", "rows_over"]
 
 
 def rows_over(microbatches: int) -> Lying:
     """The layout of rows over so many microbatches."""
     return ((f"{MICROBATCHES} {microbatches}", microbatches, 0),)
-
-
-def is_microbatches(mesh: str) -> bool:
-    """Whether the ranks of a mesh axis are microbatches."""
-    return mesh.startswith(MICROBATCHES)
 
 
 def check_count(microbatches: int) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.rewrite import remade
-from gnomon.ops.layouts import LAYOUTS
-from gnomon.passes.accumulate import in_microbatches, is_microbatches
+from gnomon.ops.layouts import LAYOUTS, is_microbatches
+from gnomon.passes.accumulate import in_microbatches
 from gnomon.passes.choose import Plan
 from gnomon.passes.coalesce import coalesce
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis

@@ -20,9 +20,16 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topologica
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
-from gnomon.ops.layouts import LAYOUTS, axes_of, note_axes, own_share, rows_of, to_local
+from gnomon.ops.layouts import (
+    LAYOUTS,
+    axes_of,
+    is_microbatches,
+    note_axes,
+    own_share,
+    rows_of,
+    to_local,
+)
 from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
-from gnomon.passes.accumulate import is_microbatches
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 

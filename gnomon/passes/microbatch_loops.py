@@ -22,8 +22,6 @@ from gnomon.ops.primitives import reshape
 from gnomon.passes.layout import MeshAxis, Placement, Split
 from gnomon.passes.lower_collectives import one_each, side_by_side
 
-MICROBATCHES = "microbatches"
-"""How the names of such mesh axes begin."""
 SCATTERED = frozenset({"reduce_scatter", "all_to_all"})
 """Collectives of which each microbatch has its own part."""
 FOLDED = frozenset({"all_reduce", "reduce_scatter"})

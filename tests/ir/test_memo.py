@@ -41,6 +41,7 @@ ALIVE = {
     "gnomon/fx/graph_module.py": {"graphs"},
     "gnomon/ir/node.py": {"_KINDS"},  # nodes hold its numbers: none is given twice
     "gnomon/ir/provenance.py": {"_written"},  # while modules of graphs have the text
+    "gnomon/multiprocessing/__init__.py": {"_chosen"},
     "gnomon/runtime/cache.py": {"_said"},
     "gnomon/runtime/comm/base.py": {"_links"},
     "gnomon/runtime/comm/here.py": {"_of_process"},
@@ -56,6 +57,7 @@ ALIVE = {
     "gnomon/serialization/pickled.py": {"_allowed"},
     "gnomon/tensor/collectives.py": {"_ends"},
     "gnomon/tensor/creation.py": {"_default"},
+    "gnomon/tensor/memory.py": {"shared_storages"},
     "gnomon/tensor/nans.py": {"_on"},
     "gnomon/tensor/show.py": {"_now"},
     "gnomon/testing/seeds.py": {"_latest"},
