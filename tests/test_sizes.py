@@ -21,7 +21,7 @@ LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
 MOST_CODE = 84_000
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0079)."""
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0081)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""
