@@ -1,6 +1,6 @@
 """gn.linalg: the standard's extension, and PyTorch's names.
 
-Factorizations take real matrices, and so there are no eigenvalues of those that are not symmetric.
+Factorizations take real matrices, but for eig and eigvals, which have no gradients.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnomon import errors
-from gnomon.errors import DtypeError
 from gnomon.lazy import settle
 from gnomon.ops.registry import Op, operations
+from gnomon.tensor.eigenvalues import eig, eigvals
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.matrices import multi_dot, nearest, powers, tensorinv, tensorsolve
 from gnomon.tensor.tensor import Tensor
@@ -23,8 +23,8 @@ def names_of(op: Op) -> tuple[str, ...]:
 
 
 ENTRIES = {name: FUNCTIONS[op.__name__] for op in operations() for name in names_of(op)}
-OTHERS = {f.__name__: f for f in (multi_dot, nearest, powers, tensorinv, tensorsolve)}
-__all__ = sorted({"LinAlgError", "diagonal", "eig", "eigvals", "norm", "trace", *OTHERS, *ENTRIES})
+OTHERS = {f.__name__: f for f in (eig, eigvals, multi_dot, nearest, powers, tensorinv, tensorsolve)}
+__all__ = sorted({"LinAlgError", "diagonal", "norm", "trace", *OTHERS, *ENTRIES})
 
 globals().update(ENTRIES | OTHERS)
 settle("gnomon.linalg", ENTRIES | OTHERS)
@@ -50,16 +50,3 @@ def norm(
     if isinstance(ord, str) or (both and ord is not None):
         return FUNCTIONS["matrix_norm"](x, ord, (-2, -1) if dim is None else dim, keepdim)
     return FUNCTIONS["vector_norm"](x, 2 if ord is None else ord, dim, keepdim)
-
-
-def eig(A: Tensor) -> Tensor:
-    """Eigenvalues and eigenvectors, which are complex: refused."""
-    raise DtypeError(
-        "linalg.eig: the results are complex numbers, which are not supported here. For symmetric "
-        "matrices use eigh."
-    )
-
-
-def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues, which are complex: refused."""
-    return eig(A)

@@ -21,12 +21,10 @@ def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
 def diagonal(x: Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor:
     """A diagonal of the last two axes."""
-def eig(A: Tensor) -> Tensor:
-    """Eigenvalues and eigenvectors, which are complex: refused."""
+from gnomon.tensor.eigenvalues import eig as eig
 def eigh(x: Tensor, UPLO: str = ...) -> tuple[Tensor, Tensor]:
     """Eigenvalues of a symmetric matrix, from the smallest, and its eigenvectors as columns."""
-def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues, which are complex: refused."""
+from gnomon.tensor.eigenvalues import eigvals as eigvals
 def eigvalsh(x: Tensor, UPLO: str = ...) -> Tensor:
     """Eigenvalues of a symmetric matrix, from the smallest."""
 def householder_product(x: Tensor, tau: Tensor) -> Tensor:

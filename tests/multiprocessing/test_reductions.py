@@ -137,3 +137,30 @@ def test_processes_train_one_layer():
         assert worker.exitcode == 0
     assert layer.weight.tolist()[0] == pytest.approx([1, -2], abs=1e-2)
     assert layer.weight.grad is None
+
+
+def add_one(given, back, rest) -> None:
+    """Write to what comes, and send a part of it back."""
+    for _ in range(8):
+        x = given.get()
+        x += 1
+        back.put(x[:2])
+    rest.wait(60)
+
+
+def test_queues_send_what_is_not_computed_yet():
+    start = mp.get_context("fork")
+    given, back, rest = start.Queue(), start.Queue(), start.Event()
+    worker = start.Process(target=add_one, args=(given, back, rest))
+    worker.start()
+    kept = [gn.arange(4.0) * k for k in range(8)]
+    for x in kept:
+        given.put(x)
+    found = [back.get(timeout=60) for _ in kept]
+    rest.set()
+    worker.join(60)
+
+    assert worker.exitcode == 0
+    assert [x.tolist() for x in kept] == [[i * k + 1 for i in range(4)] for k in range(8)]
+    assert [x.tolist() for x in found] == [[1, k + 1] for k in range(8)]
+    assert all(part.is_set_to(x[:2]) for part, x in zip(found, kept, strict=True))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DtypeError
 
 
 @pytest.mark.parametrize(
@@ -45,11 +44,6 @@ def test_a_norm_of_a_matrix_is_numpys(ord, rng):
     x = rng.standard_normal((3, 4))
 
     assert gn.linalg.norm(gn.tensor(x), ord).item() == pytest.approx(np.linalg.norm(x, ord))
-
-
-def test_complex_results_are_refused():
-    with pytest.raises(DtypeError, match=r"linalg.eig: the results are complex numbers"):
-        gn.linalg.eigvals(gn.ones(2, 2))
 
 
 def test_what_is_added_by_a_factor_of_nothing_is_not_looked_at():

@@ -159,3 +159,42 @@ def test_a_folder_that_changed_is_refused_before_anything_does(tmp_path: Path, h
         return [*into["x"].tolist(), into["n"]]
 
     assert on_threads(work, 2) == [[0] * 6] * 2
+
+
+def laid_at_random(rng: np.random.Generator, axes: tuple[int, int], x: np.ndarray) -> gn.Tensor:
+    """A tensor over a mesh of two axes, each of which divides an axis of it or none."""
+    mesh = init_device_mesh("cpu", axes, mesh_dim_names=("outer", "inner"))
+    sizes, placements = [*x.shape], []
+    for count in axes:
+        fits = [k for k, n in enumerate(sizes) if n % count == 0]
+        axis = int(rng.choice([-1, *fits]))
+        placements.append(Replicate() if axis < 0 else Shard(axis))
+        if axis >= 0:
+            sizes[axis] //= count
+    return distribute_tensor(gn.tensor(x), mesh, placements)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_layouts_drawn_at_random(tmp_path: Path, seed: int):
+    rng = np.random.default_rng(seed)
+    meshes = [(1, 2), (2, 1), (2, 2), (1, 3), (3, 2), (1, 1)]
+    first, second = (meshes[k] for k in rng.integers(0, len(meshes), 2))
+    values = {
+        str(k): rng.integers(0, 100, rng.choice([1, 2, 4, 6, 12], rng.integers(1, 4)))
+        for k in range(6)
+    }
+
+    def save(rank: int, _: int) -> None:
+        mine = np.random.default_rng(seed)
+        dcp.save(
+            {k: laid_at_random(mine, first, v) for k, v in values.items()}, checkpoint_id=tmp_path
+        )
+
+    def load(rank: int, _: int) -> bool:
+        mine = np.random.default_rng(seed + 100)
+        into = {k: laid_at_random(mine, second, v * 0) for k, v in values.items()}
+        dcp.load(into, checkpoint_id=tmp_path)
+        return all((x.full_tensor().numpy() == values[k]).all() for k, x in into.items())
+
+    on_threads(save, first[0] * first[1])
+    assert all(on_threads(load, second[0] * second[1]))
