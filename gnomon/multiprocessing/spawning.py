@@ -106,7 +106,10 @@ class ProcessContext:
             self.processes[index].join()
             if self.processes[index].exitcode:
                 self._end_all(grace_period)
-                raise self._failure(index)
+                failure = self._failure(index)
+                for path in self.error_files:  # others may have failed too
+                    Path(path).unlink(missing_ok=True)
+                raise failure
         return not self.sentinels
 
     def _end_all(self, grace_period: float | None) -> None:
@@ -131,7 +134,6 @@ class ProcessContext:
         process, told = self.processes[index], Path(self.error_files[index])
         if told.exists():
             text = pickle.loads(told.read_bytes())
-            told.unlink()
             said = f"\n\n-- Process {index} terminated with the following error:\n{text}"
             return ProcessRaisedException(said, index, process.pid)
         code, name = process.exitcode, None

@@ -53,6 +53,23 @@ def test_an_error_comes_with_its_traceback_and_ends_the_others():
     )
 
 
+def fail_at_once(k: int, begun) -> None:
+    """Fail as soon as all have begun."""
+    begun.wait(60)
+    raise ValueError(f"bad {k}")
+
+
+def test_nothing_is_left_where_all_fail():
+    begun = mp.get_context("fork").Barrier(3)
+    context = mp.start_processes(fail_at_once, (begun,), 3, join=False, start_method="fork")
+    for process in context.processes:
+        process.join(60)
+    with pytest.raises(mp.ProcessRaisedException, match="ValueError: bad"):
+        context.join()
+
+    assert not any(map(os.path.exists, context.error_files))
+
+
 @pytest.mark.parametrize(
     ("how", "said", "code", "name"),
     [("exit", "exit code 7", 7, None), ("kill", "signal SIGKILL", -9, "SIGKILL")],
