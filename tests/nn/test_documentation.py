@@ -21,6 +21,7 @@ from tests.ops.shape_lines import forms_in, holds, said_in
 INNER = {"follow", "implicit_axis", "with_indices", "writer", "alpha_dropped"}
 """Functions that functional.py keeps for itself."""
 ELSEWHERE = {
+    *("embedding", "embedding_bag"),
     *("ctc_loss", "scaled_dot_product_attention", "multi_head_attention_forward"),
     *("conv_tbc", "upsample_nearest", "upsample_bilinear", "triplet_margin_with_distance_loss"),
     *("rrelu", "max_unpool1d", "max_unpool2d", "max_unpool3d"),
