@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gnomon.distributed.environment import (
     BACKEND,
+    DECLARED,
     Environment,
     by_mpi,
     environment,
@@ -29,6 +30,8 @@ from gnomon.runtime.comm.tcp import Address, TcpBackend
 
 __all__ = ["BACKENDS", "check", "connected", "place"]
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""Names of the machine that asks."""
 REMEDY = "Start ranks by MPI: gnomon launch -n {size} ..., or mpiexec."
 REMEDIES = {
     "torchrun": "Set MASTER_ADDR and MASTER_PORT, where the first rank is found. Or start ranks by "
@@ -79,12 +82,17 @@ def place() -> Environment:
     return Environment(backend.rank, backend.size, *machine, "MPI")
 
 
-def connected(patience: float | None = None, wanted: str | None = None) -> Backend:
-    """The backend, which all ranks ask for; of ranks that are threads, each has its own."""
+def connected(
+    patience: float | None = None, wanted: str | None = None, where: tuple[str, int] | None = None
+) -> Backend:
+    """The backend, which all ranks ask for; of ranks that are threads, each has its own.
+
+    where: the host and port at which ranks find each other; None where the environment says it.
+    """
     found, seat = environment(), membership().seat
     if seat is not None:
         return seat
-    backend = opened[0] if opened else met(found, patience, wanted)
+    backend = opened[0] if opened else met(found, patience, wanted, where)
     if (backend.rank, backend.size) != (found.rank, found.size) and found.size > 1:
         raise ConfigError(
             f"launch: this is {found} ({variables()}), and MPI connects {backend.size}. "
@@ -94,10 +102,16 @@ def connected(patience: float | None = None, wanted: str | None = None) -> Backe
     return backend
 
 
-def met(found: Environment, patience: float | None, wanted: str | None) -> Backend:
+def met(
+    found: Environment, patience: float | None, wanted: str | None, where: tuple[str, int] | None
+) -> Backend:
     """The other ranks: by MPI, or by sockets where no MPI started them and they know where."""
-    where, wanted = meeting_place(), wanted or wanted_backend()
+    where, wanted = where or meeting_place(), wanted or wanted_backend()
     if wanted is None and found.size > 1 and where is not None and not by_mpi(found):
+        # a program that says of itself which rank it is, and meets at its own machine, is on one
+        alone = found.source == DECLARED and where[0] in LOCAL
+        wanted = "node" if alone else "tcp"
+    if wanted is None and found.source == DECLARED:
         wanted = "tcp"
     if wanted is not None:
         check(f"launch: {BACKEND}", wanted)

@@ -17,9 +17,11 @@ from gnomon.errors import ConfigError
 __all__ = [
     "BACKEND",
     "BOARD",
+    "DECLARED",
     "Environment",
     "board_address",
     "by_mpi",
+    "declare",
     "environment",
     "hinted",
     "meeting_place",
@@ -32,6 +34,10 @@ BOARD = "GNOMON_BOARD"
 """Under which name `gnomon launch` tells ranks where its board is."""
 BACKEND = "GNOMON_BACKEND"
 """Under which name it tells them by what they meet, where several things would do."""
+
+
+DECLARED = "init_process_group"
+"""The source of a place that a program gives itself."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ HINTS = ("PMI_RANK", "PMIX_RANK", "PALS_RANKID", "MPIRUN_RANK")
 """Signs of a launcher that tells no size: MPI itself knows it."""
 
 _standing: ContextVar[Environment | None] = ContextVar("environment", default=None)
+_declared: list[Environment] = []
+"""The place that the program of this process gives itself, where no launcher gives one."""
 
 
 def environment(given: Mapping[str, str] = os.environ) -> Environment:
@@ -95,7 +103,21 @@ def environment(given: Mapping[str, str] = os.environ) -> Environment:
     >>> environment({}).size
     1
     """
-    return _standing.get() or found_in(given)
+    found = _standing.get() or found_in(given)
+    return _declared[-1] if found is ALONE and _declared and given is os.environ else found
+
+
+def declare(rank: int, size: int) -> None:
+    """Give this process a place, as no launcher did: the rank that it is for its program.
+
+    Raises ConfigError for what is no rank.
+    """
+    if not 0 <= rank < size:
+        raise ConfigError(
+            f"init_process_group: world_size={size} needs a rank of 0 to {size - 1}: got {rank}. "
+            f"Pass rank=, or launch as many: gnomon launch -n {size} ..."
+        )
+    _declared[:] = [Environment(rank, size, rank, size, DECLARED)]
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from gnomon.distributed.backends import BACKENDS, check, connected
-from gnomon.distributed.environment import environment
+from gnomon.distributed.environment import declare, environment
 from gnomon.errors import ArgumentError, CollectiveError, ConfigError
 from gnomon.runtime.comm import nccl
 from gnomon.runtime.comm.base import Backend
@@ -65,13 +66,21 @@ def init_process_group(
 ) -> None:
     """Connect this rank with all others, by "mpi", "node", "tcp", "threads" or "fake".
 
-    None is what is there.
-    How ranks find each other the environment says, so `init_method` and a store are not looked at.
+    None, and PyTorch's "gloo", is what is there. Which rank this is a launcher's variables say;
+    where there are none, `rank` and `world_size` do, as in processes that a program starts itself.
+    Ranks find each other where `init_method` says, "tcp://HOST:PORT", or else by MASTER_ADDR and
+    MASTER_PORT.
+
+    Errors: ConfigError for words that contradict the launcher, or don't say where ranks meet.
     """
     if is_initialized():
         raise CollectiveError("init_process_group: there is a group already. Destroy it first.")
     patience = None if timeout is None else timeout.total_seconds()
-    made = backend_of(backend and str(backend).lower(), world_size, rank, patience)
+    where, name = address_of(init_method), backend and str(backend).lower()
+    name = None if name in SPELLINGS else name
+    if world_size > 1 and name in (None, "tcp", "node") and not is_told():
+        declare(rank, world_size)
+    made = backend_of(name, world_size, rank, patience, where)
     if world_size not in (-1, made.size) or rank not in (-1, made.rank):
         raise ConfigError(
             f"init_process_group: rank={rank}, world_size={world_size}: this is rank {made.rank} "
@@ -80,10 +89,39 @@ def init_process_group(
     membership().join(made)
 
 
-def backend_of(name: str | None, world_size: int, rank: int, patience: float | None) -> Backend:
+def is_told() -> bool:
+    """Whether a launcher says which rank this is, or it is a thread among others."""
+    return environment().size > 1 or membership().seat is not None
+
+
+def address_of(init_method: str | None) -> tuple[str, int] | None:
+    """The host and port that an init_method names; None where the environment says it.
+
+    >>> address_of("tcp://10.1.1.20:23456")
+    ('10.1.1.20', 23456)
+    """
+    if init_method is None or str(init_method).startswith("env://"):
+        return None
+    found = urlsplit(str(init_method))
+    try:
+        if found.scheme == "tcp" and found.hostname and found.port:
+            return found.hostname, found.port
+    except ValueError:  # a port that is none
+        pass
+    raise ConfigError(
+        f"init_process_group: init_method: expected tcp://HOST:PORT or env://: got {init_method!r}."
+    )
+
+
+def backend_of(
+    name: str | None,
+    world_size: int,
+    rank: int,
+    patience: float | None,
+    where: tuple[str, int] | None,
+) -> Backend:
     """The backend of a name."""
     seat = membership().seat
-    name = None if name in SPELLINGS else name
     if name == "fake":
         return FakeBackend(max(rank, 0), max(world_size, 1))
     if name == "nccl":
@@ -93,7 +131,7 @@ def backend_of(name: str | None, world_size: int, rank: int, patience: float | N
     if seat is not None:
         return seat  # threads stand for processes
     if environment().size > 1 if name is None else BACKENDS[name].processes:
-        return connected(patience, name)
+        return connected(patience, name, where)
     return World(1, patience).backend(0)
 
 

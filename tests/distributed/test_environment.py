@@ -7,6 +7,7 @@ import pytest
 from gnomon.distributed.environment import (
     Environment,
     by_mpi,
+    declare,
     environment,
     hinted,
     meeting_place,
@@ -110,3 +111,20 @@ def test_what_was_read_is_told(source: str):
 def test_what_contradicts_itself_is_refused(given: dict[str, str], told: str):
     with pytest.raises(ConfigError, match=told):
         environment(given)
+
+
+def test_a_program_gives_itself_a_place_where_no_launcher_does(monkeypatch):
+    monkeypatch.setattr("gnomon.distributed.environment._declared", [])
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    declare(1, 3)
+    assert environment() == Environment(1, 3, 1, 3, "init_process_group")
+    assert environment({}).size == 1
+    with standing(Environment(0, 2, 0, 2, "threads")):
+        assert environment().size == 2
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert environment().size == 4
+    for rank, size in ((-1, 2), (2, 2)):
+        with pytest.raises(ConfigError, match=f"needs a rank of 0 to 1: got {rank}"):
+            declare(rank, size)

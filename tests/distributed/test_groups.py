@@ -15,6 +15,8 @@ import pytest
 
 import gnomon as gn
 import gnomon.distributed as dist
+import gnomon.multiprocessing as mp
+from gnomon.distributed.processes import free_port
 from gnomon.errors import ArgumentError, CollectiveError, ConfigError
 from gnomon.runtime.buffer import memory
 from tests.distributed.on_mpi import on_mpi
@@ -139,3 +141,34 @@ def test_hundreds_of_groups_of_processes_leave_nothing_behind():
 
 if __name__ == "__main__":
     print(json.dumps(on_threads(lambda rank, ranks: many_groups(rank, ranks, 10_000), 2)))
+
+
+def meet(rank: int, method: str | None, port: int, total: gn.Tensor) -> None:
+    """One of two processes that say of themselves which rank they are."""
+    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(port))
+    dist.init_process_group("gloo", init_method=method, rank=rank, world_size=2)
+    x = gn.full((2,), rank + 1.0)
+    dist.all_reduce(x)
+    total[rank] = x + 10 * dist.get_rank() + 100 * dist.get_world_size()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("method", [None, "env://", "tcp://127.0.0.1:{port}"])
+def test_processes_that_a_program_starts_meet(method):
+    port, total = free_port(), gn.zeros(2, 2).share_memory_()
+
+    mp.spawn(meet, (method and method.format(port=port), port, total), nprocs=2)
+
+    assert total.tolist() == [[203, 203], [213, 213]]
+
+
+def test_where_ranks_meet_is_said():
+    for method in ("file:///tmp/here", "tcp://here", "tcp://here:port", ""):
+        with pytest.raises(ConfigError, match="init_method: expected tcp://HOST:PORT or env://"):
+            dist.init_process_group("gloo", init_method=method, rank=0, world_size=2)
+    assert not dist.is_initialized()
+
+
+def test_a_size_without_a_rank_is_refused():
+    with pytest.raises(ConfigError, match="world_size=2 needs a rank of 0 to 1: got -1"):
+        dist.init_process_group("gloo", world_size=2)

@@ -35,6 +35,7 @@ ALIVE = {
     "gnomon/capture/jit.py": {"ALL"},
     "gnomon/compiler/build.py": {"_locks", "waited"},
     "gnomon/compiler/tiers.py": {"_live"},
+    "gnomon/distributed/environment.py": {"_declared"},
     "gnomon/distributed/fsdp_module.py": {"sharded_class"},
     "gnomon/drop_in/hub.py": {"_chosen"},
     "gnomon/forking.py": {"_locks", "_taken"},
