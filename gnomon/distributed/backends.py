@@ -103,7 +103,10 @@ def connected(
 
 
 def met(
-    found: Environment, patience: float | None, wanted: str | None, where: tuple[str, int] | None
+    found: Environment,
+    patience: float | None,
+    wanted: str | None,
+    where: tuple[str, int] | None = None,
 ) -> Backend:
     """The other ranks: by MPI, or by sockets where no MPI started them and they know where."""
     where, wanted = where or meeting_place(), wanted or wanted_backend()
