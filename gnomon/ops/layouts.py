@@ -32,7 +32,9 @@ __all__ = [
     "from_local",
     "in_leaves",
     "is_microbatches",
+    "is_constant",
     "note_axes",
+    "note_constant",
     "own_share",
     "place",
     "rows_of",
@@ -304,13 +306,31 @@ def has_layouts(body: Graph) -> bool:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether a value is made of constants alone: every rank has it alike, and by itself."""
-    return not is_known(node) and derived(node, _constant, made_of_constants)
+    """Whether a value is made of constants alone: every rank has it alike, and by itself.
+
+    So it is whether or not its value is known: a rank that prints a constant, or stops to hold
+    what it is made of, must run the programs of the others.
+    """
+    stack = [node]
+    while stack:
+        x = stack[-1]
+        if x in _constant:
+            stack.pop()
+        elif x.op == "input" or x.op in LAYOUTS or x.watch:  # whoever watches may train it
+            _constant[x] = x.params.get("name") == NUMBER
+        else:
+            found = [_constant.get(y) for y in x.inputs]
+            if None in found and False not in found:
+                stack.append(x.inputs[found.index(None)])
+            else:
+                _constant[x] = False not in found
+    return _constant[node]
 
 
-def made_of_constants(node: Node, inputs: Sequence[bool]) -> bool:
-    """Whether a node reads constants alone, where that is known of what it reads."""
-    return not is_known(node) and all(inputs)
+def note_constant(leaf: Node, like: Node) -> None:
+    """Note that a leaf which takes the place of another value is made of constants, if that is."""
+    if is_constant(like):
+        _constant[leaf] = True
 
 
 def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node, Sequence[T]], T]) -> T:

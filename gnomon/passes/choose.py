@@ -4,6 +4,10 @@ Forward, greedily: what leaves rows that stay where they are, then computes no p
 moves least, then repeats least; a split follows a split, or saves repeating a product. The correct
 ways come from strategies.py, those of regions that stay whole from regions.py. All results of a
 region's call lie as one kernel gives them.
+
+Each value has a type beside: the placement in which a program of its node alone leaves it, given
+its inputs' types. Whoever wrote the program sees types; where a value lies may differ, to save
+work. What meets a varying value is divided by types, since that decides what the result is.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import NamedTuple
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import MEETINGS
-from gnomon.ops.layouts import LAYOUTS, in_leaves
+from gnomon.ops.layouts import LAYOUTS, NUMBER, in_leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import (
     REPLICATED,
@@ -36,7 +40,7 @@ from gnomon.passes.layout import (
 from gnomon.passes.regions import is_closed, of_region, primitives_of
 from gnomon.passes.shares import goes_on, in_shares
 from gnomon.passes.strategies import Strategy, is_named, strategies
-from gnomon.passes.varying import ends_varying, is_divided_freely, usable, varies
+from gnomon.passes.varying import ends_varying, is_divided, usable, varies
 
 Plan = dict[Node, Strategy]
 Cost = tuple[float, float, float]
@@ -45,26 +49,36 @@ Cost = tuple[float, float, float]
 
 def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
     """The strategy of every node, forward."""
-    chosen = Choices(across, in_shares(graph, across))
+    return chosen(graph, across, given).plan
+
+
+def types(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> dict[Node, Placement]:
+    """The type of every node: the placement in which a program of it alone leaves it."""
+    return chosen(graph, across, given).types
+
+
+def chosen(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choices:
+    """The choices for every node, forward."""
+    made = Choices(across, in_shares(graph, across))
     for node in (*graph.inputs, *graph.nodes):
         if node in given:
-            chosen.give(node, given[node])
+            made.give(node, given[node])
         else:
-            chosen.choose(node)
-    return chosen.plan
+            made.choose(node)
+    return made
 
 
 class ChosenStrategy(NamedTuple):
     """The choice for a node, and for all that are met alike."""
 
     strategy: Strategy
+    type: Placement
     state: int
     asked: tuple[int, ...]
     """In which placement each input is wanted, as a bit; none where all ranks hold all."""
     is_row: bool
     is_gradient: bool
     is_weight: bool
-    is_free: bool
 
 
 class Choices:
@@ -73,6 +87,9 @@ class Choices:
     def __init__(self, across: MeshAxis, shares: AbstractSet[Node] = frozenset()) -> None:
         self.across, self.shares = across, shares
         self.plan: Plan = {}
+        self.types: dict[Node, Placement] = {}
+        """In which placement a program of each node alone leaves it: no choice by cost of others.
+        """
         self.state: dict[Node, int] = {}
         """All that readers ask of a value, as a number: its shape, its dtype, how it lies."""
         self.states: dict[object, int] = {}
@@ -87,8 +104,6 @@ class Choices:
         self.uneven = False
         """Whether they are not whole leaves of all."""
         self.weights: set[Node] = set()
-        self.free: set[Node] = set()
-        """What is divided although no layout says so: whole values to whoever wrote the program."""
         self.constant: set[Node] = set()
         """What is made of constants alone, which a rank may have computed before."""
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
@@ -98,7 +113,10 @@ class Choices:
     def give(self, node: Node, placement: Placement) -> None:
         """Take a value as it lies."""
         self.plan[node] = Strategy((), placement)
-        self.state[node] = self._state(node, placement)
+        self.types[node] = placement
+        if node.params["name"] == NUMBER:
+            self.constant.add(node)
+        self.state[node] = self._state(node, placement, placement, node in self.constant)
 
     def choose(self, node: Node) -> None:
         """Choose for a node whose inputs have been chosen for."""
@@ -111,7 +129,7 @@ class Choices:
         found = self.met.get(key)
         if found is None:
             found = self.met[key] = self._choice(node)
-        self.plan[node], state[node] = found.strategy, found.state
+        self.plan[node], self.types[node], state[node] = found[:3]
         for x, asked in zip(inputs, found.asked, strict=False):
             moved[x] |= asked
         if node.op == "region" and found.asked:
@@ -123,8 +141,6 @@ class Choices:
             self.gradients.add(node)
         if found.is_weight:
             self.weights.add(node)
-        if found.is_free:
-            self.free.add(node)
         if self._is_constant(node):
             self.constant.add(node)
 
@@ -139,53 +155,60 @@ class Choices:
         )
         if alike and (undivided or not product_flops(node)):
             found = everywhere(given, varying)
-            state = self._state(node, found.given, self._is_constant(node))
-            return ChosenStrategy(found, state, (), False, False, False, False)
-        found = self._chosen(node)
+            state = self._state(node, found.given, found.given, self._is_constant(node))
+            return ChosenStrategy(found, found.given, state, (), False, False, False)
+        alone = self._alone(node)
+        found = alone if VARYING in given else self._chosen(node, plan, self._moved(node))
+        kind = type_of(node, alone, [self.types[x] for x in node.inputs])
         if varying and found.given == REPLICATED:
             found = replace(found, given=VARYING)
         elif self.own and isinstance(found.given, Partial):
             rows, share = self._rows_of(node, found), self._has_share(node, found)
             found = replace(found, rows=rows, share=share)
+        kind = VARYING if varying and kind == REPLICATED else kind
         plan[node] = found
         split = isinstance(found.given, Split)
         is_row = split and has_rows(node, plan, self.rows)
         is_gradient = is_row and has_gradient(node, plan, self.gradients)
         is_weight = split and is_kept(node, self.weights, self.across)
         asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
-        is_free = is_divided_freely(node, plan, self.free)
-        facts = (is_row, is_gradient, is_weight, is_free)
-        state = self._state(node, found.given, *facts, found.rows, found.share)
-        return ChosenStrategy(found, state, asked, *facts)
+        facts = (is_row, is_gradient, is_weight)
+        state = self._state(node, found.given, kind, *facts, found.rows, found.share)
+        return ChosenStrategy(found, kind, state, asked, *facts)
+
+    def _alone(self, node: Node) -> Strategy:
+        """The strategy of a program of this node alone, whose inputs lie as their types say."""
+        lying = {x: replace(self.plan[x], given=self.types[x]) for x in node.inputs}
+        return self._chosen(node, lying, {x: frozenset() for x in node.inputs})
 
     def _is_constant(self, node: Node) -> bool:
         """Whether a node whose inputs are known is made of constants alone."""
         made = node.op not in LAYOUTS and node.op not in MEETINGS
         return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
-    def _state(self, node: Node, placement: Placement, *facts: int) -> int:
+    def _state(self, node: Node, placement: Placement, kind: Placement, *facts: int) -> int:
         """The number of all that a choice for a reader of this value depends on."""
-        key = (node.shape, node.dtype, placement, *facts)
+        key = (node.shape, node.dtype, placement, kind, *facts)
         return self.states.setdefault(key, len(self.states))
 
-    def _placements(self, x: Node) -> frozenset[Placement]:
-        """The placements in which readers wanted a value so far."""
-        return frozenset(want for want, bit in self.bits.items() if self.moved[x] & bit)
+    def _moved(self, node: Node) -> dict[Node, frozenset[Placement]]:
+        """The placements in which readers wanted each input so far."""
+        bits = self.bits.items()
+        return {x: frozenset(w for w, bit in bits if self.moved[x] & bit) for x in node.inputs}
 
-    def _chosen(self, node: Node) -> Strategy:
-        """The strategy of a node that is met for the first time."""
-        plan, across = self.plan, self.across
-        given = [REPLICATED if x in self.free else plan[x].given for x in node.inputs]
-        every = usable([*options(node, across), *self._own_folds(node)], given)
+    def _chosen(
+        self, node: Node, plan: Plan, moved: Mapping[Node, frozenset[Placement]]
+    ) -> Strategy:
+        """The strategy of a node whose inputs lie as planned, and were moved already."""
+        given = [plan[x].given for x in node.inputs]
+        every = usable([*options(node, self.across), *self._own_folds(node, plan)], given)
         found = [s for s in every if follows(node, s, plan, bool(self.rows))]
         if node.op == "region" and node.inputs in self.calls:
             found = [s for s in found if s.wanted == self.calls[node.inputs]] or found
         stay = {x for x in node.inputs if x in self.rows or x in self.weights}
-        moved = {x: self._placements(x) for x in node.inputs}
-        best = cheapest(node, found, plan, stay, moved, across)
+        best = cheapest(node, found, plan, stay, moved, self.across)
         if best.given == REPLICATED and product_flops(node):
-            plan[node] = best
-            best = cheapest(node, [best, *every], plan, stay, moved, across)
+            best = cheapest(node, [best, *every], plan, stay, moved, self.across)
         return best
 
     def _note_own(self, node: Node) -> None:
@@ -211,18 +234,29 @@ class Choices:
         lying = [x for x, want in pairs if want == self.plan[x].given and not is_whole(want)]
         return any(x in self.rows or self.plan[x].share for x in lying)
 
-    def _own_folds(self, node: Node) -> Iterator[Strategy]:
+    def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
         """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
-        if node in self.shares and goes_on(node) and all(self.plan[x].share for x in node.inputs):
+        if node in self.shares and goes_on(node) and all(plan[x].share for x in node.inputs):
             yield Strategy((pending(),) * len(node.inputs), pending(), own=True)
         if not (self.uneven or node in self.shares) or self.rows.isdisjoint(node.inputs):
             return
         known = options(node, self.across)
         for strategy in options(node, replace(self.across, own=True)):
             pairs = zip(node.inputs, strategy.wanted, strict=True)
-            lying = any(x in self.rows and self.plan[x].given == want for x, want in pairs)
+            lying = any(x in self.rows and plan[x].given == want for x, want in pairs)
             if lying and strategy not in known:
                 yield replace(strategy, own=True)
+
+
+def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placement:
+    """The type of a node whose strategy is known for a program of it alone.
+
+    A pending sum is reduced at its call. What is divided although no input's layout says so, to
+    save work, is whole to whoever wrote the program.
+    """
+    if alone.rule == "boundary":
+        return alone.given
+    return alone.given if is_divided(alone, types) else REPLICATED
 
 
 @memo

@@ -14,13 +14,12 @@ from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.layouts import Lying, OwnRows
-from gnomon.passes.choose import Plan, has_gradient, has_rows
+from gnomon.passes.choose import Plan, has_gradient, has_rows, types
 from gnomon.passes.divide import mesh_axes
-from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Split
+from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Partial, Split
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
 from gnomon.passes.start_order import has_own_rows
-from gnomon.passes.varying import is_divided_freely
 from gnomon.settings import Settings, current
 
 __all__ = ["Leaving", "leaving"]
@@ -60,9 +59,9 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
         ordered, others = current().numerics != "fast", frozenset(axes) - {name}
         across = MeshAxis(name, axes[name], NETWORK, ordered, others)
         held = [REPLICATED if is_alike(x) else VARYING for x in graph.inputs]
-        made = shard(graph, across, held, [None])
-        if graph.outputs[0] in divided_freely(graph, made.plan):  # as in a program of many nodes
-            made = shard(graph, across, held, [REPLICATED])
+        kinds = types(graph, across, dict(zip(graph.inputs, held, strict=True)))
+        kind = kinds[graph.outputs[0]]
+        made = shard(graph, across, held, [REPLICATED if isinstance(kind, Partial) else kind])
         (lying,), (result,) = made.outputs, graph.outputs
         own, own_gradients = rows_of(graph, made.plan)
         if result in own:
@@ -77,15 +76,6 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
     return Leaving(
         tuple(layout), OwnRows(tuple(rows), gradient, given), any(map(meets, graph)), tuple(varies)
     )
-
-
-def divided_freely(graph: Graph, plan: Plan) -> set[Node]:
-    """The nodes of a program that are divided although no layout says so."""
-    free: set[Node] = set()
-    for node in graph.nodes:
-        if node.inputs and is_divided_freely(node, plan, free):
-            free.add(node)
-    return free
 
 
 def rows_of(graph: Graph, plan: Plan) -> tuple[set[Node], set[Node]]:

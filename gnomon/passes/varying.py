@@ -10,7 +10,7 @@ what is split is gathered, and each rank folds it with its own value.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gnomon.ir.node import Node
 from gnomon.ops.collectives import MEETINGS
@@ -37,19 +37,15 @@ def ends_varying(node: Node, across: MeshAxis) -> bool:
     return node.op in MEETINGS and node.params["mesh"] not in across.beside
 
 
-def is_divided_freely(node: Node, plan: Mapping[Node, Strategy], free: Container[Node]) -> bool:
-    """Whether a node is divided although no layout says so of anything that it reads.
+def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
+    """Whether a strategy gives parts since what it takes in parts is so by its layout.
 
-    Such a value is whole to whoever wrote the program: what varies must not be divided with it.
+    What it moves into parts, or reduces into them, is so to save work.
     """
-    strategy = plan[node]
-    if strategy.rule == "boundary" or is_whole(strategy.given):
-        return False
-    if not isinstance(strategy.given, Split):
-        return all(is_whole(plan[x].given) or x in free for x in node.inputs)
-    # what is moved into parts, or reduced into them, is so to save work
-    pairs = zip(node.inputs, strategy.wanted, strict=True)
-    return all(x in free or plan[x].given != want or is_whole(want) for x, want in pairs)
+    pairs = zip(given, strategy.wanted, strict=True)
+    return isinstance(strategy.given, Split) and any(
+        have == want and not is_whole(want) for have, want in pairs
+    )
 
 
 def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gnomon.ir.node import Node, asked_by, leaf_kind
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.layouts import LAYOUTS, is_constant
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf
@@ -20,10 +21,11 @@ INSIDE = frozenset({"region", *CONTROL})
 """Nodes with graphs inside, which may have lines of their own."""
 CALLS = INSIDE | {"external"}
 """Nodes that may be one of several results."""
-NOTED = CALLS | {"slice"}
+NOTED = CALLS | LAYOUTS | {"slice"}
 """Nodes that a survey lists."""
-LEAF, MET = -1, -2
-"""What stands for the number of inputs: of a value, and of a node that was met before."""
+LEAF, MET, CONSTANT = -1, -2, -3
+"""What stands for the number of inputs: of a value, of a node that was met before, and of a value
+made of constants, where a program lies over ranks, which all have it alike."""
 
 
 def borrows(node: Node) -> bool:
@@ -65,13 +67,16 @@ class Survey:
     of the structure, unless it is among the numbers.
     """
 
-    __slots__ = ("calls", "cuts", "key", "leaves", "lines", "order")
+    __slots__ = ("calls", "constants", "cuts", "key", "layouts", "leaves", "lines", "order")
 
     def __init__(self, roots: Sequence[Node], numbers: Container[Node] = ()) -> None:
         self.order: dict[Node, int] = {}
         self.leaves: list[Node] = []
         self.calls: list[Node] = []
         self.cuts: list[Node] = []
+        self.layouts: list[Node] = []
+        self.constants: list[Node] = []
+        """Values made of constants, where ranks must run one program, whoever knows them."""
         key: list[int] = []
         lines: list[tuple] = []
         order, stack = self.order, [*reversed(roots)]
@@ -89,11 +94,16 @@ class Survey:
                 continue
             key += (node.kind, len(inputs))
             if op in NOTED:
-                (self.calls if op in CALLS else self.cuts).append(node)
+                noted = self.layouts if op in LAYOUTS else self.cuts
+                (self.calls if op in CALLS else noted).append(node)
                 lines.append(asked_by(node) if op in INSIDE else node.sites)
             else:
                 lines.append(node.sites)
             stack += inputs
+        if self.layouts:
+            self.constants = [x for x in self.leaves if is_constant(x)]
+            for x in self.constants:
+                key += (order[x], CONSTANT)
         self.key, self.lines = tuple(key), tuple(lines)
 
 

@@ -25,7 +25,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
-from gnomon.tensor.state import LOOK, Storage, at_home, grads, leaf, refusal, state, waiting
+from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable, Lines
@@ -45,14 +45,15 @@ class Found:
         """The lines and the program of the last caller, in one: other threads may look."""
         self.others: dict[Lines, Executable] = {}
 
-    def under(self, lines: Lines, leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
-        """The program under these lines."""
+    def under(self, seen: Survey, roots: Sequence[Node]) -> Executable:
+        """The program under the lines that were met."""
+        lines = seen.lines
         known, made = self.last
         if lines == known:
             return made
         made = self.others.get(lines)
         if made is None:
-            made = prepare(leaves, roots)
+            made = prepare(seen, roots)
             if len(self.others) >= MOST_CALLERS:
                 self.others.clear()
             self.others[lines] = made
@@ -154,7 +155,7 @@ def explain(node: Node) -> str:
     home = at_home(node)
     if borrows(home):
         return "its value is there: nothing to compute"
-    return prepare(Survey([home]).leaves, [home]).explain()
+    return prepare(Survey([home]), [home]).explain()
 
 
 def is_plain(node: Node, held: dict[Node, list[Storage]]) -> bool:
@@ -253,7 +254,7 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
         found = programs.get(seen.key)
     if found is None:
         found = programs[seen.key] = Found()
-    executable = found.under(seen.lines, seen.leaves, roots)
+    executable = found.under(seen, roots)
     global evaluations
     evaluations += 1
     inputs = [numbers.get(node, node.value) for node in seen.leaves]
@@ -268,19 +269,19 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
     state.evaluated_at = latest
 
 
-def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
+def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
     """Compile the graph between leaves and roots."""
-    arena = Arena()
+    arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with inherit(()):  # a value's line is no part of the program that reads it
-        known = {x: arena.input(x.shape, x.dtype, NUMBER * is_number(x)) for x in leaves}
+        known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
     images = list(known.values())
-    outputs = copy_into(arena, between(leaves, roots), known)
+    outputs = copy_into(arena, between(seen, roots), known)
     return build.build(Graph(images, outputs))
 
 
-def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
+def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
     """The roots, after a look that no node without a value is a leaf."""
-    for node in Survey(roots).order:
+    for node in seen.order:
         if node.op == "input" and node.value is None:
             raise refusal(
                 "evaluate: this value is not known yet: inside gn.compile and gn.vmap it stands "
@@ -297,4 +298,4 @@ def settle(held: dict[Node, list[Storage]]) -> None:
             continue
         for storage in storages:
             if storage.node is node and (not storage.tracked or storage.released):
-                storage.node = leaf(node.shape, node.dtype, node.value, node.sites)
+                storage.node = settled(node, storage.kept)

@@ -17,6 +17,7 @@ from gnomon.lazy import leaving
 from gnomon.ops.layouts import (
     ALONE,
     NO_ROWS,
+    NUMBER,
     Lying,
     OwnRows,
     Unit,
@@ -26,7 +27,7 @@ from gnomon.ops.layouts import (
     to_local,
 )
 from gnomon.runtime.comm import here
-from gnomon.tensor.borrowing import is_lent, numbered
+from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import laid, state
 from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
@@ -207,10 +208,11 @@ def opened(node: Node) -> Graph:
     seen: set[Node] = set()
     while stack:
         x = stack.pop()
-        if x not in seen and (axes_of(x) or is_constant(x)):
+        constant = x not in seen and is_constant(x)
+        if x not in seen and (axes_of(x) or (constant and not is_known(x, ()))):
             stack.extend(reversed(x.inputs))
         elif x not in seen:
-            cuts[x] = arena.input(x.shape, x.dtype)
+            cuts[x] = arena.input(x.shape, x.dtype, NUMBER * constant)
         seen.add(x)
     known = dict(cuts)
     for x in between([node], known):

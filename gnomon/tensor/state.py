@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, Sites, copy_into
+from gnomon.lazy import here
+from gnomon.ops.layouts import note_constant
 
 if TYPE_CHECKING:
     from gnomon.runtime.buffer import DeviceBuffer
@@ -220,6 +222,14 @@ def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None =
     return state.arena.leaf(shape, dtype, buffer, sites)
 
 
+def settled(node: Node, kept: bool = False) -> Node:
+    """A leaf in the place of a node whose value is known; kept: it is a model's, which changes."""
+    made = leaf(node.shape, node.dtype, node.value, node.sites)
+    if not kept and here.links():
+        note_constant(made, node)
+    return made
+
+
 def nobody() -> None:
     """Watches a node for no tensor."""
 
@@ -255,7 +265,7 @@ class Images(dict):
 
     def __contains__(self, node: object) -> bool:
         if node not in self.images and node.value is not None and not node.inputs:
-            self[node] = leaf(node.shape, node.dtype, node.value, node.sites)
+            self[node] = settled(node)
         return node in self.images
 
     def __getitem__(self, node: Node) -> Node:

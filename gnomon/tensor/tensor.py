@@ -33,6 +33,7 @@ from gnomon.tensor.state import (
     laid,
     leaf,
     of_complex,
+    settled,
     state,
     storage_of,
 )
@@ -394,5 +395,5 @@ def value_of(tensor: Tensor) -> DeviceBuffer:
         view = tensor._view
         if view is not None and view.source is not source(tensor._storage):
             # the storage has settled on a leaf: this view's value still holds
-            view.node, view.source = leaf(node.shape, node.dtype, node.value), tensor._storage.node
+            view.node, view.source = settled(node, tensor._storage.kept), tensor._storage.node
     return node.value

@@ -19,7 +19,7 @@ from tests.distributed.attention_plan import (
     whole_plan,
 )
 from tests.distributed.on_threads import on_threads
-from tests.fuzz_ranks import findings
+from tests.fuzz_ranks import findings, whole_of
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -135,6 +135,67 @@ def norm_of(model: nn.Module) -> float:
 )
 def test_random_programs_have_each_ranks_truth(first: int):
     assert not [each for seed in range(first, first + 20) for each in findings(seed)]
+
+
+MIXES = {
+    "a sum moved to save work": lambda s, r, p: ((r @ s) + s) @ p,
+    "elementwise": lambda s, r, p: ((r @ s) + s) * p,
+    "moved by a reader before": lambda s, r, p: s.t() @ (r @ s) + (s.relu() + (r @ s)) @ p,
+    "two splits": lambda s, r, p: gn.where(p > 0, s @ r + s, (r @ s.t()) * 2.0 + s),
+    "behind views": lambda s, r, p: ((r @ s).reshape(-1) + s.reshape(-1)).reshape(s.shape) @ p,
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
+def test_what_meets_a_varying_value_is_divided_by_types_and_not_by_cost(mix, ranks: int):
+    rng = np.random.default_rng(1)
+    arrays = rng.integers(-2, 3, (2 + ranks, ranks, ranks)).astype(np.float32)
+
+    def work(rank: int, ranks: int) -> tuple[list, list]:
+        mesh = init_device_mesh("cpu", (ranks,))
+        s = distribute_tensor(gn.tensor(arrays[0]), mesh, [Shard(0)])
+        r = distribute_tensor(gn.tensor(arrays[1]), mesh, [Replicate()])
+        p = gn.tensor(arrays[2 + rank])
+        eager = whole_of(mix(s, r, p))
+        return eager.tolist(), whole_of(gn.compile(mix)(s, r, p)).tolist()
+
+    for eager, compiled in on_threads(work, ranks):
+        assert compiled == eager
+
+
+def printed_sum() -> gn.Tensor:
+    made = gn.full((6, 6), 2.0) * 3.0
+    return made + print_of(made)
+
+
+def print_of(x: gn.Tensor) -> gn.Tensor:
+    """The tensor, whose value rank 0 alone has looked at."""
+    if gn.distributed.get_rank() == 0:
+        str(x)
+    return x
+
+
+CONSTANTS = {
+    "one number": lambda: print_of(gn.full((6, 6), 2.0)),
+    "computed": lambda: print_of(gn.full((6, 6), 2.0).triu() * 3.0 + gn.eye(6)),
+    "made of what was printed": printed_sum,
+    "a view": lambda: print_of(gn.arange(72.0).reshape(12, 6))[3:9],
+    "written": lambda: print_of(gn.ones(6, 6)).mul_(3.0),
+    "printed twice": lambda: print_of(print_of(gn.arange(36.0)).reshape(6, 6)),
+}
+
+
+@pytest.mark.parametrize("made", CONSTANTS.values(), ids=CONSTANTS)
+def test_a_constant_is_one_on_all_ranks_whoever_knows_its_value(made):
+    def work(rank: int, ranks: int) -> bool:
+        mesh = init_device_mesh("cpu", (3,))
+        whole = gn.arange(36.0).reshape(6, 6)
+        x = distribute_tensor(whole, mesh, [Shard(0)])
+        w = made()
+        return (w @ x).full_tensor().tolist() == (w @ whole).tolist()
+
+    assert on_threads(work, 3) == [True] * 3
 
 
 @pytest.mark.parametrize("compiled", [False, True])
