@@ -168,6 +168,10 @@ def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict[str, Any]]:
     return kind_of("input", params), params
 
 
+NUMBER = "number"
+"""The name of an input that stands for a constant of the program: all ranks have it alike."""
+
+
 class Interned(ref[Node]):
     """A node that is found by its key; C alone makes it, unlike the library's KeyedRef."""
 
@@ -362,7 +366,10 @@ def structure(
     inner = [node for node in nodes if node not in place]
     place.update((node, k) for k, node in enumerate(inner))
     rows = tuple([row_of(node, place, ("serial",)) for node in inner])
-    leaves = tuple((leaf.shape, leaf.dtype.name) for leaf in inputs)
+    leaves = tuple(
+        (leaf.shape, leaf.dtype.name, *((NUMBER,) if leaf.params["name"] == NUMBER else ()))
+        for leaf in inputs
+    )
     return (leaves, rows, tuple(place[x] for x in outputs))
 
 

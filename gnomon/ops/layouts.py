@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from gnomon.dtypes import DType
 from gnomon.errors import LayoutError
 from gnomon.ir.memo import memo
-from gnomon.ir.node import Graph, Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.node import NUMBER, Graph, Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import elementwise
 from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.primitives import letters
@@ -46,8 +46,6 @@ Lying = tuple[tuple[str, int, int | str | None], ...]
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
 MICROBATCHES = "microbatches"
 """How the names of mesh axes begin whose ranks are microbatches."""
-NUMBER = "number"
-"""The name of an input that stands for a constant of the program: all ranks have it alike."""
 
 
 T = TypeVar("T")
@@ -369,13 +367,19 @@ def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
 
 
 def place(
-    x: Node, layout: Lying, stays: bool = False, back: Lying | None = None, pins: bool = False
+    x: Node,
+    layout: Lying,
+    stays: bool = False,
+    back: Lying | None = None,
+    pins: bool = False,
+    varying: bool = False,
 ) -> Node:
     """x, lying in a layout.
 
     back: how its gradient lies, if that is to be said. pins: it lies so; nobody says that all ranks
-    have alike what varies.
+    have alike what varies. varying: only if it varies; all else stays as it lies.
     """
     other: dict[str, Any] = {} if back is None else {"back": back}
     other |= {"pins": True} if pins else {}
+    other |= {"varying": True} if varying else {}
     return x.arena.node("place", (x,), layout=layout, stays=stays, **other) if layout else x

@@ -21,9 +21,9 @@ from functools import cache
 from typing import NamedTuple
 
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import Graph, Node
+from gnomon.ir.node import NUMBER, Graph, Node
 from gnomon.ops.collectives import MEETINGS
-from gnomon.ops.layouts import LAYOUTS, NUMBER, in_leaves
+from gnomon.ops.layouts import LAYOUTS, in_leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import (
     REPLICATED,
@@ -201,6 +201,8 @@ class Choices:
     ) -> Strategy:
         """The strategy of a node whose inputs lie as planned, and were moved already."""
         given = [plan[x].given for x in node.inputs]
+        if "varying" in node.params and is_named(node, self.across) and given != [VARYING]:
+            return Strategy((given[0],), given[0], "boundary")
         every = usable([*options(node, self.across), *self._own_folds(node, plan)], given)
         found = [s for s in every if follows(node, s, plan, bool(self.rows))]
         if node.op == "region" and node.inputs in self.calls:

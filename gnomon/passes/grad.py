@@ -18,6 +18,7 @@ from gnomon.forking import held
 from gnomon.ir.memo import memo
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import in_backward, inherit, scope
+from gnomon.lazy import gradient_layouts
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
 from gnomon.ops.layouts import (
@@ -56,6 +57,7 @@ def pull_back(
     on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
     mesh, asked_for = axes_in(nodes), set(wanted)
+    lying = gradient_layouts.GradientLayouts(nodes, on_the_way, mesh) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -75,6 +77,8 @@ def pull_back(
             for x, part in zip(node.inputs, gradient_of(gs, needed, bool(mesh)), strict=True):
                 if part is None or x not in on_the_way:
                     continue
+                if lying is not None and not is_stretch(part):
+                    part = lying.laid(part, node, x)
                 x, part = (x, part) if not mesh else ranks_own(part, x, mesh, asked_for)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.dtypes import DType, bool_, int64
-from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.node import NUMBER, Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
 from gnomon.ops.external import parts_of_results
-from gnomon.ops.layouts import ALONE, NUMBER, Unit
+from gnomon.ops.layouts import ALONE, Unit
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import split_spec
 from gnomon.ops.scalars import where

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.layouts import NUMBER
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
 from gnomon.settings import Settings, current

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 
 from gnomon.ir.between import between
-from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.node import NUMBER, Arena, Graph, Node
 from gnomon.lazy import leaving
 from gnomon.ops.layouts import (
     ALONE,
     NO_ROWS,
-    NUMBER,
     Lying,
     OwnRows,
     Unit,

@@ -198,6 +198,17 @@ def test_a_constant_is_one_on_all_ranks_whoever_knows_its_value(made):
     assert on_threads(work, 3) == [True] * 3
 
 
+def test_a_number_that_became_an_input_is_no_ranks_own_number():
+    def work(rank: int, ranks: int) -> list[float]:
+        mesh = init_device_mesh("cpu", (2,))
+        x = DTensor.from_local(gn.tensor([rank + 1.0, 2.0]), mesh, [Partial()])
+        for number in (2.0, 3.0, 4.0):
+            assert (x * number).tolist() == [3 * number, 4 * number]
+        return (x * gn.tensor(rank + 1.0)).tolist()
+
+    assert on_threads(work, 2) == [[3.0, 4.0], [6.0, 8.0]]
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_gradient_through_full_tensor_lies_as_the_tensor(compiled: bool):
     rng = np.random.default_rng(0)

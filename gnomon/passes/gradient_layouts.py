@@ -1,0 +1,70 @@
+"""Gradients lie as the values whose gradients they are, where some are each rank's own.
+
+A gradient that varies counts as replicated where it meets others that lie in parts. Which stretch
+of it a rank then takes must be that of the value, by its type (choose.py), and not that of the
+other readers' gradients. A value that varies has a gradient that is whole on each rank: no rank
+goes on with another's stretch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from gnomon.ir.node import Graph, Node
+from gnomon.ops.layouts import LAYOUTS, axes_of, is_constant, place, rows_of
+from gnomon.passes.choose import types
+from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Placement, Split
+from gnomon.passes.localize import is_alike
+from gnomon.passes.shard import open_up
+from gnomon.settings import current
+
+__all__ = ["GradientLayouts"]
+
+
+class GradientLayouts:
+    """The types of the values whose gradients are asked for, along the axes of a mesh."""
+
+    def __init__(
+        self, nodes: Sequence[Node], on_the_way: AbstractSet[Node], mesh: Mapping[str, int]
+    ) -> None:
+        self.mesh = mesh
+        self.reads = Counter(x for node in nodes if node in on_the_way for x in node.inputs)
+        self.kinds: dict[str, dict[Node, Placement]] = {}
+        if any(map(mixes, nodes)):
+            values = [x for x in nodes if x in on_the_way and axes_of(x)]
+            self.kinds = types_of(nodes, values, mesh)
+
+    def laid(self, g: Node, reader: Node, x: Node) -> Node:
+        """The gradient of x that one of its readers gives, lying as x does where it varies."""
+        for name, kinds in self.kinds.items():
+            kind, n = kinds.get(x), self.mesh[name]
+            if kind == VARYING and isinstance(kinds.get(reader), Split):
+                g = place(g, ((name, n, None),), pins=True)
+            elif isinstance(kind, Split) and self.reads[x] > 1 and name not in rows_of(x):
+                g = place(g, ((name, n, kind.axis),), varying=True)
+        return g
+
+
+def mixes(node: Node) -> bool:
+    """Whether a node reads a rank's own value beside one that lies over a mesh."""
+    if node.op in LAYOUTS or not axes_of(node):
+        return False
+    return any(not axes_of(x) and not is_constant(x) for x in node.inputs)
+
+
+def types_of(
+    nodes: Sequence[Node], values: Sequence[Node], mesh: Mapping[str, int]
+) -> dict[str, dict[Node, Placement]]:
+    """By mesh axis the types of values among nodes."""
+    leaves = [x for x in nodes if x.op == "input"]
+    held = [REPLICATED if is_alike(x) or is_constant(x) else VARYING for x in leaves]
+    graph = open_up(Graph(leaves, values))
+    found = {}
+    for name, ranks in mesh.items():
+        ordered = current().numerics != "fast"
+        across = MeshAxis(name, ranks, NETWORK, ordered, frozenset(mesh) - {name})
+        kinds = types(graph, across, dict(zip(graph.inputs, held, strict=True)))
+        found[name] = {x: kinds[y] for x, y in zip(values, graph.outputs, strict=True)}
+    return found
