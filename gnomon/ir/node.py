@@ -30,6 +30,7 @@ Inputs: TypeAlias = "tuple[Node, ...]"
 Params = dict[str, Any]
 Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
+NUMBER = "number"  # the name of inputs that stand for constants, which all ranks have alike
 _PLAIN = (str, DType, type(None))
 _EXACT = frozenset({int, *_PLAIN})
 
@@ -166,10 +167,6 @@ def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict[str, Any]]:
     """The kind and parameters that all leaves of this shape and dtype share."""
     params = {"shape": shape, "dtype": dtype, "name": "", "serial": 0}
     return kind_of("input", params), params
-
-
-NUMBER = "number"
-"""The name of an input that stands for a constant of the program: all ranks have it alike."""
 
 
 class Interned(ref[Node]):
@@ -366,10 +363,8 @@ def structure(
     inner = [node for node in nodes if node not in place]
     place.update((node, k) for k, node in enumerate(inner))
     rows = tuple([row_of(node, place, ("serial",)) for node in inner])
-    leaves = tuple(
-        (leaf.shape, leaf.dtype.name, *((NUMBER,) if leaf.params["name"] == NUMBER else ()))
-        for leaf in inputs
-    )
+    names = [(NUMBER,) * (x.params["name"] == NUMBER) for x in inputs]
+    leaves = tuple([(x.shape, x.dtype.name, *k) for x, k in zip(inputs, names, strict=True)])
     return (leaves, rows, tuple(place[x] for x in outputs))
 
 
