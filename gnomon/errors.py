@@ -22,6 +22,7 @@ Messages read `op: what does not fit: what came. What to do.`. Mistakes of our o
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 
 __all__ = [
@@ -150,3 +151,9 @@ def has_few_parts(value: object, most: int = MOST_PARTS) -> bool:
             parts = (x for pair in part.items() for x in pair) if isinstance(part, dict) else part
             waiting += islice(parts, 2 * MOST_PARTS)
     return most >= 0
+
+
+def told(wrong: OSError) -> str:
+    """The system's message, and the file that it is about."""
+    why = wrong.strerror or str(wrong)
+    return f"{os.fsdecode(wrong.filename)}: {why}" if isinstance(wrong.filename, str) else why

@@ -29,7 +29,7 @@ capture
 gnomon
 nn optim utils distributions library serialization testing multiprocessing
 distributed drop_in fx profiler quant export onnx
-models train bench bisect __main__
+models train bench bisect commands __main__
 """
 ORDER = {name: place for place, name in enumerate(LAYERS.split())}
 

@@ -122,3 +122,16 @@ def test_numpy_is_imported_first_and_from_the_top():
     }
 
     assert indent == 3, "one blank before a name, and two for each import around it"
+
+
+def test_import_torch_in_a_script_brings_a_sixth_more_than_gnomon(tmp_path):
+    script, none = tmp_path / "script.py", loaded("pass")
+    script.write_text("import torch, sys; print(*sys.modules)")
+    command = [sys.executable, "-m", "gnomon", "run", str(script)]
+    brought = frozenset(subprocess.check_output(command, text=True).split()) - none
+    alone = loaded("import gnomon") - none
+
+    assert "torch" in brought
+    assert not {name.partition(".")[0] for name in brought} & {"cyclopts", "llvmlite", "rich"}
+    assert "gnomon.compiler" not in brought
+    assert len(brought - alone) <= len(alone) / 6

@@ -22,7 +22,7 @@ from gnomon.ir import collector
 from gnomon.ir.dissected import dissection
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
-from gnomon.ir.provenance import Site, user_site
+from gnomon.ir.provenance import user_site, waited
 from gnomon.ir.show import log, since, waited_for
 from gnomon.lazy import (
     assembly,
@@ -59,8 +59,6 @@ MANY = 200
 _built: Recent[tuple, Executable] = memo(Recent())
 _outlines: set[bytes] = memo(set())
 """Outlines of graphs that were built: where one comes again, sizes vary."""
-waited: dict[Site, tuple[int, float]] = {}
-"""For each line of a user's, the programs that were compiled there, and the seconds."""
 compiling: ContextVar[Graph | None] = ContextVar("compiling", default=None)
 """The graph whose passes run."""
 _locks: dict[tuple, threading.Lock] = {}

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gnomon.distributed.environment import (
+from gnomon.errors import ConfigError
+from gnomon.ir.show import log
+from gnomon.runtime.comm.base import Backend, opened
+from gnomon.runtime.comm.environment import (
     BACKEND,
     DECLARED,
     Environment,
@@ -20,9 +23,6 @@ from gnomon.distributed.environment import (
     variables,
     wanted_backend,
 )
-from gnomon.errors import ConfigError
-from gnomon.ir.show import log
-from gnomon.runtime.comm.base import Backend, opened
 from gnomon.runtime.comm.groups import membership
 from gnomon.runtime.comm.mpi import MpiBackend
 from gnomon.runtime.comm.node import NodeBackend

@@ -12,9 +12,9 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from gnomon.distributed.environment import board_address, environment
 from gnomon.runtime.comm import watch
 from gnomon.runtime.comm.base import opened
+from gnomon.runtime.comm.environment import board_address, environment
 
 __all__ = ["as_rank", "leave"]
 

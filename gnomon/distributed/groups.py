@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gnomon.distributed.backends import BACKENDS, check, connected
-from gnomon.distributed.environment import declare, environment
 from gnomon.errors import ArgumentError, CollectiveError, ConfigError
 from gnomon.runtime.comm import nccl
 from gnomon.runtime.comm.base import Backend
+from gnomon.runtime.comm.environment import declare, environment
 from gnomon.runtime.comm.fake import FakeBackend
 from gnomon.runtime.comm.groups import ProcessGroup, default_group, membership
 from gnomon.runtime.comm.threads import World

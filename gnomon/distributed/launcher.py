@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnomon.distributed.backends import BACKENDS, check
-from gnomon.distributed.environment import BOARD
 from gnomon.distributed.processes import run_processes
 from gnomon.distributed.rank_threads import run_threads
 from gnomon.errors import ConfigError
 from gnomon.runtime.comm.board import Board, LeftOut
+from gnomon.runtime.comm.environment import BOARD
 from gnomon.runtime.system import usable_cores
 
 __all__ = ["Launch", "MISTAKE", "delimited"]

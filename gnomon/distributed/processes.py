@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from time import monotonic, sleep
 
-from gnomon.distributed.environment import BACKEND
+from gnomon.runtime.comm.environment import BACKEND
 
 __all__ = ["free_port", "run_processes"]
 

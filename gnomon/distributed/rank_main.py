@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from gnomon.distributed.ending import as_rank
-from gnomon.distributed.environment import Environment, environment
+from gnomon.runtime.comm.environment import Environment, environment
 
 __all__ = ["main"]
 

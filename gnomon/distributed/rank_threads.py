@@ -14,8 +14,8 @@ from contextvars import copy_context
 from pathlib import Path
 
 from gnomon.distributed.ending import as_rank
-from gnomon.distributed.environment import Environment, standing
 from gnomon.runtime.comm import groups
+from gnomon.runtime.comm.environment import Environment, standing
 from gnomon.runtime.comm.threads import World
 from gnomon.settings import override
 from gnomon.tensor.random import own_stream

@@ -6,7 +6,6 @@ that is read when the first is asked for (tools/torch_names.py writes it).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,11 +13,12 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from gnomon.errors import ArgumentError
-from gnomon.lazy import load
+from gnomon.lazy import Lazy, load
 
 __all__ = ["Operators", "absent_module", "absent_value"]
 
 FILE = Path(__file__).with_name("torch_names.txt")
+jsons = Lazy("json")
 
 
 @cache
@@ -189,7 +189,7 @@ MAKERS: dict[str, Callable[[str, str, Callable[[str], None]], Any]] = {
     "name": NamedValue,
     "python": of_python,
     "register": register,
-    "value": lambda full, value, note: json.loads(value),
+    "value": lambda full, value, note: jsons.loads(value),
     "warning": lambda full, _, note: error_of(full, UserWarning),
 }
 """Kind of a name -> what is made for it."""

@@ -17,7 +17,6 @@ from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
 from gnomon.tensor.conversions import target
 from gnomon.tensor.device import KINDS
-from gnomon.utils.pytree import MappingKey
 
 __all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
@@ -86,9 +85,10 @@ def parse_to(*given: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
     return made, dtype, bool(named.get("non_blocking", False)), named.get("memory_format")
 
 
-def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
     """A dict's values with their keys, as trees of PyTorch's show them."""
-    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+    key_of = reached("utils.pytree.MappingKey")
+    return [(key_of(key), value) for key, value in d.items()], list(d)
 
 
 def answer_no(*_: Any, **__: Any) -> bool:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
+from gnomon.ir.provenance import Site, package_of, waited
+from gnomon.lazy import Lazy
 
-from gnomon.ir.provenance import Site, package_of
-from gnomon.lazy import build
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["NameReport"]
+
+tables = Lazy("rich.table")
+"""Only a script that missed a name waits for what draws."""
 
 MANY = 16
 """So many programs compiled at one line are worth a word: shapes or numbers vary there."""
@@ -27,7 +31,7 @@ class NameReport:
     missing: dict[str, str] = field(default_factory=dict)
     idle: dict[str, str] = field(default_factory=dict)
     """Names that are here and do nothing, such as those of a GPU."""
-    waited: dict[Site, tuple[int, float]] = field(default_factory=lambda: dict(build.waited))
+    waited: dict[Site, tuple[int, float]] = field(default_factory=lambda: dict(waited))
     """What had been compiled when the script began, by line."""
 
     def lacks(self, name: str) -> None:
@@ -41,7 +45,7 @@ class NameReport:
     def slow(self) -> dict[str, str]:
         """The lines that waited for many programs, by what was compiled there."""
         found = {}
-        for site, (count, seconds) in build.waited.items():
+        for site, (count, seconds) in waited.items():
             count, seconds = (
                 now - then
                 for now, then in zip((count, seconds), self.waited.get(site, (0, 0)), strict=True)
@@ -51,17 +55,21 @@ class NameReport:
                 found[told] = f"{Path(site.file).name}:{site.line}"
         return found
 
-    def show(self, console: Console) -> None:
-        """Print what was asked for in vain, and what was slow; nothing where there was neither."""
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Names that were asked for in vain, and lines that were slow: kind, name and line."""
         kinds = (
             ("not in Gnomon", self.missing),
             ("here, does nothing", self.idle),
             ("slow", self.slow()),
         )
-        rows = [(kind, name, line) for kind, names in kinds for name, line in names.items()]
+        return [(kind, name, line) for kind, names in kinds for name, line in names.items()]
+
+    def show(self, console: Console) -> None:
+        """Print what was asked for in vain, and what was slow; nothing where there was neither."""
+        rows = self.rows()
         if not rows:
             return
-        table = Table(
+        table = tables.Table(
             box=None, pad_edge=False, title="PyTorch's names, and waits", title_justify="left"
         )
         for title in ("", "name", "line"):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import runpy
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
-
-from rich.console import Console
 
 from gnomon.drop_in.children import in_children
 from gnomon.drop_in.modules import installed
 from gnomon.drop_in.report import NameReport
 from gnomon.errors import ConfigError
+from gnomon.lazy import Lazy
 
 __all__ = ["run_script"]
+
+consoles, tracebacks = Lazy("rich.console"), Lazy("traceback")
+"""What a script that ends well and misses nothing needs none of."""
 
 
 def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
@@ -31,7 +32,8 @@ def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
     finally:
         sys.argv, sys.path[:] = argv, searched
         sys.stdout.flush()
-        report.show(Console(stderr=True, soft_wrap=True))
+        if report.rows():
+            report.show(consoles.Console(stderr=True, soft_wrap=True))
 
 
 def ended(path: Path) -> int:
@@ -51,8 +53,8 @@ def ended(path: Path) -> int:
 
 def show(error: Exception, path: Path) -> None:
     """Print an error from the script's first line on."""
-    told = traceback.TracebackException.from_exception(error)
+    told = tracebacks.TracebackException.from_exception(error)
     lines = list(told.stack)
     first = next((k for k, line in enumerate(lines) if line.filename == str(path)), 0)
-    told.stack = traceback.StackSummary.from_list(lines[first:])
+    told.stack = tracebacks.StackSummary.from_list(lines[first:])
     print("".join(told.format()), end="", file=sys.stderr)

@@ -62,6 +62,8 @@ class Scope(threading.local):
 
 
 scope = Scope()
+waited: dict[Site, tuple[int, float]] = {}
+"""For each line of a user's, the programs that were compiled there, and the seconds."""
 _ours: dict[str, bool] = memo({})
 Line = tuple[str, int, str, str]
 """File, line, function, and the part of the model."""

@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 
 from gnomon.distributed.backends import BACKENDS, check, connected, met, place
-from gnomon.distributed.environment import ALONE, BACKEND, Environment, standing
 from gnomon.errors import ConfigError
+from gnomon.runtime.comm.environment import ALONE, BACKEND, Environment, standing
 from gnomon.runtime.comm.groups import of_rank
 from gnomon.runtime.comm.threads import World
 

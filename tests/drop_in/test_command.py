@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.__main__ import app
+from gnomon.commands import app
 from gnomon.drop_in.command import run
 
 pytestmark = pytest.mark.unit

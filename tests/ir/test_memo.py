@@ -33,9 +33,9 @@ DECLARED = {
 # what lives now: objects, threads and processes, memory that was lent, choices of the user's
 ALIVE = {
     "gnomon/capture/jit.py": {"ALL"},
-    "gnomon/compiler/build.py": {"_locks", "waited"},
+    "gnomon/compiler/build.py": {"_locks"},
     "gnomon/compiler/tiers.py": {"_live"},
-    "gnomon/distributed/environment.py": {"_declared"},
+    "gnomon/runtime/comm/environment.py": {"_declared"},
     "gnomon/distributed/fsdp_module.py": {"sharded_class"},
     "gnomon/drop_in/hub.py": {"_chosen"},
     "gnomon/forking.py": {"_locks", "_taken"},

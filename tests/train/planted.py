@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gnomon.distributed.environment import Environment, standing
 from gnomon.errors import GnomonError
+from gnomon.runtime.comm.environment import Environment, standing
 from gnomon.runtime.comm.groups import of_rank
 from gnomon.runtime.comm.threads import World
 from gnomon.tensor.layouts import layout_of, local_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed.environment import (
+from gnomon.errors import ConfigError
+from gnomon.runtime.comm.environment import (
     Environment,
     by_mpi,
     declare,
@@ -14,7 +15,6 @@ from gnomon.distributed.environment import (
     standing,
     variables,
 )
-from gnomon.errors import ConfigError
 
 pytestmark = pytest.mark.unit
 
@@ -114,7 +114,7 @@ def test_what_contradicts_itself_is_refused(given: dict[str, str], told: str):
 
 
 def test_a_program_gives_itself_a_place_where_no_launcher_does(monkeypatch):
-    monkeypatch.setattr("gnomon.distributed.environment._declared", [])
+    monkeypatch.setattr("gnomon.runtime.comm.environment._declared", [])
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     declare(1, 3)
