@@ -114,6 +114,9 @@ def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     both = [function(*part_of(given, k), **kwargs) for k in (0, 1)]
     if isinstance(both[0], Tensor):
         return joined(*both)
+    if op.facts.views:  # each result is of one argument: a real one's is real
+        kept = [not isinstance(x, Complex) for x in tensors_in(args)]
+        return tuple(re if real else joined(re, im) for re, im, real in zip(*both, kept, strict=True))
     return type(both[0])(map(joined, *both))
 
 
