@@ -145,8 +145,8 @@ from gnomon.tensor.tensor import Size, Tensor
 
 __version__ = "0.1.0"
 version = _Names(__version__=__version__, cuda=None, hip=None, xpu=None, debug=False)
-__array_api_version__ = "2024.12"
-_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+__array_api_version__ = "2025.12"
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 """Versions of the array API standard; each holds the ones before it."""
 
 _LOOKED_INTO = tuple(

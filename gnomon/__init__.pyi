@@ -410,8 +410,8 @@ def expand(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _in
     """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
 def expand_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y, repeated along axes of size 1."""
-def expand_dims(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-    """An axis of size 1 more, at this place in the result."""
+def expand_dims(x: Tensor, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ...) -> Tensor:
+    """An axis of size 1 more, or one at each of several places in the result."""
 def expit(x: Tensor) -> Tensor:
     """1 / (1 + exp(−x))."""
 from gnomon.tensor.control import explain as explain

@@ -15,10 +15,10 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ops import view_primitives
-from gnomon.ops.arguments import listed, one_axis
+from gnomon.ops.arguments import listed, many_axes, one_axis
 from gnomon.ops.creation import meshgrid
 from gnomon.ops.joining import cat, stack
-from gnomon.ops.primitives import reshape
+from gnomon.ops.primitives import reshape, unsqueeze
 from gnomon.ops.registry import op, view
 from gnomon.ops.views import part
 
@@ -92,6 +92,21 @@ def lifted(x: Node, rank: int) -> Node:
     if rank == 3 and x.rank:
         return reshape(x, (1, x.size, 1) if x.rank == 1 else (*x.shape, 1))
     return reshape(x, (1,) * (rank - x.rank) + x.shape)
+
+
+@view(reference=np.expand_dims)
+def expand_dims(x: Node, axis: int | Sequence[int] = 0) -> Node:
+    """An axis of size 1 more, or one at each of several places in the result.
+
+    Shapes: x (*s) -> (*p); prod(p) == prod(s)
+
+    >>> expand_dims(ones(2, 3), (0, -1)).shape
+    Size([1, 2, 3, 1])
+    """
+    count = len(axis) if isinstance(axis, Sequence) else 1
+    for k in sorted(many_axes("expand_dims", axis, x.rank + count)):
+        x = unsqueeze(x, k)
+    return x
 
 
 @op(inline=True, reference=np.atleast_1d, views=True, complex="parts")

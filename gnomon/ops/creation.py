@@ -156,7 +156,7 @@ def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]
     return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
-@op(inline=True, reference=np_meshgrid, views=True)
+@op(inline=True, reference=np_meshgrid, views=True, complex="parts")
 def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others.
 

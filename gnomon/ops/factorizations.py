@@ -122,7 +122,7 @@ def cholesky_ex(x: Node, *, upper: bool = False, check_errors: bool = False) -> 
     return cast(turned(low) if upper else low, x.dtype), failed
 
 
-@op(reference=np.linalg.cholesky, linalg=True, prompt=True)
+@op(reference=np.linalg.cholesky, linalg=True, prompt=True, complex="formula")
 def cholesky(x: Node, upper: bool = False) -> Node:
     """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ.
 
@@ -249,7 +249,7 @@ def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     return cast(u, x.dtype), cast(s, x.dtype), cast(vt, x.dtype)
 
 
-@op(reference=np.linalg.svdvals, linalg=True, alone=True, prompt=True)
+@op(reference=np.linalg.svdvals, linalg=True, alone=True, prompt=True, complex="formula")
 def svdvals(x: Node) -> Node:
     """Singular values, from the largest.
 
@@ -305,7 +305,7 @@ def is_lower(triangle: str) -> bool:
     return choice("linalg.eigh", "UPLO", triangle.upper(), ("L", "U")) == "L"
 
 
-@op(reference=np.linalg.eigvalsh, linalg=True, alone=True, prompt=True)
+@op(reference=np.linalg.eigvalsh, linalg=True, alone=True, prompt=True, complex="formula")
 def eigvalsh(x: Node, UPLO: str = "L") -> Node:
     """Eigenvalues of a symmetric matrix, from the smallest.
 

@@ -61,7 +61,7 @@ def exponential(x: Node) -> Node:
     return called("exponential", x, gives=[(x.shape[-2:], x.dtype)])[0]
 
 
-@op(linalg=True)
+@op(linalg=True, complex="formula")
 def matrix_exp(x: Node) -> Node:
     """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often.
 

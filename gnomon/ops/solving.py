@@ -142,7 +142,7 @@ def np_solve(a: np.ndarray, b: np.ndarray, left: bool = True):
     return made[..., 0] if vector else made
 
 
-@op(reference=np_solve, linalg=True, alone=True, prompt=True)
+@op(reference=np_solve, linalg=True, alone=True, prompt=True, complex="formula")
 def solve(A: Node, B: Node, *, left: bool = True) -> Node:
     """x of A · x = B, or of x · A = B.
 
@@ -168,7 +168,7 @@ def solve(A: Node, B: Node, *, left: bool = True) -> Node:
     return cast(reshape(x, x.shape[:-1]) if vector else x, kind)
 
 
-@op(reference=np.linalg.inv, linalg=("inv",), prompt=True)
+@op(reference=np.linalg.inv, linalg=("inv",), prompt=True, complex="formula")
 def inverse(x: Node) -> Node:
     """The matrix whose product with x is the identity.
 
@@ -291,7 +291,7 @@ def pseudoinverse(x: Any, rcond: Any = None, **_: Any) -> Any:
     return numpys.pinv(x, rcond)
 
 
-@op(reference=pseudoinverse, linalg=("pinv",), prompt=True)
+@op(reference=pseudoinverse, linalg=("pinv",), prompt=True, complex="formula")
 def pinverse(
     x: Node,
     rcond: Threshold = None,
@@ -317,7 +317,7 @@ def pinverse(
     return cast(inverted(wide_x, atol, rtol, hermitian), x.dtype)
 
 
-@op(linalg=True, alone=True, prompt=True)
+@op(linalg=True, alone=True, prompt=True, complex="formula")
 def matrix_rank(
     x: Node,
     tol: Threshold = None,

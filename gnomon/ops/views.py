@@ -218,7 +218,7 @@ def squeeze(x: Node, axis: Axes = None) -> Node:
     return primitives.reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
 
 
-@view(reference=np.expand_dims, aliases=("expand_dims",), reshapes=("unsqueeze",))
+@view(reference=np.expand_dims, reshapes=("unsqueeze",))
 def unsqueeze(x: Node, axis: int = 0) -> Node:
     """An axis of size 1 more, at this place in the result.
 

@@ -16,7 +16,7 @@ from gnomon.dtypes import DType, complex64, dtype_of, promote
 from gnomon.errors import ComplexError
 from gnomon.ir.node import Arena, Node
 from gnomon.ops.registry import OPS, Op
-from gnomon.tensor import complex_circles, complex_folds, complex_math, views
+from gnomon.tensor import complex_circles, complex_folds, complex_math, complex_matrices, views
 from gnomon.tensor.calls import unwrapped
 from gnomon.tensor.complex_creation import view_as_complex
 from gnomon.tensor.complex_math import complex_abs, conj, plus
@@ -114,6 +114,11 @@ def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     both = [function(*part_of(given, k), **kwargs) for k in (0, 1)]
     if isinstance(both[0], Tensor):
         return joined(*both)
+    if op.facts.views:  # each result is of one argument: a real one's is real
+        kept = [not isinstance(x, Complex) for x in tensors_in(args)]
+        return tuple(
+            re if real else joined(re, im) for re, im, real in zip(*both, kept, strict=True)
+        )
     return type(both[0])(map(joined, *both))
 
 
@@ -176,7 +181,7 @@ def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: An
 
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """An operation's own function of complex numbers."""
-    homes = complex_math, complex_circles, complex_folds
+    homes = complex_math, complex_circles, complex_folds, complex_matrices
     found = (getattr(home, f"complex_{op.__name__}", None) for home in homes)
     return next(filter(None, found))(*args, **kwargs)
 

@@ -138,9 +138,9 @@ def angle(x: Complex) -> Tensor:
 
 def complex_sign(x: Complex) -> Complex:
     """The number of size 1 in the same direction, 0 at 0."""
-    x = smaller(x)[0]
-    size = complex_abs(x)
-    return complex_divide(x, chosen(size == 0, 1.0, size))
+    none, x = at_zero(x), smaller(x)[0]
+    x = joined(chosen(none, 0.0, x.real), chosen(none, 0.0, x.imag))
+    return complex_divide(x, chosen(none, 1.0, complex_abs(x)))
 
 
 def smaller(x: Complex) -> tuple[Complex, Tensor]:
@@ -187,9 +187,12 @@ def times(size: Tensor, x: Tensor) -> Tensor:
 
 def complex_expm1(x: Complex) -> Complex:
     """e to the power of x, minus 1."""
-    a, b = parts(x)
+    (a, b), power = parts(x), complex_exp(x)
+    far = a.detach().abs() > math.log(LARGEST[a.dtype])
+    a, b = chosen(far, 0.0, a), chosen(far, 0.0, b)
     half = (b * 0.5).sin()
-    return joined(a.expm1() * b.cos() - 2 * half * half, a.exp() * b.sin())
+    near = a.expm1() * b.cos() - 2 * half * half
+    return joined(chosen(far, power.real - 1, near), power.imag)
 
 
 def complex_log(x: Complex) -> Complex:

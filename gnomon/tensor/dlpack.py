@@ -7,22 +7,24 @@ Python can run, and numpy's own code gives the memory back then.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import ALL, DType
+from gnomon.dtypes import ALL, COMPLEX, DType
 from gnomon.errors import ArgumentError, DtypeError, GradientError
 from gnomon.ops.strides import shown_by
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.memory import borrow, lend
+from gnomon.tensor.state import of_complex
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
 
 CPU = 1
-CODES = {"int": 0, "uint": 1, "float": 2, "bool": 6}
-BY_CODE = {(CODES[d.kind], d.bits): d for d in ALL if not d.is_storage_only}
+CODES = {"int": 0, "uint": 1, "float": 2, "complex": 5, "bool": 6}
+BY_CODE = {(CODES[d.kind], d.bits): d for d in (*ALL, *COMPLEX) if not d.is_storage_only}
 BY_CODE[4, 16] = next(d for d in ALL if d.name == "bfloat16")
 BY_CODE[2, 16] = next(d for d in ALL if d.name == "float16")
 
@@ -91,7 +93,8 @@ def __dlpack__(
     if dl_device not in (None, (CPU, 0)):
         raise ArgumentError(f"dlpack: the tensor is on the CPU, not on device {dl_device}.")
     tensor = self.clone() if copy else self
-    kind, memory = type_of(self.dtype), lend(tensor)
+    kind = type_of(self.dtype)
+    memory = tensor.numpy() if self.is_complex() else lend(tensor)
     capsule = words_of(memory).__dlpack__()
     managed = DLManagedTensor.from_address(_api.PyCapsule_GetPointer(capsule, b"dltensor"))
     managed.array.type = kind
@@ -100,7 +103,7 @@ def __dlpack__(
 
 def words_of(memory: np.ndarray) -> np.ndarray:
     """The same memory as numbers that numpy exports, as if anybody might write there."""
-    kind = np.dtype(f"u{memory.itemsize}")
+    kind = memory.dtype if memory.dtype.kind == "c" else np.dtype(f"u{memory.itemsize}")
     if memory.flags.writeable:
         return memory.view(kind)
     steps = [(n - 1) * step for n, step in zip(memory.shape, memory.strides, strict=True)]
@@ -149,9 +152,24 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
 def over(array: DLTensor, dtype: DType, owner: Taken) -> Tensor:
     """A tensor over an array that somebody owns."""
     shape = tuple(array.shape[k] for k in range(array.rank))
-    rows = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
-    steps = tuple(array.strides[k] for k in range(array.rank)) if array.strides else rows
+    steps = [array.strides[k] for k in range(array.rank)] if array.strides else rows_of(shape)
     start = (array.address or 0) + array.offset
+    if not dtype.is_complex:
+        return laid(start, shape, steps, dtype, owner)
+    steps = [*(2 * step for step in steps), 1]
+    return of_complex("view_as_complex")(laid(start, (*shape, 2), steps, dtype.to_real(), owner))
+
+
+def rows_of(shape: Sequence[int]) -> list[int]:
+    """The strides of elements that lie row by row."""
+    return [prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def laid(
+    start: int, shape: tuple[int, ...], steps: Sequence[int], dtype: DType, owner: Taken
+) -> Tensor:
+    """A tensor over memory with these strides."""
+    rows = rows_of(shape)
     if prod(shape) == 0 or all(
         n == 1 or a == b for n, a, b in zip(shape, steps, rows, strict=True)
     ):

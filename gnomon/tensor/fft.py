@@ -14,7 +14,7 @@ from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ops.fourier import OPPOSITE, fourier, fourier_of_real, fourier_to_real
 from gnomon.tensor.complex_tensor import Complex, joined
-from gnomon.tensor.creation import finished, get_default_dtype
+from gnomon.tensor.creation import also, finished, get_default_dtype
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.tensor import Tensor, from_array
@@ -132,160 +132,187 @@ def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Ten
     return from_real(name, x, s, dim, OPPOSITE[way_of(name, norm)]).conj()
 
 
+of_one_axis, of_axes = also(input="x", dim="axis"), also(input="x", dim="axes")
+
 # one axis
 
 
-def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@of_one_axis
+def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform.
 
     >>> fft(Tensor([1.0, 0.0, 0.0, 0.0]))
     Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    return to_complex("fft", input, n, dim, norm, True)
+    return to_complex("fft", x, n, axis, norm, True)
 
 
-def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@of_one_axis
+def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of fft.
 
     >>> ifft(Tensor([4.0, 0.0, 0.0, 0.0]))
     Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    return to_complex("ifft", input, n, dim, norm, False)
+    return to_complex("ifft", x, n, axis, norm, False)
 
 
-def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@of_one_axis
+def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The first half of the transform of real numbers; the other half is its conjugate.
 
     >>> rfft(Tensor([1.0, 0.0, 0.0, 0.0]))
     Tensor([1.+0.j, 1.+0.j, 1.+0.j])
     """
-    return from_real("rfft", input, n, dim, norm)
+    return from_real("rfft", x, n, axis, norm)
 
 
-def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@of_one_axis
+def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of rfft.
 
     >>> irfft(Tensor([4.0, 0.0, 0.0]))
     Tensor([1., 1., 1., 1.])
     """
-    return to_real("irfft", input, n, dim, norm)
+    return to_real("irfft", x, n, axis, norm)
 
 
-def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@of_one_axis
+def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform of the first half of numbers whose other half is its conjugate.
 
     >>> hfft(Tensor([1.0, 0.0, 0.0]))
     Tensor([1., 1., 1., 1.])
     """
-    return hermitian("hfft", input, n, dim, norm)
+    return hermitian("hfft", x, n, axis, norm)
 
 
-def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@of_one_axis
+def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of hfft.
 
     >>> ihfft(Tensor([4.0, 0.0, 0.0, 0.0]))
     Tensor([1.-0.j, 1.-0.j, 1.-0.j])
     """
-    return hermitian_half("ihfft", input, n, dim, norm)
+    return hermitian_half("ihfft", x, n, axis, norm)
 
 
 # two axes, and several
 
 
-def fft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+@of_axes
+def fft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
     """fft along two axes."""
-    return to_complex("fft2", input, s, dim, norm, True)
+    return to_complex("fft2", x, s, axes, norm, True)
 
 
-def fftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+@of_axes
+def fftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Tensor:
     """fft along several axes, all of them where none are given."""
-    return to_complex("fftn", input, s, dim, norm, True)
+    return to_complex("fftn", x, s, axes, norm, True)
 
 
-def ifft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+@of_axes
+def ifft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
     """ifft along two axes."""
-    return to_complex("ifft2", input, s, dim, norm, False)
+    return to_complex("ifft2", x, s, axes, norm, False)
 
 
-def ifftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+@of_axes
+def ifftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Tensor:
     """ifft along several axes, all of them where none are given."""
-    return to_complex("ifftn", input, s, dim, norm, False)
+    return to_complex("ifftn", x, s, axes, norm, False)
 
 
-def rfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+@of_axes
+def rfft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
     """rfft along two axes."""
-    return from_real("rfft2", input, s, dim, norm)
+    return from_real("rfft2", x, s, axes, norm)
 
 
-def rfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+@of_axes
+def rfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Tensor:
     """rfft along several axes, all of them where none are given."""
-    return from_real("rfftn", input, s, dim, norm)
+    return from_real("rfftn", x, s, axes, norm)
 
 
-def irfft2(
-    input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None
-) -> Tensor:
+@of_axes
+def irfft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
     """irfft along two axes."""
-    return to_real("irfft2", input, s, dim, norm)
+    return to_real("irfft2", x, s, axes, norm)
 
 
-def irfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+@of_axes
+def irfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Tensor:
     """irfft along several axes, all of them where none are given."""
-    return to_real("irfftn", input, s, dim, norm)
+    return to_real("irfftn", x, s, axes, norm)
 
 
-def hfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+@of_axes
+def hfft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
     """hfft along two axes."""
-    return hermitian("hfft2", input, s, dim, norm)
+    return hermitian("hfft2", x, s, axes, norm)
 
 
-def hfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+@of_axes
+def hfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Tensor:
     """hfft along several axes, all of them where none are given."""
-    return hermitian("hfftn", input, s, dim, norm)
+    return hermitian("hfftn", x, s, axes, norm)
 
 
-def ihfft2(
-    input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None
-) -> Tensor:
+@of_axes
+def ihfft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
     """ihfft along two axes."""
-    return hermitian_half("ihfft2", input, s, dim, norm)
+    return hermitian_half("ihfft2", x, s, axes, norm)
 
 
-def ihfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+@of_axes
+def ihfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Tensor:
     """ihfft along several axes, all of them where none are given."""
-    return hermitian_half("ihfftn", input, s, dim, norm)
+    return hermitian_half("ihfftn", x, s, axes, norm)
 
 
 # places
 
 
-def frequencies(name: str, places: np.ndarray, step: float, options: dict[str, Any]) -> Tensor:
-    """Places divided by a length."""
-    check_device(options.pop("device", None))
-    kind = dtype_of(options.pop("dtype", None) or get_default_dtype())
-    wanted = options.pop("requires_grad", False)
-    if options:
-        raise ArgumentError(f"fft.{name}: no argument {next(iter(options))!r}.")
-    return finished(from_array((places * step).astype(kind.numpy)), wanted)
+def frequencies(places: np.ndarray, dtype: object, device: object, wanted: bool) -> Tensor:
+    """Places over a length, as a tensor."""
+    check_device(device)
+    kind = get_default_dtype() if dtype is None else dtype_of(dtype)
+    return finished(from_array(places.astype(kind.numpy)), wanted)
 
 
-def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequency of each place of fft, of n samples at a distance d.
 
     >>> fftfreq(4)
     Tensor([ 0.  ,  0.25, -0.5 , -0.25])
     """
     places = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    return frequencies("fftfreq", places, 1.0 / (n * d), options)
+    return frequencies(places * (1.0 / (n * d)), dtype, device, requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequency of each place of rfft, of n samples at a distance d.
 
     >>> rfftfreq(4)
     Tensor([0.  , 0.25, 0.5 ])
     """
-    return frequencies("rfftfreq", np.arange(n // 2 + 1), 1.0 / (n * d), options)
+    return frequencies(np.arange(n // 2 + 1) * (1.0 / (n * d)), dtype, device, requires_grad)
 
 
 def shifted(x: Tensor, dim: Sizes, sign: int) -> Tensor:
@@ -295,19 +322,21 @@ def shifted(x: Tensor, dim: Sizes, sign: int) -> Tensor:
     return FUNCTIONS["roll"](x, steps, dims) if dims else x
 
 
-def fftshift(input: Tensor, dim: Sizes = None) -> Tensor:
+@of_axes
+def fftshift(x: Tensor, axes: Sizes = None) -> Tensor:
     """The frequencies in order, 0 in the middle.
 
     >>> fftshift(Tensor([0.0, 1.0, -2.0, -1.0]))
     Tensor([-2., -1.,  0.,  1.])
     """
-    return shifted(input, dim, 1)
+    return shifted(x, axes, 1)
 
 
-def ifftshift(input: Tensor, dim: Sizes = None) -> Tensor:
+@of_axes
+def ifftshift(x: Tensor, axes: Sizes = None) -> Tensor:
     """The inverse of fftshift.
 
     >>> ifftshift(Tensor([-2.0, -1.0, 0.0, 1.0]))
     Tensor([ 0.,  1., -2., -1.])
     """
-    return shifted(input, dim, -1)
+    return shifted(x, axes, -1)

@@ -20,7 +20,7 @@ from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, node_of
+from gnomon.tensor.tensor import Tensor, node_of, pair_of
 
 FIRST = ("x",)
 
@@ -94,7 +94,7 @@ def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     made = apply(op, args, kwargs)
     if state.capture is None and not state.unknown:
         parts = made if isinstance(made, tuple) else (made,)
-        evaluate([node_of(x) for x in parts if isinstance(x, Tensor)])
+        evaluate([node_of(x) for x in map(pair_of, parts) if isinstance(x, Tensor)])
     return made
 
 

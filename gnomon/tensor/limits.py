@@ -197,9 +197,9 @@ class Namespace:
         """The device of new tensors."""
         return "cpu"
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """The devices on which tensors can be."""
-        return ["cpu"]
+        return ("cpu",)
 
     def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
         """The dtypes of new tensors."""
@@ -213,13 +213,10 @@ class Namespace:
         }
 
     def dtypes(self, *, device: object = None, kind: Any = None) -> dict[str, DType]:
-        """The dtypes there are, by name."""
-        named = {"bool" if d.name == "bool" else d.name: d for d in (*dtypes.ALL, *dtypes.COMPLEX)}
-        return {
-            name: d
-            for name, d in named.items()
-            if not d.is_storage_only and (kind is None or isdtype(d, kind))
-        }
+        """The standard's dtypes, by name: no half precision."""
+        narrow = {d for d in dtypes.ALL if d.is_floating_point and d.bits < 32}
+        known = [d for d in (*dtypes.ALL, *dtypes.COMPLEX) if d not in narrow]
+        return {d.name: d for d in known if kind is None or isdtype(d, kind)}
 
 
 def __array_namespace_info__() -> Namespace:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gnomon.dtypes import DType, dtype_of
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.lazy import traced_sizes
 from gnomon.ops import arguments
 from gnomon.ops.registry import Op, explained, operations
@@ -140,6 +140,8 @@ def nonzero(x: Tensor, /, *, as_tuple: bool | None = None) -> Any:
     """
     if as_tuple is False:
         return x.nonzero()
+    if as_tuple is None and not x.ndim:
+        raise ShapeError("nonzero: a tensor of no axes has no positions. Use x.nonzero().")
     return PlacesByAxis(selection.nonzero(x, as_tuple=True))
 
 

@@ -819,8 +819,8 @@ class Tensor:
         """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
     def expand_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y, repeated along axes of size 1."""
-    def expand_dims(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """An axis of size 1 more, at this place in the result."""
+    def expand_dims(self, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ...) -> Tensor:
+        """An axis of size 1 more, or one at each of several places in the result."""
     def expit(self) -> Tensor:
         """1 / (1 + exp(−x))."""
     def expit_(self) -> Tensor:

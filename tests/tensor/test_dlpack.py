@@ -84,6 +84,22 @@ def test_all_dtypes_and_layouts_go_out():
         assert shared.tolist() == y.tolist()
 
 
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+def test_complex_numbers_share_memory_both_ways(kind: type):
+    array = (np.arange(6) + 1j).astype(kind).reshape(2, 3)
+    x, turned = gn.from_dlpack(array), gn.from_dlpack(array.T)
+
+    array[0, 1] = 7j
+    shared = np.from_dlpack(x)
+
+    assert (x.dtype, turned.dtype, shared.dtype) == (kind, kind, kind)
+    assert x[0, 1].item() == shared[0, 1] == 7j
+    assert turned.shape == (3, 2)
+    assert turned[1].tolist() == [1 + 1j, 4 + 1j]
+    assert np.from_dlpack(x.mT).tolist() == array.T.tolist()
+    assert gn.from_dlpack(array[:0]).shape == (0, 3)
+
+
 def test_what_dlpack_cannot_say_is_refused():
     with pytest.raises(GradientError, match="detach"):
         gn.ones(2, requires_grad=True).__dlpack__()

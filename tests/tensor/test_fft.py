@@ -129,3 +129,25 @@ def test_what_cannot_be_transformed_is_refused():
         gn.fft.fft(gn.ones(2), dim=1)
     with pytest.raises(DtypeError, match="float16 is not supported"):
         gn.fft.fft(gn.ones(2, dtype=gn.float16))
+
+
+def test_the_standards_words_and_pytorchs_are_understood(rng):
+    x = gn.tensor(rng.standard_normal((3, 4)))
+
+    for name in ("fft", "fftn", "rfft", "irfft2", "ihfft", "fftshift", "ifftshift"):
+        function = getattr(gn.fft, name)
+        word = "axes" if "shift" in name or name[-1] in "n2" else "axis"
+        value = (0,) if word == "axes" else 0
+
+        made, wanted = function(x, **{word: value}), function(input=x, dim=value)
+
+        assert made.tolist() == function(x=x, **{word: value}).tolist() == wanted.tolist()
+
+
+def test_frequencies_take_words_for_a_tensor():
+    made = gn.fft.rfftfreq(4, d=0.5, dtype=gn.float64, device="cpu", requires_grad=True)
+
+    assert (made.dtype, made.requires_grad) == (gn.float64, True)
+    assert made.tolist() == [0.0, 0.5, 1.0]
+    with pytest.raises(DtypeError, match="no such dtype"):
+        gn.fft.fftfreq(4, dtype="no dtype")
