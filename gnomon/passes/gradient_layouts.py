@@ -61,7 +61,7 @@ def types_of(
     leaves = [x for x in nodes if x.op == "input"]
     held = [REPLICATED if is_alike(x) or is_constant(x) else VARYING for x in leaves]
     graph = open_up(Graph(leaves, values))
-    found = {}
+    found: dict[str, dict[Node, Placement]] = {}
     for name, ranks in mesh.items():
         ordered = current().numerics != "fast"
         across = MeshAxis(name, ranks, NETWORK, ordered, frozenset(mesh) - {name})

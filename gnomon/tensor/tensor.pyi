@@ -32,7 +32,7 @@ from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
-from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, state, storage_of
+from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, settled, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import GradientWatcher
 class Size(tuple):
