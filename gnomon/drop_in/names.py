@@ -49,7 +49,7 @@ def check(cond: Any, message: Callable[[], str] | None = None) -> None:
 
 
 MEANINGS: dict[str, Any] = {
-    **{name: as_method(name) for name in ("equal", "nonzero", "squeeze", "std", "var")},
+    **{name: as_method(name) for name in ("equal", "nonzero", "sort", "squeeze", "std", "var")},
     "__version__": "2.13.0+gnomon",
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
     "_check": check,

@@ -16,6 +16,7 @@ def test_functions_of_two_meanings_are_methods():
     assert MEANINGS["var"](x).item() == pytest.approx(13 / 3)
     assert MEANINGS["std"](x, dim=1, unbiased=False).shape == (1,)
     assert MEANINGS["nonzero"](x).tolist() == [[0, 0], [0, 2]]
+    assert MEANINGS["sort"](x)[1].tolist() == [[1, 0, 2]]
     assert MEANINGS["squeeze"](x, 1).shape == (1, 3)
     assert MEANINGS["equal"](x, x) is True
 
