@@ -15,6 +15,7 @@ from typing import Any
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
+from gnomon.tensor import out
 from gnomon.tensor.conversions import target
 from gnomon.tensor.device import KINDS
 from gnomon.utils.pytree import MappingKey
@@ -29,6 +30,8 @@ def as_method(name: str) -> Callable[..., Any]:
     """A function that is a tensor's method of its name."""
 
     def call(input: gn.Tensor, *args: Any, **named: Any) -> Any:
+        if "out" in named:
+            return out.into(call, (input, *args), named)
         return methodcaller(name, *args, **named)(input)
 
     call.__name__ = call.__qualname__ = name

@@ -845,9 +845,9 @@ class Tensor:
         """The whole part."""
     def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
-    def flip(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+    def flip(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
         """Backwards along axes."""
-    def flip_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+    def flip_(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """Backwards along axes."""
     def fliplr(self) -> Tensor:
         """Backwards along the second axis."""

@@ -33,3 +33,10 @@ def test_what_a_module_is_moved_to_is_sorted():
     assert parse_to("cpu", gn.float64) == (gn.device("cpu"), gn.float64, False, None)
     assert parse_to(gn.float16, non_blocking=True) == (None, gn.float16, True, None)
     assert parse_to(device="cpu", dtype="half")[:2] == (gn.device("cpu"), gn.float16)
+
+
+def test_a_function_of_two_meanings_writes_where_it_is_told():
+    places = gn.empty(0, dtype=gn.int64)
+
+    assert MEANINGS["nonzero"](gn.tensor([0, 5]), out=places) is places
+    assert places.tolist() == [[1]]
