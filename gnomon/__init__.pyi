@@ -430,7 +430,7 @@ def fix(x: Tensor) -> Tensor:
     """The whole part."""
 def flatten(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """A run of axes as one."""
-def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
     """Backwards along axes."""
 def fliplr(x: Tensor) -> Tensor:
     """Backwards along the second axis."""

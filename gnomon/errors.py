@@ -2,10 +2,11 @@
 
     GnomonError
     ├── ShapeError        sizes or ranks do not fit             (ValueError, RuntimeError)
-    ├── DtypeError        a dtype does not fit                  (TypeError)
-    ├── ComplexError      complex numbers in a real function    (TypeError)
+    ├── DtypeError        a dtype does not fit                  (TypeError, RuntimeError)
+    ├── ComplexError      complex numbers in a real function    (TypeError, RuntimeError)
     ├── ArgumentError     an argument is out of its domain      (ValueError, RuntimeError)
-    ├── IndexOutOfBounds  an index is outside its axis          (IndexError)
+    ├── AxisError         an axis that is not there             (ArgumentError, IndexError)
+    ├── IndexOutOfBounds  an index is outside its axis          (IndexError, RuntimeError)
     ├── GradientError     a gradient that cannot be had         (RuntimeError)
     ├── LinAlgError       a matrix without what is asked for    (RuntimeError)
     ├── TraceError        a traced value was needed in Python   (RuntimeError)
@@ -27,6 +28,7 @@ from itertools import islice
 
 __all__ = [
     "ArgumentError",
+    "AxisError",
     "CheckpointError",
     "CollectiveError",
     "CompileError",
@@ -57,8 +59,8 @@ class ShapeError(GnomonError, ValueError, RuntimeError):
     """Sizes or ranks do not fit; PyTorch raises one or the other."""
 
 
-class DtypeError(GnomonError, TypeError):
-    """A dtype does not fit."""
+class DtypeError(GnomonError, TypeError, RuntimeError):
+    """A dtype does not fit; PyTorch raises one or the other."""
 
 
 class ComplexError(DtypeError, AttributeError):
@@ -69,7 +71,11 @@ class ArgumentError(GnomonError, ValueError, RuntimeError):
     """An argument is out of its domain; PyTorch raises one or the other."""
 
 
-class IndexOutOfBounds(GnomonError, IndexError):
+class AxisError(ArgumentError, IndexError):
+    """An axis that a tensor does not have."""
+
+
+class IndexOutOfBounds(GnomonError, IndexError, RuntimeError):
     """An index is outside its axis, and something that has elements is made of it."""
 
 

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import gnomon as gn
 from gnomon import errors
 
 pytestmark = pytest.mark.unit
@@ -19,7 +20,8 @@ def test_the_drawn_tree_is_the_tree():
     for name, also in drawn.items():
         assert issubclass(getattr(errors, name), errors.GnomonError)
         for kind in also.split(", "):
-            assert issubclass(getattr(errors, name), getattr(builtins, kind))
+            base = getattr(errors, kind, None) or getattr(builtins, kind)
+            assert issubclass(getattr(errors, name), base)
 
 
 @pytest.mark.parametrize("kind", [errors.ShapeError, errors.ArgumentError])
@@ -32,3 +34,16 @@ def test_scripts_catch_what_pytorch_raises_of_wrong_sizes_and_arguments(kind):
 def test_one_class_catches_everything_that_gnomon_raises():
     with pytest.raises(errors.GnomonError, match="inner sizes differ"):
         raise errors.ShapeError("matmul: inner sizes differ")
+
+
+def test_an_axis_that_is_not_there_is_an_index_error():
+    for caught in (IndexError, RuntimeError, errors.ArgumentError):
+        with pytest.raises(caught, match="flip: no axis 2 in a tensor of 2 axes"):
+            gn.ones(2, 3).flip(0, 2)
+
+
+def test_turning_needs_as_many_axes_as_it_says():
+    with pytest.raises(errors.ShapeError, match="flipud: needs at least 1"):
+        gn.flipud(gn.tensor(1))
+    with pytest.raises(errors.ShapeError, match="fliplr: needs at least 2"):
+        gn.fliplr(gn.ones(3))

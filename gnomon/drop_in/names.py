@@ -15,6 +15,7 @@ from typing import Any
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
 from gnomon.lazy import HOMES, load, reached
+from gnomon.tensor import out
 from gnomon.tensor.conversions import target
 from gnomon.tensor.device import KINDS
 
@@ -28,6 +29,8 @@ def as_method(name: str) -> Callable[..., Any]:
     """A function that is a tensor's method of its name."""
 
     def call(input: gn.Tensor, *args: Any, **named: Any) -> Any:
+        if "out" in named:
+            return out.into(call, (input, *args), named)
         return methodcaller(name, *args, **named)(input)
 
     call.__name__ = call.__qualname__ = name
@@ -48,7 +51,7 @@ def check(cond: Any, message: Callable[[], str] | None = None) -> None:
 
 
 MEANINGS: dict[str, Any] = {
-    **{name: as_method(name) for name in ("equal", "nonzero", "squeeze", "std", "var")},
+    **{name: as_method(name) for name in ("equal", "nonzero", "sort", "squeeze", "std", "var")},
     "__version__": "2.13.0+gnomon",
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
     "_check": check,

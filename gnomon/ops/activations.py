@@ -189,7 +189,7 @@ def gelu(x: Node, approximate: str = "none") -> Node:
     return elementwise("gelu" if approximate == "none" else "gelu_tanh", x)
 
 
-@op(reference=lambda x: x * np_sigmoid(x), aliases=("swish",), inplace=True)
+@op(reference=lambda x: x * np_sigmoid(x), aliases=("swish",), inplace=True, complex="formula")
 def silu(x: Node) -> Node:
     """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118).
 

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, TypeGuard
 
 from gnomon.dtypes import DType, accumulator, float32
-from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.operators import SCALAR_TYPES, Scalar, cast, constant, together
 from gnomon.ops.primitives import expand, reshape, sum_to
@@ -29,7 +29,7 @@ def one_axis(name: str, axis: object, rank: int) -> int:
     if not isinstance(axis, int):
         raise ArgumentError(f"{name}: an axis is an integer: got {axis!r}.")
     if not -max(rank, 1) <= axis < max(rank, 1):
-        raise ArgumentError(f"{name}: no axis {axis} in a tensor of {rank} axes.")
+        raise AxisError(f"{name}: no axis {axis} in a tensor of {rank} axes.")
     return axis % max(rank, 1)
 
 

@@ -20,7 +20,7 @@ from gnomon.ops.creation import meshgrid
 from gnomon.ops.joining import cat, stack
 from gnomon.ops.primitives import reshape, unsqueeze
 from gnomon.ops.registry import op, view
-from gnomon.ops.views import part
+from gnomon.ops.views import flip, part
 
 MOST_POWERS = MOST_PARTS = 1 << 16
 
@@ -92,6 +92,40 @@ def lifted(x: Node, rank: int) -> Node:
     if rank == 3 and x.rank:
         return reshape(x, (1, x.size, 1) if x.rank == 1 else (*x.shape, 1))
     return reshape(x, (1,) * (rank - x.rank) + x.shape)
+
+
+def needs_axes(name: str, x: Node, count: int) -> None:
+    """Refuse a tensor of fewer axes."""
+    if x.rank < count:
+        raise ShapeError(f"{name}: needs at least {count} axes: got {x.shape}.")
+
+
+@op(inline=True, reference=np.flipud, complex="parts")
+def flipud(x: Node) -> Node:
+    """Backwards along the first axis.
+
+    Shapes: x (...) -> (...)
+
+    >>> flipud(tensor([[1, 2], [3, 4]]))
+    Tensor([[3, 4],
+            [1, 2]])
+    """
+    needs_axes("flipud", x, 1)
+    return flip(x, 0)
+
+
+@op(inline=True, reference=np.fliplr, complex="parts")
+def fliplr(x: Node) -> Node:
+    """Backwards along the second axis.
+
+    Shapes: x (...) -> (...)
+
+    >>> fliplr(tensor([[1, 2], [3, 4]]))
+    Tensor([[2, 1],
+            [4, 3]])
+    """
+    needs_axes("fliplr", x, 2)
+    return flip(x, 1)
 
 
 @view(reference=np.expand_dims)

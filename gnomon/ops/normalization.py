@@ -49,7 +49,7 @@ def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     Tensor([0.25, 0.25, 0.25, 0.25])
     >>> softmax(ones(2), 1)
     Traceback (most recent call last):
-    gnomon.errors.ArgumentError: softmax: no axis 1 in a tensor of 1 axes.
+    gnomon.errors.AxisError: softmax: no axis 1 in a tensor of 1 axes.
     """
     kind, axes = result_kind(x, dtype), many_axes("softmax", one_axis_only(axis), x.rank)
     x = wide(cast(x, kind))

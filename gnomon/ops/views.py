@@ -212,7 +212,7 @@ def squeeze(x: Node, axis: Axes = None) -> Node:
     Size([3, 1])
     >>> squeeze(ones(2, 3), 5)
     Traceback (most recent call last):
-    gnomon.errors.ArgumentError: squeeze: no axis 5 in a tensor of 2 axes.
+    gnomon.errors.AxisError: squeeze: no axis 5 in a tensor of 2 axes.
     """
     gone = [k for k in many_axes("squeeze", axis, x.rank) if x.shape[k] == 1]
     return primitives.reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
@@ -432,8 +432,12 @@ def unbind(x: Node, axis: int = 0) -> tuple[Node, ...]:
     return tuple(select(x, axis, k) for k in range(x.shape[axis]))
 
 
-@op(inline=True, reference=lambda x, axis=None: np.flip(x, axis), complex="parts")
-def flip(x: Node, axis: Axes = None) -> Node:
+@op(
+    inline=True,
+    reference=lambda x, axis=None, *more: np.flip(x, (axis, *more) if more else axis),
+    complex="parts",
+)
+def flip(x: Node, axis: Axes = None, *more: int) -> Node:
     """Backwards along axes.
 
     Shapes: x (...) -> (...)
@@ -442,35 +446,9 @@ def flip(x: Node, axis: Axes = None) -> Node:
     Tensor([[2, 1],
             [4, 3]])
     """
-    turned = many_axes("flip", axis, x.rank)
+    turned = many_axes("flip", (axis, *more) if more else axis, x.rank)
     bounds = tuple((n - 1, -1, -1) if k in turned else (0, n, 1) for k, n in enumerate(x.shape))
     return view_primitives.slice_(x, bounds)
-
-
-@op(inline=True, reference=np.flipud, complex="parts")
-def flipud(x: Node) -> Node:
-    """Backwards along the first axis.
-
-    Shapes: x (...) -> (...)
-
-    >>> flipud(tensor([[1, 2], [3, 4]]))
-    Tensor([[3, 4],
-            [1, 2]])
-    """
-    return flip(x, 0)
-
-
-@op(inline=True, reference=np.fliplr, complex="parts")
-def fliplr(x: Node) -> Node:
-    """Backwards along the second axis.
-
-    Shapes: x (...) -> (...)
-
-    >>> fliplr(tensor([[1, 2], [3, 4]]))
-    Tensor([[2, 1],
-            [4, 3]])
-    """
-    return flip(x, 1)
 
 
 @view(reference=lambda x, axis, size, step: np_windows(x, axis, size, step))

@@ -299,6 +299,11 @@ def complex_sigmoid(x: Complex) -> Complex:
     return complex_reciprocal(complex_add(complex_exp(opposite(x)), 1.0))
 
 
+def complex_silu(x: Complex) -> Complex:
+    """x · sigmoid(x)."""
+    return complex_multiply(x, complex_sigmoid(x))
+
+
 # comparisons
 
 

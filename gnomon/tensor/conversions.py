@@ -15,6 +15,8 @@ from gnomon.dtypes import (
     DType,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     dtype_of,
     float16,
     float32,
@@ -225,6 +227,8 @@ CASTS = {
     "char": int8,
     "byte": uint8,
     "bool": bool_,
+    "cfloat": complex64,
+    "cdouble": complex128,
 }
 
 

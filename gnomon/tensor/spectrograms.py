@@ -106,7 +106,7 @@ def istft(
     Size([16])
     """
     hop, size = sizes_of("istft", n_fft, hop_length, win_length)
-    half = not return_complex if onesided is None else onesided
+    half = input.shape[-2:-1] != (n_fft,) if onesided is None else onesided
     if half and return_complex:
         raise ArgumentError("istft: half a transform gives real numbers. Leave out return_complex.")
     wanted = n_fft // 2 + 1 if half else n_fft
@@ -119,12 +119,12 @@ def istft(
     norm = "ortho" if normalized else None
     made: Any = (fft.ifft if return_complex else fft.irfft)(rows.mT, n_fft, norm=norm)
     kernel = window_of("istft", window, size, n_fft, input.dtype.to_real())
-    weights = (kernel * kernel.conj()).real.reshape(1, 1, -1).expand(1, rows.shape[-1], n_fft)
+    weights = (kernel * kernel).reshape(1, 1, -1).expand(1, rows.shape[-1], n_fft)
     start = n_fft // 2 if center else 0
     total = n_fft + hop * (rows.shape[-1] - 1)
     stop = total - start if length is None else min(start + length, total)
     sums = overlapped(weights, hop)[:, start:stop]
-    if state.capture is None and not bool((array_of(sums.detach()) > LEAST).all()):
+    if state.capture is None and not bool((array_of(sums.detach().abs()) > LEAST).all()):
         raise ArgumentError("istft: windows weigh nothing somewhere. Use smaller hops, or center.")
     found = overlapped(made * kernel, hop)[:, start:stop] / sums
     if length is not None and length > stop - start:

@@ -546,6 +546,8 @@ class Tensor:
         """The p-norm of every row of x minus every row of y."""
     def cdist_(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ...) -> Tensor:
         """The p-norm of every row of x minus every row of y."""
+    def cdouble(self, memory_format: object = ...) -> Tensor:
+        """The tensor as complex128."""
     def ceil(self) -> Tensor:
         """The nearest whole number above."""
     def ceil_(self) -> Tensor:
@@ -554,6 +556,8 @@ class Tensor:
         """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
     def celu_(self, alpha: _float = ...) -> Tensor:
         """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
+    def cfloat(self, memory_format: object = ...) -> Tensor:
+        """The tensor as complex64."""
     def channel_shuffle(self, groups: _int) -> Tensor:
         """Channels dealt out in turn: the first of every group, then the second, ..."""
     def channel_shuffle_(self, groups: _int) -> Tensor:
@@ -841,9 +845,9 @@ class Tensor:
         """The whole part."""
     def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
-    def flip(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+    def flip(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
         """Backwards along axes."""
-    def flip_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+    def flip_(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """Backwards along axes."""
     def fliplr(self) -> Tensor:
         """Backwards along the second axis."""

@@ -16,6 +16,7 @@ def test_functions_of_two_meanings_are_methods():
     assert MEANINGS["var"](x).item() == pytest.approx(13 / 3)
     assert MEANINGS["std"](x, dim=1, unbiased=False).shape == (1,)
     assert MEANINGS["nonzero"](x).tolist() == [[0, 0], [0, 2]]
+    assert MEANINGS["sort"](x)[1].tolist() == [[1, 0, 2]]
     assert MEANINGS["squeeze"](x, 1).shape == (1, 3)
     assert MEANINGS["equal"](x, x) is True
 
@@ -32,3 +33,10 @@ def test_what_a_module_is_moved_to_is_sorted():
     assert parse_to("cpu", gn.float64) == (gn.device("cpu"), gn.float64, False, None)
     assert parse_to(gn.float16, non_blocking=True) == (None, gn.float16, True, None)
     assert parse_to(device="cpu", dtype="half")[:2] == (gn.device("cpu"), gn.float16)
+
+
+def test_a_function_of_two_meanings_writes_where_it_is_told():
+    places = gn.empty(0, dtype=gn.int64)
+
+    assert MEANINGS["nonzero"](gn.tensor([0, 5]), out=places) is places
+    assert places.tolist() == [[1]]

@@ -15,18 +15,22 @@ import numpy as np
 import torch
 
 import gnomon
+from gnomon.drop_in.names import MEANINGS
 
 # relative and absolute; the samples of linear algebra are not always well-conditioned
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
 SAMPLES, LOOKED_AT, ELEMENTS = 6, 60, 4096
-PREFERRED = (torch.float64, torch.int64, torch.bool, torch.complex128)
+PREFERRED = (torch.float64, torch.int64, torch.bool, torch.complex128, torch.float32)
+TO_SINGLE = {"special.bessel_j0", "special.bessel_j1", "special.bessel_y1"}
+"""Torch's float64 is right to seven digits, so they are compared in float32."""
 REFLECTED = {"__rdiv__": "__rtruediv__"}
 SPACES = ("fft", "linalg", "masked", "nn", "signal", "special")
 
 
 def dtype_of(entry: Any) -> torch.dtype | None:
     """The first of the preferred dtypes that an entry takes; None if it takes others only."""
-    return next((x for x in PREFERRED if x in entry.supported_dtypes("cpu")), None)
+    wanted = PREFERRED[-1:] if entry.name in TO_SINGLE else PREFERRED
+    return next((x for x in wanted if x in entry.supported_dtypes("cpu")), None)
 
 
 def is_tracked(entry: Any) -> bool:
@@ -103,7 +107,12 @@ def theirs_of(leaf: Any) -> Any:
 
 
 def named(name: str) -> Callable:
-    """What a user of Gnomon calls under torch's name: a function, or else of a tensor."""
+    """What a user of Gnomon calls under torch's name: a function, or else of a tensor.
+
+    Names of the main namespace that are the array API's are PyTorch's under `gnomon run`.
+    """
+    if name in MEANINGS:
+        return MEANINGS[name]
     found: Any = gnomon
     for part in REFLECTED.get(name, name).split("."):
         shared = found is gnomon and not callable(getattr(gnomon, part, None))

@@ -405,6 +405,17 @@ def test_the_sign_of_a_zero_is_the_one_without_signs():
     assert not np.signbit(made.imag).any()
 
 
+def test_casts_have_methods():
+    assert gn.ones(2).cfloat().dtype == gn.tensor([1j, 2]).cfloat().dtype == gn.complex64
+    assert gn.arange(2).cdouble().tolist() == [0j, 1 + 0j]
+
+
+def test_silu_is_x_times_its_sigmoid(rng):
+    x = drawn(rng, 5)
+
+    np.testing.assert_allclose(gn.nn.functional.silu(gn.tensor(x)).numpy(), x / (1 + np.exp(-x)))
+
+
 def test_of_several_tensors_a_real_one_stays_real():
     x, y = gn.tensor([1j, 2]), gn.tensor([3.0, 4.0, 5.0])
 

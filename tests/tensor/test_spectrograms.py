@@ -78,8 +78,28 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ArgumentError, match="hop_length > 0"):
         gn.stft(x, 4, 0, return_complex=True)
     with pytest.raises(ShapeError, match="complex numbers of 3 frequencies"):
-        gn.istft(gn.ones(4, 5), 4)
+        gn.istft(gn.ones(3, 5), 4)
     with pytest.raises(ArgumentError, match="weigh nothing"):
         gn.istft(
             gn.ones(3, 5, dtype=gn.complex64), 4, window=gn.tensor([0.0, 1, 1, 1]), center=False
         )
+
+
+def test_rows_of_all_frequencies_are_taken_for_such_without_a_word(rng):
+    x = gn.tensor(rng.standard_normal(24))
+    rows = x.stft(8, 2, onesided=False, return_complex=True)
+
+    back = gn.istft(rows, 8, 2)
+
+    assert back.dtype == x.dtype
+    np.testing.assert_allclose(back.numpy(), x[: len(back)].numpy(), atol=1e-12)
+
+
+def test_a_signal_is_found_again_through_a_complex_window(rng):
+    x = gn.tensor(rng.standard_normal(24) + 1j * rng.standard_normal(24))
+    window = gn.tensor(np.exp(0.3j * np.arange(8)))
+    rows = x.stft(8, 8, window=window, return_complex=True)
+
+    back = gn.istft(rows, 8, 8, window=window, return_complex=True)
+
+    np.testing.assert_allclose(back.numpy(), x.numpy(), atol=1e-12)

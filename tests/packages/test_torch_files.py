@@ -1,0 +1,47 @@
+"""PyTorch's own test files pass on Gnomon, as far as the table of shares says.
+
+GNOMON_TORCH_TESTS names a folder of them (`test` of PyTorch's repository): torch_files.py says how
+a file is run. docs/suites.md has the counts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.packages.torch_files import compared, outcomes, reason_of
+
+FOLDER = Path(os.environ.get("GNOMON_TORCH_TESTS", ""))
+SHARES = {
+    "test_shape_ops": 0.7,
+}
+"""Files -> the share of their tests, of those that pass on PyTorch, that pass here."""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("name", SHARES)
+def test_a_file_of_pytorchs_passes_as_far_as_is_known(name: str):
+    file = FOLDER / f"{name}.py"
+    theirs, ours = (outcomes(file, x, limit=30.0, total=3600.0) for x in ("torch", "gnomon"))
+
+    counts = compared(theirs, ours)
+
+    assert counts["passes"] >= SHARES[name] * counts["all"], counts
+
+
+@pytest.mark.unit
+def test_only_what_passes_on_pytorch_counts():
+    theirs = {"a": ["passes", ""], "b": ["raises", ""], "c": ["passes", ""], "d": ["passes", ""]}
+    ours = {"a": ["passes", ""], "b": ["passes", ""], "c": ["skipped", ""]}
+
+    assert compared(theirs, ours) == {"all": 2, "passes": 1, "raises another error": 1}
+
+
+@pytest.mark.unit
+def test_reasons_are_classes_of_messages():
+    assert reason_of("out of time", "") == "out of time"
+    assert reason_of("raises", "AttributeError|no attribute 'x'") == "a name is missing"
+    assert reason_of("differs", "AssertionError|Tensor-likes are not close!") == "differs"
+    assert reason_of("differs", "not raised") == "no refusal where PyTorch refuses"

@@ -1,0 +1,170 @@
+"""Runs one of PyTorch's own test files on Gnomon and on PyTorch, and says which tests pass.
+
+    python -m tests.packages.torch_files FOLDER/test/test_indexing.py
+
+The folder is of a repository of PyTorch's at a commit; nothing of it is in this tree. Each library
+has a process of its own, each test a limit of seconds. Only tests that pass on PyTorch count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import unittest
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+LIBRARIES = ("torch", "gnomon")
+
+
+class OutOfTimeError(BaseException):
+    """A test's seconds are over; no handler of errors takes it."""
+
+
+class Notes(unittest.TestResult):
+    """Outcomes by test."""
+
+    def __init__(self, limit: float, into: Path) -> None:
+        super().__init__()
+        self.limit, self.into = limit, into
+        self.found: dict[str, tuple[str, str]] = {}
+
+    def startTest(self, test: Any) -> None:
+        """Begin to count seconds."""
+        super().startTest(test)
+        signal.setitimer(signal.ITIMER_REAL, self.limit)
+
+    def stopTest(self, test: Any) -> None:
+        """Count no more; what has no outcome yet has passed."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        super().stopTest(test)
+        self.found.setdefault(test.id(), ("passes", ""))
+        self.into.write_text(json.dumps(self.found), encoding="utf-8")
+
+    def note(self, test: Any, kind: str, error: Any) -> None:
+        """An outcome, and the last line of what was raised."""
+        told = traceback.format_exception_only(*error[:2])[-1] if error[0] else ""
+        self.found.setdefault(test.id().split(" ")[0], (kind, f"{error[0].__name__}|{told[:300]}"))
+
+    def addFailure(self, test: Any, err: Any) -> None:
+        """A comparison fails."""
+        self.note(test, "differs", err)
+
+    def addError(self, test: Any, err: Any) -> None:
+        """Something is raised."""
+        self.note(test, "out of time" if err[0] is OutOfTimeError else "raises", err)
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+        """A part of a test fails."""
+        if err is not None:
+            self.note(test, "differs" if issubclass(err[0], AssertionError) else "raises", err)
+
+    def addSkip(self, test: Any, reason: str) -> None:
+        """The test says that it is not for here."""
+        self.found[test.id()] = ("skipped", reason[:200])
+
+
+def tests_of(suite: Any) -> Iterator[Any]:
+    """The single tests."""
+    for part in suite:
+        yield from tests_of(part) if isinstance(part, unittest.TestSuite) else (part,)
+
+
+def run_here(file: Path, library: str, limit: float, into: Path) -> None:
+    """Run a file's tests in this process and write their outcomes."""
+    from tests.packages.torch_border import read_file  # it loads PyTorch
+
+    def over(*_: Any) -> None:
+        raise OutOfTimeError("out of time")
+
+    signal.signal(signal.SIGALRM, over)
+    module = read_file(file, crossed=library == "gnomon")
+    notes = Notes(limit, into)
+    for test in tests_of(unittest.defaultTestLoader.loadTestsFromModule(module)):
+        try:
+            test.run(notes)
+        except OutOfTimeError:
+            notes.found[test.id()] = ("out of time", "")
+    into.write_text(json.dumps(notes.found), encoding="utf-8")
+
+
+def outcomes(file: Path, library: str, limit: float, total: float) -> dict[str, list[str]]:
+    """A file's outcomes in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        into = Path(folder) / "found.json"
+        words = [str(file), "--here", library, "--limit", str(limit), "--into", str(into)]
+        command = [sys.executable, "-W", "ignore", "-m", "tests.packages.torch_files", *words]
+        quiet = {**os.environ, "PYTORCH_PRINT_REPRO_ON_FAILURE": "0"}
+        words = {"cwd": ROOT, "env": quiet, "capture_output": True, "text": True}
+        try:
+            done = subprocess.run(command, timeout=total, **words)
+            told = done.stderr.strip().splitlines()
+        except subprocess.TimeoutExpired:
+            told = ["the file is out of time"]
+        if not into.exists():
+            raise RuntimeError(f"{library}: {told[-3:]}")
+        return json.loads(into.read_text(encoding="utf-8"))
+
+
+REASONS = (
+    ("the suite's tools", r"border:|_internal|expecttest"),
+    ("a name is missing", r"AttributeError|ImportError|ModuleNotFoundError|no attribute"),
+    ("complex numbers", r"ComplexError"),
+    ("a dtype", r"DtypeError|KeyError"),
+    ("arguments", r"ArgumentError|ShapeError|TypeError|IndexOutOfRange|IndexError"),
+    ("no refusal where PyTorch refuses", r"not raised|not triggered"),
+)
+
+
+def reason_of(kind: str, told: str) -> str:
+    """A class of reasons for an outcome."""
+    if kind == "out of time":
+        return kind
+    for name, pattern in REASONS:
+        if re.search(pattern, told):
+            return name
+    return "differs" if kind == "differs" else "raises another error"
+
+
+def compared(theirs: dict[str, list[str]], ours: dict[str, list[str]]) -> Counter[str]:
+    """How many tests pass of those that pass on PyTorch, and why others don't."""
+    counts: Counter[str] = Counter()
+    for name, (kind, _) in theirs.items():
+        mine = ours.get(name, ["not met", ""])
+        if kind != "passes" or mine[0] == "skipped":
+            continue
+        counts["all"] += 1
+        counts["passes" if mine[0] == "passes" else reason_of(*mine)] += 1
+    return counts
+
+
+def main() -> None:
+    """Run a file on both libraries, or on one in this process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--here", choices=LIBRARIES)
+    parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--total", type=float, default=900.0)
+    parser.add_argument("--into", type=Path)
+    told = parser.parse_args()
+    if told.here:
+        run_here(told.file, told.here, told.limit, told.into)
+        return
+    found = {x: outcomes(told.file, x, told.limit, told.total) for x in LIBRARIES}
+    print(told.file.name, dict(compared(found["torch"], found["gnomon"]).most_common()))
+    if told.into:
+        told.into.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
