@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError
+from gnomon.ops.fitting import shown
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
@@ -23,6 +24,8 @@ __all__ = ["CHECKS", "check_chance", "checked", "seen"]
 
 def check_chance(name: str, p: float) -> None:
     """Refuse what is no chance."""
+    if not isinstance(p, (int, float)):
+        raise ArgumentError(f"{name}: p must be a number: got {shown(p)}.")
     if not 0 <= p <= 1:
         raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p}.")
 

@@ -48,6 +48,8 @@ def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple
         least, longer = divmod(size, sections)
         cuts = [k * least + min(k, longer) for k in range(1, sections)]
     else:
+        if not all(hasattr(type(k), "__index__") for k in sections):
+            raise ArgumentError(f"tensor_split: places are whole numbers: got {list(sections)}.")
         cuts = [min(max(k + size if k < 0 else k, 0), size) for k in sections]
     ends = [*cuts, size]
     starts = [0, *cuts]

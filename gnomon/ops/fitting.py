@@ -126,5 +126,5 @@ def refuse_numbers(name: str, function: Callable[..., Any], args: Sequence[Any])
     """Refuse a number, which would broadcast like one, where a tensor must be."""
     kinds = function.__annotations__
     for word, value in zip(function.__code__.co_varnames, args, strict=False):
-        if kinds.get(word) == "Node" and isinstance(value, (bool, int, float)):
+        if kinds.get(word) == "Node" and isinstance(value, (bool, int, float, complex)):
             raise ArgumentError(f"{name}: {word} must be a tensor: got {shown(value)}.")

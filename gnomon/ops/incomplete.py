@@ -15,14 +15,16 @@ from math import factorial, log, pi, sqrt
 
 import numpy as np
 
-from gnomon.dtypes import float64
+from gnomon.dtypes import float64, int64
 from gnomon.errors import ArgumentError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import floating
+from gnomon.ops.arguments import floating, sum_like
 from gnomon.ops.bessel import function, polynomial, root, scaled_tail, size
 from gnomon.ops.elementwise import Operand, as_floats
+from gnomon.ops.primitives import unsqueeze
+from gnomon.ops.reductions import sum as total
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import trigamma, where
 from gnomon.ops.special import digamma, inverse_of_tail
@@ -74,9 +76,14 @@ def zeta_of(s: Node, q: Node) -> Node:
     return where(elementwise("lt", s, 1.0), float("nan"), made)
 
 
-def zeta_gradient(g: Node, y: Node, s: Node, q: Node) -> tuple[None, Node]:
-    """−s · ζ(s + 1, q); by s there is none, as in PyTorch."""
-    return None, -g * s * zeta(s + 1.0, q)
+def by_the_second(g: Node, second: Operand) -> tuple[None, Node | None]:
+    """The gradients of two operands, of which the first has none, as in PyTorch."""
+    return None, sum_like(g, second) if isinstance(second, Node) else None
+
+
+def zeta_gradient(g: Node, y: Node, s: Operand, q: Operand) -> tuple[None, Node | None]:
+    """−s · ζ(s + 1, q)."""
+    return by_the_second(-g * s * zeta(s + 1.0, q), q)
 
 
 @op(gradient=zeta_gradient, special=True, alone=True)
@@ -143,10 +150,9 @@ def mvlgamma(x: Node, p: int) -> Node:
         raise ArgumentError(
             f"mvlgamma: p is a whole number from 1 to {MOST_DIMENSIONS}: got {p!r}."
         )
-    total = log_gamma(x)
-    for k in range(1, p):
-        total = total + log_gamma(x - k * 0.5)
-    return total + p * (p - 1) / 4 * log(pi)
+    x = floating(x)
+    halves = cast(x.arena.node("iota", (), size=p, dtype=int64), x.dtype) * 0.5
+    return total(log_gamma(unsqueeze(x, x.rank) - halves), -1) + p * (p - 1) / 4 * log(pi)
 
 
 # incomplete gammas
@@ -240,22 +246,22 @@ def ends(a: Node, x: Node, made: Node, at_zero: float) -> Node:
     return where(elementwise("and", both, some), made, float("nan"))
 
 
-def density(g: Node, a: Node, x: Node) -> Node:
+def density(name: str, g: Node, *given: Operand) -> Node:
     """The derivative of P by x."""
-    a, x, wide_g = (cast(v, float64) for v in (a, x, g))
+    a, x, wide_g = (cast(v, float64) for v in (*as_floats(name, *given), g))
     return cast(
         wide_g * elementwise("exp", (a - 1.0) * elementwise("log", x) - x - log_gamma(a)), g.dtype
     )
 
 
-def igamma_gradient(g: Node, y: Node, a: Node, x: Node) -> tuple[None, Node]:
-    """By a there is none, as in PyTorch."""
-    return None, density(g, a, x)
+def igamma_gradient(g: Node, y: Node, a: Operand, x: Operand) -> tuple[None, Node | None]:
+    """The gradient of the share below x."""
+    return by_the_second(density("igamma", g, a, x), x)
 
 
-def igammac_gradient(g: Node, y: Node, a: Node, x: Node) -> tuple[None, Node]:
-    """By a there is none, as in PyTorch."""
-    return None, -density(g, a, x)
+def igammac_gradient(g: Node, y: Node, a: Operand, x: Operand) -> tuple[None, Node | None]:
+    """The gradient of the share above x."""
+    return by_the_second(-density("igammac", g, a, x), x)
 
 
 @op(gradient=igamma_gradient, special=("gammainc",))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType
-from gnomon.errors import LinAlgError
+from gnomon.errors import ArgumentError, LinAlgError
 from gnomon.forking import held
 from gnomon.ir.node import Node, Shape
 from gnomon.ops.external import EXTERNALS, ExternalOp, external
@@ -255,6 +255,12 @@ def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
 def rows(pivots: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
     """The rows of a matrix in the order of its factors, from a row of exchanges."""
     pivots = pivots[..., 0, :]
+    wrong = pivots[(pivots < 1) | (pivots > count)]
+    if wrong.size:
+        raise ArgumentError(
+            f"lu: pivots are numbers of rows, from 1 to {count}: got {wrong[0]}. "
+            "Use those of lu_factor."
+        )
     order = np.tile(np.arange(count), (prod(pivots.shape[:-1]), 1))
     batch = np.arange(len(order))
     for j, found in enumerate(pivots.reshape(len(order), pivots.shape[-1]).T - 1):

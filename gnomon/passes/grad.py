@@ -255,4 +255,8 @@ def own_gradients(
     parts: Any = rule(
         g if single else incoming, results[0] if single else tuple(results), *args, **kwargs
     )
-    return (parts,) if parts is None or isinstance(parts, Node) else parts
+    if parts is None or isinstance(parts, Node):
+        return (parts,)
+    # a rule of two operands gives a part for each, be it a number
+    pairs = zip(parts, args, strict=False)
+    return parts if len(parts) <= len(leaves) else [x for x, y in pairs if isinstance(y, Node)]

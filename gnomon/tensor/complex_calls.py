@@ -15,6 +15,7 @@ from typing import Any
 from gnomon.dtypes import DType, complex64, dtype_of, promote
 from gnomon.errors import ComplexError
 from gnomon.ir.node import Arena, Node
+from gnomon.ops import fitting
 from gnomon.ops.registry import OPS, Op
 from gnomon.tensor import complex_circles, complex_folds, complex_math, complex_matrices, views
 from gnomon.tensor.calls import unwrapped
@@ -55,6 +56,7 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
         raise ComplexError(f"{name}: {kind} is not supported here. {ADVICE}") from None
     if found is None:
         return BESIDE_OPERATIONS[name](*args, **(kwargs or {}))
+    fitting.refuse_numbers(name, found.function, args)
     bound = inspect.signature(found.function).bind(*args, **found.respell(kwargs or {}))
     bound.apply_defaults()
     places = how[1:] if isinstance(how, tuple) else ()

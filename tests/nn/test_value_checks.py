@@ -46,3 +46,8 @@ def test_what_is_no_chance_is_no_dropout(p):
     for layer in (gn.nn.Dropout, gn.nn.AlphaDropout):
         with pytest.raises(ArgumentError, match="between 0 and 1"):
             layer(p)
+
+
+def test_a_chance_is_a_number():
+    with pytest.raises(ArgumentError, match="Dropout: p must be a number: got None"):
+        gn.nn.Dropout(None)

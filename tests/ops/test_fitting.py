@@ -116,3 +116,8 @@ def test_a_truth_value_is_a_size_of_1():
     for made in (x.view(True, -1), x.unflatten(0, (True, 4)), x.reshape((True, 2, 2))[:, 0]):
         assert [*map(type, made.shape)] == [int] * made.ndim
         assert made.shape[0] == len(made.numpy()) == 1
+
+
+def test_a_complex_number_is_no_tensor():
+    with pytest.raises(ArgumentError, match="kron: y must be a tensor: got a complex"):
+        gn.kron(gn.ones(2, 3), 1j)

@@ -84,3 +84,13 @@ def test_an_order_that_would_take_for_ever_is_refused(name):
 
     with pytest.raises(ArgumentError, match=f"^{name}: . is a whole number from . to "):
         getattr(gn, name)(*given)
+
+
+def test_many_dimensions_are_one_sum():
+    x = np.array([60.5, 1000.25, 61.0])
+    wanted = [float(mpmath.log(mpmath.pi) * 99 * 98 / 4) for _ in x]
+    wanted = [
+        w + float(sum(mpmath.loggamma(v - k / 2) for k in range(99)))
+        for v, w in zip(x, wanted, strict=True)
+    ]
+    assert value(lambda x: incomplete.mvlgamma(x, 99), x) == pytest.approx(wanted, rel=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.errors import ArgumentError
 from gnomon.ops import lapack
 
 L = gn.linalg
@@ -129,3 +130,10 @@ def test_a_nan_leaves_no_factor_and_no_solution():
     assert L.inv(a).isnan().flatten(1).all(1).tolist() == [True, False]
     assert L.solve(a, gn.ones(2)).isnan().tolist() == [[True, True], [False, False]]
     assert L.matrix_exp(a.nan_to_num(gn.inf)).isnan().flatten(1).all(1).tolist() == [True, False]
+
+
+def test_pivots_are_rows():
+    factors, pivots = gn.eye(3), gn.tensor([1, 99, 3], dtype=gn.int32)
+    for call in (gn.lu_unpack, lambda a, p: gn.lu_solve(gn.ones(3, 1), a, p)):
+        with pytest.raises(ArgumentError, match="pivots are numbers of rows, from 1 to 3: got 99"):
+            str(call(factors, pivots))
