@@ -13,7 +13,7 @@ from gnomon.capture import recompile_reasons
 from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
 from gnomon.errors import ArgumentError, TraceError
-from gnomon.tensor.borrowing import borrows, numbered
+from gnomon.tensor.borrowing import Survey
 from gnomon.tensor.tensor import raw
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
@@ -129,8 +129,7 @@ def test_a_forward_whose_loss_is_read_before_the_backward_pass_runs_once():
         loss.item()
         loss.backward()
         pending = [raw(p.grad) for p in model.parameters()]
-        leaves = [node for node in numbered(pending, borrows) if node.value is not None]
-        source = evaluation.prepare(leaves, pending).source
+        source = evaluation.prepare(Survey(pending), pending).source
         program = kernels_of(source, context()).graph
         work.append([node.params.get("f") for node in program].count("tanh"))
 
