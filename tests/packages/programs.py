@@ -9,9 +9,11 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["LIST", "OWN", "Program", "read_programs", "read_sources"]
+__all__ = ["DOUBLE", "LIST", "OWN", "Program", "read_programs", "read_sources"]
 
 LIST = Path(__file__).with_name("programs.toml")
+DOUBLE = "GNOMON_PACKAGES_DOUBLE"
+"""The variable under which a run hears whether it computes in double precision: 1 or 0."""
 OWN = "scripts"
 """The source that is a folder here: short programs of ours over real packages."""
 LOSS = r"(?i)loss\D{0,12}?(-?\d+\.\d+(?:e[-+]?\d+)?)"
@@ -33,6 +35,8 @@ class Program:
     can't be made equal."""
     needs: dict[str, str] = field(default_factory=dict)
     """Kinds of data -> where they must lie."""
+    double: bool = False
+    """Whether curves are compared in double precision: ten steps make much of roundoff."""
     path: tuple[str, ...] = ()
     """Folders, from the source's, where the program's modules are looked for."""
 

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.packages.data import write_data
-from tests.packages.programs import OWN, Program, read_programs
+from tests.packages.programs import DOUBLE, OWN, Program, read_programs
 
 __all__ = ["Ended", "Place", "farthest", "run_program"]
 
@@ -125,16 +125,18 @@ def end(begun: subprocess.Popen[str]) -> None:
 
 
 def environment(program: Program, source: Path) -> dict[str, str]:
-    """Variables of a run: no displays, no networks, two threads, and where modules are."""
+    """Variables of a run: no displays, no networks, two threads that sleep while they wait."""
     searched = [str(ROOT), *(str(source / part) for part in program.path)]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(searched),
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": "2",
+        "OMP_WAIT_POLICY": "PASSIVE",
         "MPLBACKEND": "Agg",
         "HF_HUB_OFFLINE": "1",
         "WANDB_MODE": "disabled",
+        DOUBLE: str(int(program.double)),
     }
 
 

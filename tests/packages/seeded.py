@@ -31,7 +31,8 @@ KEPT: list[Any] = []
 def tensor_of(values: Any, options: dict[str, Any]) -> torch.Tensor:
     """An array as a tensor, with what is asked of it."""
     made = torch.from_numpy(np.array(values, order="C"))
-    made = made.to(options.get("dtype") or made.dtype)
+    usual = torch.get_default_dtype() if made.is_floating_point() else made.dtype
+    made = made.to(options.get("dtype") or usual)
     return made.requires_grad_(True) if options.get("requires_grad") else made
 
 
@@ -224,6 +225,13 @@ def plant() -> None:
         setattr(torch.Tensor, made.__name__, made)
 
 
+def widen() -> None:
+    """Compute in double precision, from the same draws in single."""
+    torch.set_default_dtype(torch.float64)
+    torch.FloatTensor = torch.DoubleTensor
+    torch.Tensor.float = torch.Tensor.double
+
+
 def define_operators() -> None:
     """Name torchvision's own operators for torch where its library is for another build."""
     found = importlib.util.find_spec("torchvision")
@@ -244,6 +252,8 @@ def main(words: list[str]) -> None:
     """Run a script, or a module behind -m, as Python would."""
     define_operators()
     plant()
+    if os.environ.get("GNOMON_PACKAGES_DOUBLE") == "1":
+        widen()
     if words[0] == "-m":
         sys.argv = words[1:]
         sys.path.insert(0, os.getcwd())

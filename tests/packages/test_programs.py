@@ -16,8 +16,15 @@ from pathlib import Path
 import pytest
 
 from tests.packages.data import WRITERS
-from tests.packages.programs import OWN, Program, read_programs, read_sources
-from tests.packages.run import Place, farthest, numbers_of, run_program, why_stopped
+from tests.packages.programs import DOUBLE, OWN, Program, read_programs, read_sources
+from tests.packages.run import (
+    Place,
+    environment,
+    farthest,
+    numbers_of,
+    run_program,
+    why_stopped,
+)
 
 HERE = Path(__file__).parent
 PROGRAMS = read_programs()
@@ -57,6 +64,13 @@ def test_what_the_list_says_can_be_read():
         assert set(program.needs) <= set(WRITERS)
         re.compile(program.last)
         assert re.compile(program.curve).groups <= 1
+
+
+@pytest.mark.unit
+def test_a_run_hears_in_which_precision_curves_are_compared():
+    single, double = (Program("", "scripts", "", double=wide) for wide in (False, True))
+
+    assert [environment(x, HERE)[DOUBLE] for x in (single, double)] == ["0", "1"]
 
 
 @pytest.mark.unit

@@ -24,7 +24,8 @@ def train(model: torch.nn.Module, loss_of: Callable[[int], torch.Tensor], lr: fl
 
 def images(count: int, size: int, channels: int = 3) -> torch.Tensor:
     rng = np.random.default_rng(1)
-    return torch.from_numpy(rng.standard_normal((count, channels, size, size)).astype(np.float32))
+    drawn = rng.standard_normal((count, channels, size, size)).astype(np.float32)
+    return torch.from_numpy(drawn).to(torch.get_default_dtype())
 
 
 def labels(count: int, classes: int) -> torch.Tensor:
