@@ -636,7 +636,7 @@ def isclose(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float
 from gnomon.tensor.limits import isdtype as isdtype
 def isfinite(x: Tensor) -> Tensor:
     """Whether x is finite."""
-def isin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+def isin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether each element of x is among those of y."""
 def isinf(x: Tensor) -> Tensor:
     """Whether x is infinite."""
@@ -945,7 +945,7 @@ def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tenso
     """Numbers spread evenly over [0, 1)."""
 def rand_like(input: Tensor, *, dtype: object = ..., device: object = ...) -> Tensor:
     """Numbers spread evenly over [0, 1), in the shape of a tensor."""
-def randint(low: _int, high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
+def randint(low: _int = ..., high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high."""
 def randint_like(input: Tensor, low: _int, high: _int | None = ..., *, dtype: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""

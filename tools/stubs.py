@@ -44,6 +44,10 @@ COPYING = {name for name, facts in FACTS.items() if facts.copies}
 ONLY = {
     "exponent": ("pow", "pow_", "float_power", "float_power_"),
     "diagonal": ("tril", "tril_", "triu", "triu_"),
+    "element": ("isin",),
+    "elements": ("isin",),
+    "test_element": ("isin",),
+    "test_elements": ("isin",),
     "dims": ("flip", "permute", "permute_dims", "repeat", "roll", "tensordot", "tile"),
 }
 """Words that are taken everywhere and shown where PyTorch has them."""

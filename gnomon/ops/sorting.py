@@ -393,7 +393,7 @@ def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool
     return searchsorted(boundaries, x, out_int32=out_int32, right=right)
 
 
-@op(reference=lambda x, y, invert=False: np.isin(x, y, invert=invert))
+@op(reference=lambda x, y, invert=False: np.isin(x, y, invert=invert), hints=("assume_unique",))
 def isin(x: Operand, y: Operand, *, invert: bool = False) -> Node:
     """Whether each element of x is among those of y.
 

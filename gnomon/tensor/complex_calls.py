@@ -35,7 +35,7 @@ from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS, as_function
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["called", "filled", "of_array", "view_as_complex", "viewed"]
+__all__ = ["called", "filled", "index_put", "of_array", "view_as_complex", "viewed"]
 
 Row = Callable[..., Any]
 BESIDE_OPERATIONS: dict[str, Row] = {
@@ -72,6 +72,12 @@ def viewed(op: Any, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         return by_parts(op, (), x, *args, **kwargs)
     turned = isinstance(op, Op) and op.facts.complex == "turned"
     return conj(made) if turned else made
+
+
+def index_put(x: Complex, indices: Sequence[Any], values: Any, accumulate: bool) -> Complex:
+    """x with values at positions along its first axes."""
+    values = as_complex(values, x.dtype)._pair
+    return Complex((x._pair.index_put(tuple(indices), values, accumulate),))
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Complex:

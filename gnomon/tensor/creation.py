@@ -22,6 +22,7 @@ from gnomon.runtime.buffer import row_major
 from gnomon.runtime.system import memory_bytes
 from gnomon.tensor.device import check_device
 from gnomon.tensor.memory import borrow
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, single, value_of, wrap
 
@@ -218,6 +219,7 @@ def also(**words: str) -> Callable:
     return declare
 
 
+@with_placing
 @also(size="shape")
 def full(
     shape: int | Sequence[int],
@@ -243,6 +245,7 @@ def full(
 def constant(name: str, value: int, sentence: str) -> Callable[..., Tensor]:
     """A creation function of a shape, written as one sequence or as several numbers."""
 
+    @with_placing
     @also(size="shape")
     def make(
         shape: Any = (),
@@ -265,6 +268,7 @@ ones = constant("ones", 1, "A tensor of ones.")
 empty = constant("empty", 0, "A tensor whose values do not matter: zeros.")
 
 
+@with_placing
 @also(end="stop")
 def arange(
     start: float = 0,
@@ -292,6 +296,7 @@ def arange(
     return finished(size_checked(wrap(node)).to(kind), requires_grad)
 
 
+@with_placing
 @also(end="stop", steps="num")
 def linspace(
     start: float,
@@ -315,6 +320,7 @@ def linspace(
     return new(made).to(found)
 
 
+@with_placing
 def eye(
     n: int,
     m: int | None = None,
@@ -340,6 +346,7 @@ def eye(
 def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A creation function that takes its shape from a tensor."""
 
+    @with_placing
     def make(
         input: Tensor, *, dtype: object = None, device: object = None, requires_grad: bool = False
     ) -> Tensor:
@@ -354,6 +361,7 @@ def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
 zeros_like, ones_like, empty_like = map(like, (zeros, ones, empty))
 
 
+@with_placing
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: object = None, device: object = None
 ) -> Tensor:

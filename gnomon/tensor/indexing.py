@@ -26,9 +26,9 @@ from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.calls import apply, apply_view
 from gnomon.tensor.creation import array_from, from_numbers
 from gnomon.tensor.masks import is_mask, position_arrays, positions
-from gnomon.tensor.state import whole
+from gnomon.tensor.state import of_complex, whole
 from gnomon.tensor.strides import check_places
-from gnomon.tensor.tensor import Tensor, alias, from_array, method, node_of, raw
+from gnomon.tensor.tensor import Paired, Tensor, alias, from_array, method, node_of, raw
 from gnomon.tensor.writing import write
 
 BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
@@ -373,6 +373,8 @@ def index_put(x: Tensor, indices: Sequence, values: Any, accumulate: bool = Fals
     >>> gn.index_put(gn.zeros(3), (gn.tensor([0, 2]),), gn.tensor([5.0, 6.0]))
     Tensor([5., 0., 6.])
     """
+    if isinstance(x, Paired):
+        return of_complex("index_put")(x, indices, values, accumulate)
     plan = read_index(raw(x).shape, tuple(indices))
     axes = tuple(axis for axis, _ in plan.positions)
     arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]

@@ -204,7 +204,7 @@ def randint_like(
 
 
 def randint(
-    low: int,
+    low: int = 0,
     high: Any = None,
     size: Sequence[int] | None = None,
     *,

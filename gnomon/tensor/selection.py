@@ -247,7 +247,7 @@ def distinct_neighbours(
 ) -> list[np.ndarray]:
     """The elements that differ from the one before, and what else is asked for."""
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
-    flat = rows.reshape(rows.shape[0], -1)
+    flat = rows.reshape(rows.shape[0], math.prod(rows.shape[1:]))
     first = np.r_[True, (flat[1:] != flat[:-1]).any(1)] if rows.shape[0] else np.zeros(0, bool)
     kept, starts = rows[first], np.flatnonzero(first)
     inverse = np.cumsum(first) - 1

@@ -1145,7 +1145,7 @@ class Tensor:
         """Whether x is finite."""
     def isfinite_(self) -> Tensor:
         """Whether x is finite."""
-    def isin(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def isin(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether each element of x is among those of y."""
     def isin_(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether each element of x is among those of y."""

@@ -12,6 +12,7 @@ from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import finished, get_default_dtype
 from gnomon.tensor.device import check_device
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.tensor import Tensor, from_array
 
 
@@ -91,6 +92,7 @@ def kaiser_window(
     return make(window_length, periodic, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@with_placing
 def logspace(
     start: float,
     end: float,

@@ -28,7 +28,7 @@ LIBRARIES = ("torch", "gnomon")
 
 
 class OutOfTimeError(BaseException):
-    """A test's seconds are over; no handler of errors takes it."""
+    """A test's seconds of this process's own time are over; no handler of errors takes it."""
 
 
 class Notes(unittest.TestResult):
@@ -42,11 +42,11 @@ class Notes(unittest.TestResult):
     def startTest(self, test: Any) -> None:
         """Begin to count seconds."""
         super().startTest(test)
-        signal.setitimer(signal.ITIMER_REAL, self.limit)
+        signal.setitimer(signal.ITIMER_PROF, self.limit)
 
     def stopTest(self, test: Any) -> None:
         """Count no more; what has no outcome yet has passed."""
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         super().stopTest(test)
         self.found.setdefault(test.id(), ("passes", ""))
         self.into.write_text(json.dumps(self.found), encoding="utf-8")
@@ -87,7 +87,7 @@ def run_here(file: Path, library: str, limit: float, into: Path) -> None:
     def over(*_: Any) -> None:
         raise OutOfTimeError("out of time")
 
-    signal.signal(signal.SIGALRM, over)
+    signal.signal(signal.SIGPROF, over)
     module = read_file(file, crossed=library == "gnomon")
     notes = Notes(limit, into)
     for test in tests_of(unittest.defaultTestLoader.loadTestsFromModule(module)):
@@ -140,7 +140,7 @@ def compared(theirs: dict[str, list[str]], ours: dict[str, list[str]]) -> Counte
     """How many tests pass of those that pass on PyTorch, and why others don't."""
     counts: Counter[str] = Counter()
     for name, (kind, _) in theirs.items():
-        mine = ours.get(name, ["not met", ""])
+        mine = ours.get(name, ["out of time", ""])
         if kind != "passes" or mine[0] == "skipped":
             continue
         counts["all"] += 1

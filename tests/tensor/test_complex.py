@@ -405,6 +405,20 @@ def test_the_sign_of_a_zero_is_the_one_without_signs():
     assert not np.signbit(made.imag).any()
 
 
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_values_are_put_at_positions(accumulate, rng):
+    x, values = drawn(rng, 3, 4), drawn(rng, 2)
+    places = np.array([2, 0]), np.array([1, 3])
+    made, wanted = gn.tensor(x), x.copy()
+
+    made.index_put_(tuple(map(gn.tensor, places)), gn.tensor(values), accumulate=accumulate)
+
+    wanted[places] = values + (x[places] if accumulate else 0)
+    same(made, wanted)
+    rows = gn.index_put(made, (gn.tensor([1]),), gn.tensor(1j))
+    assert rows[1].tolist() == [1j] * 4
+
+
 def test_casts_have_methods():
     assert gn.ones(2).cfloat().dtype == gn.tensor([1j, 2]).cfloat().dtype == gn.complex64
     assert gn.arange(2).cdouble().tolist() == [0j, 1 + 0j]

@@ -123,3 +123,7 @@ def test_one_position_is_drawn_alike_with_and_without_replacement():
     gn.manual_seed(3)
 
     assert one.tolist() == gn.multinomial(gn.ones(7, 5), 1, True).tolist()
+
+
+def test_integers_may_have_an_upper_end_alone():
+    assert set(gn.randint(high=2, size=(50,)).tolist()) == {0, 1}

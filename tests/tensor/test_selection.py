@@ -112,3 +112,18 @@ def test_a_nan_is_put_behind_all_that_is_sorted():
 
     assert gn.searchsorted(row, values).tolist() == [3, 3, 1]
     assert gn.bucketize(values, row, right=True).tolist() == [3, 3, 2]
+
+
+def test_of_no_elements_none_are_consecutive():
+    made = gn.unique_consecutive(gn.zeros(0), return_inverse=True, return_counts=True)
+
+    assert [tuple(x.shape) for x in made] == [(0,), (0,), (0,)]
+
+
+def test_membership_takes_pytorchs_words():
+    x, y = gn.tensor([1, 2]), gn.tensor([2])
+
+    made = gn.isin(elements=x, test_elements=y, assume_unique=True, invert=True)
+
+    assert made.tolist() == [True, False]
+    assert gn.isin(element=2, test_elements=y).item() is True

@@ -5,7 +5,7 @@ A packed sequence holds, for every step, the elements of those that are long eno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,8 +64,33 @@ class PackedSequence(NamedTuple):
         return self.elements
 
     def to(self, *args: Any, **named: Any) -> PackedSequence:
-        """The same with its elements in another dtype."""
-        return self._replace(elements=self.elements.to(*args, **named))
+        """The same with its elements in another dtype; itself where they are in it."""
+        elements = self.elements.to(*args, **named)
+        return self if elements is self.elements else self._replace(elements=elements)
+
+    def cpu(self, *args: Any, **named: Any) -> PackedSequence:
+        """The same on the CPU: itself."""
+        return self
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether its elements are on a GPU."""
+        return False
+
+
+def caster(name: str) -> Callable[[PackedSequence], PackedSequence]:
+    """A method that casts the elements."""
+
+    def cast(self: PackedSequence) -> PackedSequence:
+        return self.to(getattr(self.elements, name)().dtype)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The same with its elements as `x.{name}()`."
+    return cast
+
+
+for _name in ("byte", "char", "double", "float", "half", "int", "long", "short"):
+    setattr(PackedSequence, _name, caster(_name))
 
 
 def pack_padded_sequence(

@@ -59,3 +59,12 @@ def test_a_packed_sequence_goes_on_for_as_long_as_it_is(kind: str):
         its_last = its_last[0] if kind == "LSTM" else its_last
         np.testing.assert_allclose(y.tolist(), alone.tolist(), atol=1e-6)
         np.testing.assert_allclose(last[:, place].tolist(), its_last.tolist(), atol=1e-6)
+
+
+def test_packed_sequences_are_cast_as_tensors_are():
+    packed = rnn.pack_sequence([gn.ones(2), gn.zeros(1)])
+
+    assert packed.double().data.dtype == gn.float64
+    assert packed.double().batch_sizes.tolist() == [2, 1]
+    assert packed.float() is packed.to("cpu") is packed.cpu() is packed
+    assert not packed.is_cuda
