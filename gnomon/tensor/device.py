@@ -1,6 +1,11 @@
-"""Device objects: any that PyTorch knows can be named, "cpu" is the one there is."""
+"""Devices, of which "cpu" is the one there is, and words for the order of elements in memory."""
 
 from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
 
 from gnomon.errors import ArgumentError
 
@@ -60,3 +65,22 @@ def check_device(device: object) -> None:
         raise ArgumentError(
             f"device: this build computes on the CPU: got {str(named)!r}. Give 'cpu', or nothing."
         )
+
+
+PLACING = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
+"""PyTorch's words for how a new tensor lies: row by row here, whatever they say."""
+
+
+def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a tensor, with the words for its order that it does not take."""
+    more = PLACING - inspect.signature(function).parameters.keys()
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {word: kwargs.pop(word) for word in more & kwargs.keys()}
+        if given.get("layout") not in (None, "strided"):
+            raise ArgumentError(f"{call.__name__}: layout is strided: got {given['layout']!r}.")
+        made = function(*args, **kwargs)
+        return made.requires_grad_() if given.get("requires_grad") else made
+
+    return call
