@@ -1,4 +1,4 @@
 """Training a language model: configuration, corpus, loop, checkpoints, figures.
 
-The command line over it is gnomon/__main__.py.
+The command line over it is gnomon/commands.py.
 """
