@@ -17,6 +17,10 @@ KINDS = ("bool", "uint", "int", "float", "complex")
 """From weak to strong; mixing kinds gives the stronger one."""
 
 
+package = ["gnomon"]
+"""The package whose dtypes these print as."""
+
+
 class DType:
     """An element type; each exists once, so `is` compares.
 
@@ -40,6 +44,9 @@ class DType:
 
     def __repr__(self) -> str:
         return f"gnomon.{self.name}"
+
+    def __str__(self) -> str:
+        return f"{package[0]}.{self.name}"
 
     def __eq__(self, other: object) -> bool:
         """Whether another dtype is this one, also by numpy's object or class."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from gnomon.drop_in.absences import absent_module, absent_value
 from gnomon.drop_in.names import ANSWERS, IDLE, MEANINGS, SPELLED, target_of
+from gnomon.drop_in.printing import printed
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import FinderOfNames, NamesElsewhere, reached
 from gnomon.tensor.absent import Absent
@@ -109,7 +110,8 @@ def installed(report: NameReport) -> Iterator[None]:
     finder = TorchFinder(report)
     sys.meta_path.insert(0, finder)
     try:
-        yield
+        with printed():
+            yield
     finally:
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if is_theirs(name)]:

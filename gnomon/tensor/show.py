@@ -60,8 +60,12 @@ def set_printoptions(
     _now[0] = PrintOptions(*kept, sci_mode)
 
 
-@method
-def __repr__(self: Tensor) -> str:
+def options() -> PrintOptions:
+    """The options of printing that hold now."""
+    return _now[0]
+
+
+def as_text(self: Tensor) -> str:
     """The values, and what is not the default about the tensor."""
     if state.capture is not None and not state.capture.breaks:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
@@ -72,6 +76,12 @@ def __repr__(self: Tensor) -> str:
         return f"DTensor({own!r}, {where})"
     notes = "".join(f", {note}" for note in remarks(self))
     return f"{type(self).__name__}({values_of(self, len(type(self).__name__) + 1)}{notes})"
+
+
+@method
+def __repr__(self: Tensor) -> str:
+    """The tensor's text."""
+    return as_text(self)
 
 
 def values_of(tensor: Tensor, indent: int) -> str:

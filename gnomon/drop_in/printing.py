@@ -1,0 +1,152 @@
+"""Tensors and dtypes as PyTorch prints them, for scripts whose output others read.
+
+Numbers share one format: whole ones end in a point, others have four digits behind it, or a power
+of ten where they are far apart. Options are those of `set_printoptions`, lines are 80 wide at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil, inf
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import dtypes
+from gnomon.tensor import show
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.show import PrintOptions
+from gnomon.tensor.state import state
+from gnomon.tensor.views import lying_of
+
+__all__ = ["as_printed", "printed"]
+
+WIDTH = 80
+"""PyTorch's width of lines."""
+APART, LARGE, SMALL = 1000.0, 1e8, 1e-4
+"""Numbers further apart, larger or smaller are printed with powers of ten."""
+USUAL = (gn.int64, gn.bool)
+"""Dtypes that are not named, beside the default one."""
+
+
+@contextmanager
+def printed() -> Iterator[None]:
+    """Print as PyTorch for a while."""
+    before = gn.Tensor.__repr__, dtypes.package[0], show.options()
+    gn.Tensor.__repr__, dtypes.package[0] = as_printed, "torch"
+    show.set_printoptions(linewidth=WIDTH)
+    try:
+        yield
+    finally:
+        gn.Tensor.__repr__, dtypes.package[0], _ = before
+        show.set_printoptions(linewidth=before[2].linewidth)
+
+
+def as_printed(x: gn.Tensor) -> str:
+    """A tensor's text; of what is traced, lies over ranks or is complex, Gnomon's own."""
+    traced = state.capture is not None and not state.capture.breaks
+    own = traced or type(x) not in (gn.Tensor, gn.nn.Parameter) or bool(lying_of(x._view))
+    if own or x.dtype.is_complex:
+        return show.as_text(x)
+    text = "tensor(" + values_of(x.detach(), len("tensor("), show.options())
+    head = "Parameter containing:\n" if isinstance(x, gn.nn.Parameter) else ""
+    return head + with_remarks(text, list(remarks(x)), len("tensor("))
+
+
+def remarks(x: gn.Tensor) -> Iterator[str]:
+    """The remarks behind the values."""
+    empty = not x.numel()
+    if empty and x.ndim != 1:
+        yield f"size={tuple(x.shape)}"
+    if x.dtype is not gn.get_default_dtype() and (empty or x.dtype not in USUAL):
+        yield f"dtype={x.dtype}"
+    if x.grad_fn is not None:
+        yield f"grad_fn={x.grad_fn[:-1]}0>"
+    elif x.requires_grad:
+        yield "requires_grad=True"
+
+
+def with_remarks(text: str, notes: list[str], indent: int) -> str:
+    """Values with remarks behind them, each on a line of its own where the width is over."""
+    width, used = show.options().linewidth, len(text) - text.rfind("\n") + 1
+    for note in notes:
+        if used + len(note) + 2 > width:
+            text += ",\n" + " " * indent + note
+            used = indent + len(note)
+        else:
+            text += ", " + note
+            used += len(note) + 2
+    return text + ")"
+
+
+def values_of(x: gn.Tensor, indent: int, how: PrintOptions) -> str:
+    """The elements of a tensor as text."""
+    array = array_of(x.float() if x.dtype.is_floating_point and x.dtype.bits < 32 else x)
+    if not array.size:
+        return "[]"
+    shortened = array.size > how.threshold
+    shown = ends_of(array, how.edgeitems) if shortened else array
+    form = Format(shown.ravel(), how)
+    return rows_of(array, indent, form, how, how.edgeitems if shortened else 0)
+
+
+def ends_of(array: np.ndarray, count: int) -> np.ndarray:
+    """What is shown of a long array: the first and last positions of each axis."""
+    for axis, n in enumerate(array.shape):
+        if n > 2 * count:
+            array = np.take(array, [*range(count), *range(n - count, n)], axis)
+    return array
+
+
+def rows_of(array: np.ndarray, indent: int, form: Format, how: PrintOptions, ends: int) -> str:
+    """Nested rows of an array; ends: positions of an axis at each end that are shown, 0 for all."""
+    if not array.ndim:
+        return form.text(array[()])
+    cut = bool(ends) and len(array) > 2 * ends
+    first, last = (array[:ends], array[-ends:]) if cut else (array, array[:0])
+    if array.ndim == 1:
+        numbers = [*map(form.text, first), *[" ..."] * cut, *map(form.text, last)]
+        per_line = max(1, (how.linewidth - indent) // (form.width + 2))
+        lines = [
+            ", ".join(numbers[k : k + per_line]) for k in range(0, len(numbers), per_line)
+        ] or [""]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    inner = [rows_of(x, indent + 1, form, how, ends) for x in (*first, *last)]
+    parts = [*inner[: len(first)], *["..."] * cut, *inner[len(first) :]]
+    between = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
+    return "[" + between.join(parts) + "]"
+
+
+class Format:
+    """The format that all numbers of a tensor share."""
+
+    def __init__(self, values: np.ndarray, how: PrintOptions) -> None:
+        self.digits, self.power, self.whole = how.precision, False, True
+        self.floats = values.dtype.kind == "f"
+        if not self.floats:
+            self.width = max(len(str(x)) for x in values.tolist())
+            return
+        known = values[np.isfinite(values) & (values != 0)].astype(np.float64)
+        self.width = 1
+        if not known.size:
+            return
+        sizes = np.abs(known)
+        least, most = float(sizes.min()), float(sizes.max())
+        self.whole = all(x == ceil(x) for x in known.tolist())
+        self.power = most / least > APART or most > LARGE or (not self.whole and least < SMALL)
+        self.power = self.power if how.sci_mode is None else how.sci_mode
+        self.width = max(len(self.number(x)) for x in known.tolist())
+
+    def number(self, value: float) -> str:
+        """A number, as wide as it is."""
+        if self.power:
+            return f"{value:.{self.digits}e}"
+        if self.whole:
+            return f"{value:.0f}" + "." * (abs(value) < inf)
+        return f"{value:.{self.digits}f}"
+
+    def text(self, value: object) -> str:
+        """An element, as wide as all."""
+        plain = np.asarray(value).item()
+        return (self.number(plain) if self.floats else str(plain)).rjust(self.width)
