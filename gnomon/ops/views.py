@@ -432,11 +432,12 @@ def unbind(x: Node, axis: int = 0) -> tuple[Node, ...]:
     return tuple(select(x, axis, k) for k in range(x.shape[axis]))
 
 
-@op(
-    inline=True,
-    reference=lambda x, axis=None, *more: np.flip(x, (axis, *more) if more else axis),
-    complex="parts",
-)
+def np_flip(x: np.ndarray, axis: Any = None, *more: int) -> np.ndarray:
+    """numpy's, of axes apart."""
+    return np.flip(x, (axis, *more) if more else axis)
+
+
+@op(inline=True, reference=np_flip, complex="parts")
 def flip(x: Node, axis: Axes = None, *more: int) -> Node:
     """Backwards along axes.
 
@@ -446,7 +447,8 @@ def flip(x: Node, axis: Axes = None, *more: int) -> Node:
     Tensor([[2, 1],
             [4, 3]])
     """
-    turned = many_axes("flip", (axis, *more) if more else axis, x.rank)
+    axes: Any = (axis, *more) if more else axis
+    turned = many_axes("flip", axes, x.rank)
     bounds = tuple((n - 1, -1, -1) if k in turned else (0, n, 1) for k, n in enumerate(x.shape))
     return view_primitives.slice_(x, bounds)
 

@@ -20,9 +20,8 @@ from gnomon.ir.operators import held
 from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
 from gnomon.runtime.system import memory_bytes
-from gnomon.tensor.device import check_device
+from gnomon.tensor.device import check_device, with_placing
 from gnomon.tensor.memory import borrow
-from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, single, value_of, wrap
 

@@ -1,11 +1,20 @@
-"""Device objects: any that PyTorch knows can be named, "cpu" is the one there is."""
+"""Device objects: any that PyTorch knows can be named, "cpu" is the one there is.
+
+PyTorch's words for how a new tensor lies are here as well: row by row, whatever they say.
+"""
 
 from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
 
 from gnomon.errors import ArgumentError
 
 NAMES = "cpu cuda hip hpu ipu lazy maia meta mkldnn mps mtia vulkan xla xpu"
 KINDS = frozenset(NAMES.split())
+WORDS = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
 
 
 class Device:
@@ -60,3 +69,18 @@ def check_device(device: object) -> None:
         raise ArgumentError(
             f"device: this build computes on the CPU: got {str(named)!r}. Give 'cpu', or nothing."
         )
+
+
+def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a tensor, with those of the words that it does not take itself."""
+    more = WORDS - inspect.signature(function).parameters.keys()
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {word: kwargs.pop(word) for word in more & kwargs.keys()}
+        if given.get("layout") not in (None, "strided"):
+            raise ArgumentError(f"{call.__name__}: layout is strided: got {given['layout']!r}.")
+        made = function(*args, **kwargs)
+        return made.requires_grad_() if given.get("requires_grad") else made
+
+    return call

@@ -11,8 +11,7 @@ import numpy as np
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import finished, get_default_dtype
-from gnomon.tensor.device import check_device
-from gnomon.tensor.placing import with_placing
+from gnomon.tensor.device import check_device, with_placing
 from gnomon.tensor.tensor import Tensor, from_array
 
 
