@@ -142,7 +142,10 @@ _BY_NAME = {d.name: d for d in (*ALL, *COMPLEX)} | {
     "long": int64,
 }
 _BY_NUMPY: dict[object, DType] = {d.numpy: d for d in (*ALL, *COMPLEX) if d not in _FOREIGN}
-_BY_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex64}
+_BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
+"""Python's types as spellings of dtypes: what their numbers hold."""
+_OF_NUMBERS = {bool: bool_, int: int64, float: float32, complex: complex64}
+"""The dtypes of Python's numbers among tensors."""
 
 
 def dtype_of(spelling: object) -> DType:
@@ -166,6 +169,15 @@ def dtype_of(spelling: object) -> DType:
         raise DtypeError(
             f"dtype: no such dtype: {spelling!r}. Use one of {', '.join(_BY_NAME)}."
         ) from None
+
+
+def dtype_of_number(number: object) -> DType:
+    """The dtype of a Python number where no tensor says another, or of numpy's.
+
+    >>> dtype_of_number(1.5), dtype_of(float)
+    (gnomon.float32, gnomon.float64)
+    """
+    return _OF_NUMBERS.get(type(number)) or dtype_of(type(number))
 
 
 def promote(left: DType, right: DType) -> DType:
@@ -209,7 +221,7 @@ def weak(dtype: DType, scalar: bool | int | float | complex) -> DType:
     >>> weak(int32, 2), weak(int32, 2.5), weak(bfloat16, 2.5), weak(bool_, 1)
     (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)
     """
-    theirs = _BY_PYTHON[scalar.__class__]  # a symbolic number has another type
+    theirs = _OF_NUMBERS[scalar.__class__]  # a symbolic number has another type
     if theirs is complex64:
         return dtype.to_complex()
     if KINDS.index(theirs.kind) <= KINDS.index(dtype.kind) or (

@@ -14,6 +14,7 @@ from gnomon.dtypes import (
     bfloat16,
     bool_,
     dtype_of,
+    dtype_of_number,
     float16,
     float32,
     float64,
@@ -96,3 +97,9 @@ def test_no_integer_holds_uint64_and_a_signed_one():
 )
 def test_a_python_scalar_takes_part_by_kind_only(dtype, scalar, result):
     assert weak(dtype, scalar) is result
+
+
+def test_pythons_types_mean_what_their_numbers_hold():
+    assert [dtype_of(x) for x in (bool, int, float)] == [bool_, int64, float64]
+    assert dtype_of(complex) is dtype_of("complex128")
+    assert [dtype_of_number(x) for x in (True, 1, 1.0)] == [bool_, int64, float32]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, dtype_of, float32, float64, int64
+from gnomon.dtypes import DType, dtype_of, dtype_of_number, float32, float64, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Arena, Node, Shape
 from gnomon.ir.operators import SCALAR_TYPES, Scalar, cast, constant, elementwise
@@ -24,7 +24,7 @@ from gnomon.ops.scalars import where
 
 def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None) -> Node:
     """The same number everywhere; its own dtype unless one is given."""
-    kind = dtype_of(type(value) if dtype is None else dtype)
+    kind = dtype_of_number(value) if dtype is None else dtype_of(dtype)
     if any(n < 0 for n in shape):
         raise ShapeError(f"full: sizes are not negative: got {tuple(shape)}.")
     if not isinstance(value, SCALAR_TYPES):

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from gnomon.dtypes import bool_, dtype_of, uint8
+from gnomon.dtypes import bool_, dtype_of_number, uint8
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import constant, elementwise
@@ -291,7 +291,7 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
     gnomon.errors.ShapeError: where: shapes do not broadcast: (2,) and (3,) differ in axis -1.
     """
     if not isinstance(x, Node) and not isinstance(y, Node):
-        x = constant(condition.arena, x, dtype_of(type(x)))
+        x = constant(condition.arena, x, dtype_of_number(x))
     if condition.dtype is uint8:
         condition = elementwise("ne", condition, 0)
     return chosen("where", condition, *promoted("where", x, y))

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from gnomon import dtypes
-from gnomon.dtypes import DType, dtype_of, promote, weak
+from gnomon.dtypes import DType, dtype_of, dtype_of_number, promote, weak
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import state
@@ -104,7 +104,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     numbers = [x for x in arrays_and_dtypes if isinstance(x, NUMBERS)]
     found = [kind_of(x) for x in arrays_and_dtypes if not isinstance(x, NUMBERS)]
     if not found:
-        return result_type(*(dtype_of(type(x)) for x in numbers))
+        return result_type(*(dtype_of_number(x) for x in numbers))
     dtype = found[0]
     for other in found[1:]:
         dtype = promote(dtype, other)

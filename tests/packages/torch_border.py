@@ -118,6 +118,8 @@ def crossing(tool: Any) -> Any:
         return across(tool) if any("__call__" in vars(kind) for kind in tool.__mro__) else tool
     if tool is common_device_type.instantiate_device_type_tests:
         return instantiate
+    if getattr(tool, "__name__", "") in ("gradcheck", "gradgradcheck"):
+        return getattr(gn.autograd, tool.__name__)
     if inspect.isfunction(tool) or inspect.isbuiltin(tool):
         return across(tool)
     if isinstance(tool, dict):

@@ -117,12 +117,12 @@ def outcomes(file: Path, library: str, limit: float, total: float) -> dict[str, 
 
 
 REASONS = (
+    ("no refusal where PyTorch refuses", r"not raised|not triggered"),
     ("the suite's tools", r"border:|_internal|expecttest"),
     ("a name is missing", r"AttributeError|ImportError|ModuleNotFoundError|no attribute"),
     ("complex numbers", r"ComplexError"),
     ("a dtype", r"DtypeError|KeyError"),
     ("arguments", r"ArgumentError|ShapeError|TypeError|IndexOutOfRange|IndexError"),
-    ("no refusal where PyTorch refuses", r"not raised|not triggered"),
 )
 
 
