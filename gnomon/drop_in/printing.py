@@ -1,7 +1,7 @@
 """Tensors and dtypes as PyTorch prints them, for scripts whose output others read.
 
 Numbers share one format: whole ones end in a point, others have four digits behind it, or a power
-of ten where they are far apart. Options are those of `set_printoptions`, lines are 80 wide at first.
+of ten where they are far apart. Options are those of `set_printoptions`; lines are 80 wide.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ WIDTH = 80
 """PyTorch's width of lines."""
 APART, LARGE, SMALL = 1000.0, 1e8, 1e-4
 """Numbers further apart, larger or smaller are printed with powers of ten."""
+HEADS = {"Tensor": "", "Parameter": "Parameter containing:\n"}
+"""By the names of classes, since a script may print before it needs modules."""
 USUAL = (gn.int64, gn.bool)
 """Dtypes that are not named, beside the default one."""
 
@@ -44,13 +46,12 @@ def printed() -> Iterator[None]:
 
 
 def as_printed(x: gn.Tensor) -> str:
-    """A tensor's text; of what is traced, lies over ranks or is complex, Gnomon's own."""
+    """A tensor's text; of what is traced or lies over ranks, Gnomon's own."""
     traced = state.capture is not None and not state.capture.breaks
-    own = traced or type(x) not in (gn.Tensor, gn.nn.Parameter) or bool(lying_of(x._view))
-    if own or x.dtype.is_complex:
+    head = HEADS.get(type(x).__name__)
+    if head is None or traced or lying_of(x._view):
         return show.as_text(x)
     text = "tensor(" + values_of(x.detach(), len("tensor("), show.options())
-    head = "Parameter containing:\n" if isinstance(x, gn.nn.Parameter) else ""
     return head + with_remarks(text, list(remarks(x)), len("tensor("))
 
 
@@ -92,7 +93,7 @@ def values_of(x: gn.Tensor, indent: int, how: PrintOptions) -> str:
 
 
 def ends_of(array: np.ndarray, count: int) -> np.ndarray:
-    """What is shown of a long array: the first and last positions of each axis."""
+    """The parts of a long array that are shown: the first and last positions of each axis."""
     for axis, n in enumerate(array.shape):
         if n > 2 * count:
             array = np.take(array, [*range(count), *range(n - count, n)], axis)

@@ -225,7 +225,7 @@ class Tensor:
     def __reduce_ex__(self, protocol: _int) -> tuple:
         """Pickles hold the values, the class, and whether gradients are wanted."""
     def __repr__(self) -> str:
-        """The values, and what is not the default about the tensor."""
+        """The tensor's text."""
     def __rfloordiv__(self, other: Any) -> Tensor:
         ...
     def __rlshift__(self, other: Any) -> Tensor:
