@@ -33,7 +33,7 @@ class GradientLayouts:
         self.reads = Counter(x for node in nodes if node in on_the_way for x in node.inputs)
         self.kinds: dict[str, dict[Node, Placement]] = {}
         if any(map(mixes, nodes)):
-            values = [x for x in nodes if x in on_the_way and axes_of(x)]
+            values = [x for x in nodes if axes_of(x)]
             self.kinds = types_of(nodes, values, mesh)
 
     def laid(self, g: Node, reader: Node, x: Node) -> Node:
@@ -42,8 +42,12 @@ class GradientLayouts:
             kind, n = kinds.get(x), self.mesh[name]
             if kind == VARYING and isinstance(kinds.get(reader), Split):
                 g = place(g, ((name, n, None),), pins=True)
-            elif isinstance(kind, Split) and self.reads[x] > 1 and name not in rows_of(x):
-                g = place(g, ((name, n, kind.axis),), varying=True)
+            elif isinstance(kind, Split) and name not in rows_of(x):
+                # behind it a rank's own value meets the gradient, or another part of it does
+                own = mixes(x) or any(kinds.get(y) == VARYING for y in x.inputs)
+                layout = ((name, n, kind.axis),)
+                g = place(g, layout, pins=True) if own else g
+                g = place(g, layout, varying=True) if not own and self.reads[x] > 1 else g
         return g
 
 

@@ -74,6 +74,33 @@ def test_each_rank_goes_back_through_its_own_values(reads, compiled: bool):
     assert np.array_equal(found[0], truth(reads, whole, plain, g))
 
 
+def test_what_meets_a_ranks_own_value_has_a_gradient_that_lies_as_itself():
+    rng = np.random.default_rng(0)
+    whole, *arrays = rng.integers(-2, 3, (7, 3, 3)).astype(np.float32)
+    plain, seeds = arrays[:3], arrays[3:]
+
+    def work(rank: int, ranks: int) -> list[np.ndarray]:
+        mesh = init_device_mesh("cpu", (3,))
+        p, seed = gn.tensor(plain[rank]), gn.tensor(seeds[rank])
+
+        def loss(x: gn.Tensor, y: gn.Tensor, p: gn.Tensor, seed: gn.Tensor) -> gn.Tensor:
+            return ((x * p + y).full_tensor() * seed).sum()
+
+        found = []
+        for call in (loss, gn.compile(loss)):
+            x = distribute_tensor(gn.tensor(whole), mesh, [Shard(1)]).requires_grad_()
+            y = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)])
+            call(x, y, p, seed).backward()
+            found.append(whole_of(x.grad))
+        return found
+
+    # the sum lies along axis 0, the product along axis 1
+    g = np.concatenate([seeds[k][k : k + 1] for k in range(3)])
+    wanted = np.concatenate([(g * plain[k])[:, k : k + 1] for k in range(3)], 1)
+    for found in on_threads(work, 3):
+        assert all(np.array_equal(each, wanted) for each in found)
+
+
 def truth(reads, whole: np.ndarray, plain: list[np.ndarray], g: np.ndarray) -> np.ndarray:
     """Each rank's rows of the gradient that it finds with its own plain tensor."""
     rows = []
