@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gnomon.errors import ConfigError
 from gnomon.lazy import Lazy
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 pathlib = Lazy("pathlib")
 
-__all__ = ["OPTIMISATIONS", "Settings", "current", "override"]
+T = TypeVar("T")
+
+__all__ = ["OPTIMISATIONS", "Settings", "current", "holding", "override"]
 
 
 class Settings(NamedTuple):
@@ -174,6 +176,17 @@ def current() -> Settings:
 
 
 @contextmanager
+def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable a value inside a `with`; Ctrl-C leaves it as it was."""
+    before = variable.get()
+    try:
+        variable.set(value)
+        yield
+    finally:
+        variable.set(before)
+
+
+@contextmanager
 def override(**changes: object) -> Iterator[Settings]:
     """Change settings inside a `with`.
 
@@ -183,8 +196,5 @@ def override(**changes: object) -> Iterator[Settings]:
     """
     if "without" in changes:
         changes["without"] = listed(str(changes["without"]))
-    token = _active.set(current()._replace(**changes))
-    try:
+    with holding(_active, current()._replace(**changes)):
         yield current()
-    finally:
-        _active.reset(token)

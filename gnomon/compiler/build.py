@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -38,7 +36,7 @@ from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
 from gnomon.program.executable import Executable, Remake, lines_of
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime import cpu, threads
-from gnomon.settings import current, override
+from gnomon.settings import current, holding, override
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,22 +124,12 @@ def compile_graph(
     return Executable(graph, plan, addresses, context.settings, remaking(plan, context))
 
 
-@contextmanager
-def under_way(graph: Graph) -> Iterator[None]:
-    """Note the graph whose passes run meanwhile."""
-    token = compiling.set(graph)
-    try:
-        yield
-    finally:
-        compiling.reset(token)
-
-
 def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     """All passes, in order, then machine code; the program goes to the disk under its key."""
     start, settings = perf_counter(), context.settings
     conformance.assure()
     with (
-        under_way(graph),
+        holding(compiling, graph),
         collector.paused(),
         waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
         cpu.CompileBatch() as batch,

@@ -21,6 +21,7 @@ from gnomon.nn.module import Module
 from gnomon.onnx.model import OPSETS, model_of
 from gnomon.onnx.writer import type_of
 from gnomon.runtime.files import publish
+from gnomon.settings import holding
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.pytree import flatten
 from gnomon.tensor.tensor import Tensor, from_array
@@ -182,11 +183,10 @@ def in_mode(model: Any, training: int) -> Generator[None]:
     if training != TrainingMode.PRESERVE:
         for x in modules:
             x.training = training == TrainingMode.TRAINING
-    token = exporting.set(True)
     try:
-        yield
+        with holding(exporting, True):
+            yield
     finally:
-        exporting.reset(token)
         for x, mode in zip(modules, before, strict=True):
             x.training = mode
 

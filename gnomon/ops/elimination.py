@@ -26,10 +26,22 @@ from gnomon.ops.solving import fitting_sides, identity, same_batches
 from gnomon.ops.sorting import argsort
 
 
-def rows_of(pivots: Node, count: int) -> Node:
+def rows_of(pivots: Node, count: int, caller: str = "lu_factor") -> Node:
     """The rows of a matrix in the order of its factors."""
     exchanges = unsqueeze(pivots, pivots.rank - 1)
-    return called("rows", exchanges, gives=[((count,), int64)], count=count)[0]
+    gives = [((count,), int64)]
+    return called("rows", exchanges, gives=gives, count=count, caller=caller)[0]
+
+
+def check_pivots(name: str, factors: Node, pivots: Node) -> None:
+    """Refuse factors and pivots that no lu_factor gives."""
+    matrices(name, factors)
+    wanted = (*factors.shape[:-2], min(factors.shape[-2:]))
+    if not pivots.dtype.is_integer or pivots.shape != wanted:
+        raise ShapeError(
+            f"{name}: pivots of factors of {factors.shape} are int32 of {wanted}: got "
+            f"{pivots.dtype.name} of {pivots.shape}. Give both results of lu_factor."
+        )
 
 
 def reordered(x: Node, order: Node) -> Node:
@@ -109,9 +121,10 @@ def lu_unpack(LU_data: Node, LU_pivots: Node) -> tuple[Node, Node, Node]:
     Tensor([[1. , 0. ],
             [0.5, 1. ]])
     """
+    check_pivots("lu_unpack", LU_data, LU_pivots)
     (m, n), arena, kind = LU_data.shape[-2:], LU_data.arena, LU_data.dtype
     k = min(m, n)
-    order = rows_of(LU_pivots, m)
+    order = rows_of(LU_pivots, m, "lu_unpack")
     down = reshape(arena.node("iota", (), size=m, dtype=int64), (m, 1))
     exchanged = cast(elementwise("eq", down, unsqueeze(order, order.rank - 1)), kind)
     low = tril(columns(LU_data, 0, k), -1) + eye(arena, m, k, dtype=kind)
@@ -147,10 +160,11 @@ def lu_solution(
     """
     if not left:
         return turned(lu_solution(LU, pivots, turned(B), adjoint=not adjoint))
+    check_pivots("lu_solve", LU, pivots)
     kind = B.dtype
     both, rows = same_batches("lu_solve", matrices("lu_solve", LU, square=True), B)
     fitting_sides("lu_solve", both, rows, True)
-    order = rows_of(expand(pivots, both.shape[:-1]), both.shape[-1])
+    order = rows_of(expand(pivots, both.shape[:-1]), both.shape[-1], "lu_solve")
     if adjoint:
         half = triangular(turned(both), rows, upper=False)
         made = triangular(turned(both), half, upper=True, unit=True)

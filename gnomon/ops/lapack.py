@@ -252,13 +252,13 @@ def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
 
 
 @routine
-def rows(pivots: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+def rows(pivots: np.ndarray, count: int, caller: str) -> tuple[np.ndarray, ...]:
     """The rows of a matrix in the order of its factors, from a row of exchanges."""
     pivots = pivots[..., 0, :]
     wrong = pivots[(pivots < 1) | (pivots > count)]
     if wrong.size:
         raise ArgumentError(
-            f"lu: pivots are numbers of rows, from 1 to {count}: got {wrong[0]}. "
+            f"{caller}: pivots are numbers of rows, from 1 to {count}: got {wrong[0]}. "
             "Use those of lu_factor."
         )
     order = np.tile(np.arange(count), (prod(pivots.shape[:-1]), 1))

@@ -172,7 +172,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad(), phase("optimizer"):
+        with phase("optimizer"):
             for number in range(len(self.param_groups)):
                 self._step_group(number, only_if)
         if state.capture is None:
@@ -193,6 +193,7 @@ class Optimizer:
         """Call hook(optimizer, args, kwargs) after every step."""
         return attach(self._after, hook)
 
+    @no_grad()
     def _step_group(self, number: int, only_if: Tensor | None) -> None:
         """Write the new values of a group."""
         gate = None if only_if is None else node_of(only_if)

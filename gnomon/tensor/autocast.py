@@ -48,13 +48,15 @@ class autocast:
         self.dtype = found if enabled and is_there(device_type, "autocast") else None
 
     def __enter__(self) -> autocast:
-        enter(self, (narrow.get(),))
-        narrow.set(self.dtype)
+        enter(self, {narrow: self.dtype})
         return self
 
     def __exit__(self, *_: object) -> None:
-        for before in leave(self):
-            narrow.set(before)
+        try:
+            leave(self)
+        except BaseException:
+            leave(self)
+            raise
 
     def __call__(self, function: Callable) -> Callable:
         """A function that always runs under the policy."""

@@ -75,8 +75,8 @@ class Part(NamedTuple):
 def put(target: Tensor, node: Node) -> None:
     """Write what a collective gave into a tensor, of as many elements, unseen by gradients."""
     before = grads.get()
-    grads.set(False)
     try:
+        grads.set(False)
         if state.capture is not None:
             node = detached(node)
         write(target, reshape(node, raw(target).shape), False)

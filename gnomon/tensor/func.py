@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.settings import holding
 from gnomon.tensor.autograd.engine import enable_grad, recorded, watched
 from gnomon.tensor.autograd.engine import grad as gradients_of
 from gnomon.tensor.borrowing import is_plain_part, numbered
@@ -35,12 +36,8 @@ _depth: ContextVar[int] = ContextVar("depth", default=0)
 @contextmanager
 def followed() -> Iterator[None]:
     """A stretch in which a function of ours runs a function of the user's, with gradients."""
-    before = _depth.set(_depth.get() + 1)
-    try:
-        with enable_grad():
-            yield
-    finally:
-        _depth.reset(before)
+    with holding(_depth, _depth.get() + 1), enable_grad():
+        yield
 
 
 def tensors_of(value: Any) -> tuple[Any, list[Tensor]]:

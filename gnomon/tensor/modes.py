@@ -44,9 +44,10 @@ def inside(block: Callable[[], Any], function: Callable) -> Callable:
         try:
             with block():
                 return function(*args, **kwargs)
-        finally:
+        except BaseException:
             # Ctrl-C may come as the block is left, before it has restored anything
             restore(before)
+            raise
 
     return at_once
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from gnomon.errors import DtypeError
 from gnomon.lazy import out
+from gnomon.settings import holding
 from gnomon.tensor.tensor import Paired, Tensor, alias
 
 __all__ = [
@@ -154,14 +155,11 @@ def handle_torch_function(
             f"{function.__name__}: {types[0].__module__}.{types[0].__name__} gives the call back. "
             "Convert its objects to tensors first: gn.from_dlpack(x), or gn.tensor(x)."
         )
-    before = _asked.set((*_asked.get(), call))
-    try:
+    with holding(_asked, (*_asked.get(), call)):
         for each in found:
             made = each.__torch_function__(function, types, args, kwargs)
             if made is not NotImplemented:
                 return made
-    finally:
-        _asked.reset(before)
     name, kinds = function.__name__, ", ".join(kind.__name__ for kind in types)
     raise DtypeError(
         f"{name}: no implementation found on types that implement __torch_function__: got "

@@ -20,6 +20,7 @@ from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.forking import held
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.settings import holding
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import finished, get_default_dtype, shape_of, size_checked
 from gnomon.tensor.device import check_device
@@ -101,11 +102,8 @@ def own_stream() -> Iterator[None]:
     """Have what this thread's context draws by default be a stream of its own, begun alike."""
     own = Generator().manual_seed(default_generator.seeded)
     own.count = default_generator.count
-    before = _own.set(own)
-    try:
+    with holding(_own, own):
         yield
-    finally:
-        _own.reset(before)
 
 
 @contextmanager

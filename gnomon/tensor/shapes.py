@@ -12,6 +12,7 @@ from math import prod
 
 from gnomon.dtypes import DType
 from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.settings import holding
 from gnomon.tensor.state import leaf
 from gnomon.tensor.tensor import Tensor, wrap
 
@@ -30,11 +31,8 @@ def shapes_only() -> Iterator[None]:
     >>> layer.weight.shape
     Size([1048576, 1048576])
     """
-    before = _shapes_only.set(True)
-    try:
+    with holding(_shapes_only, True):
         yield
-    finally:
-        _shapes_only.reset(before)
 
 
 def is_shapes_only() -> bool:

@@ -6,7 +6,7 @@ No graph is walked here: see evaluate.py. Nothing is shared between threads but 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import index
@@ -38,7 +38,8 @@ inference: ContextVar[bool] = ContextVar("gnomon_inference", default=False)
 narrow: ContextVar[DType | None] = ContextVar("gnomon_narrow", default=None)
 """The dtype that products take."""
 
-_entered: ContextVar[tuple[tuple[object, tuple], ...]] = ContextVar("gnomon_entered", default=())
+Modes = tuple[tuple[ContextVar, Any], ...]
+_entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
 
 
 laid: list[Callable[[Node, bool], Tensor | None]] = []
@@ -84,19 +85,30 @@ class ThreadState(threading.local):
 state = ThreadState()
 
 
-def enter(block: object, before: tuple) -> None:
-    """Remember the modes around a block."""
-    _entered.set((*_entered.get(), (block, before)))
+def enter(block: object, modes: Mapping[ContextVar, Any]) -> None:
+    """Set modes for the length of a block; Ctrl-C in between leaves them as they were."""
+    try:
+        before = tuple([(mode, mode.get()) for mode in modes])
+        _entered.set((*_entered.get(), (block, before)))
+        for mode, value in modes.items():
+            mode.set(value)
+    except BaseException:
+        leave(block)
+        raise
 
 
-def leave(block: object) -> tuple:
-    """The modes around a block that ends; nothing where it was entered by another task."""
+def leave(block: object) -> None:
+    """Set the modes as they were around a block; nothing where another task entered it.
+
+    Where Ctrl-C cuts it short it can be done once more, since the block is forgotten last.
+    """
     entered = _entered.get()
     for k in reversed(range(len(entered))):
         if entered[k][0] is block:
+            for mode, value in entered[k][1]:
+                mode.set(value)
             _entered.set((*entered[:k], *entered[k + 1 :]))
-            return entered[k][1]
-    return ()
+            return
 
 
 class Storage:

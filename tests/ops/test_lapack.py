@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops import lapack
 
 L = gn.linalg
@@ -137,3 +137,20 @@ def test_pivots_are_rows():
     for call in (gn.lu_unpack, lambda a, p: gn.lu_solve(gn.ones(3, 1), a, p)):
         with pytest.raises(ArgumentError, match="pivots are numbers of rows, from 1 to 3: got 99"):
             str(call(factors, pivots))
+
+
+PIVOTS = [2, [1, 2], [1, 2, 3, 3], [[1, 2, 3]], [1.0, 2.0, 3.0], [True, True, True]]
+
+
+@pytest.mark.parametrize("numbers", PIVOTS, ids=repr)
+def test_pivots_fit_their_factors(numbers):
+    pivots, factors = gn.tensor(numbers), gn.eye(3)
+    with pytest.raises(ShapeError, match=r"lu_unpack: pivots of factors of \(3, 3\) are int32"):
+        gn.lu_unpack(factors, pivots)
+    with pytest.raises(ShapeError, match=r"lu_solve: pivots of factors of \(3, 3\) are int32"):
+        gn.lu_solve(gn.ones(3, 1), factors, pivots)
+
+
+def test_factors_are_matrices():
+    with pytest.raises(ShapeError, match="lu_unpack: needs matrices"):
+        gn.lu_unpack(gn.ones(3), gn.tensor([1], dtype=gn.int32))

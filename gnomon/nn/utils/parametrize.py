@@ -15,6 +15,7 @@ from gnomon.errors import ArgumentError
 from gnomon.nn.containers import ModuleDict, ModuleList
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
+from gnomon.settings import holding
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.tensor import Tensor
 
@@ -53,11 +54,8 @@ def cached() -> Iterator[None]:
     >>> with cached():
     ...     pass
     """
-    before = _cache.set({} if _cache.get() is None else _cache.get())
-    try:
+    with holding(_cache, {} if _cache.get() is None else _cache.get()):
         yield
-    finally:
-        _cache.reset(before)
 
 
 def type_before_parametrizations(module: Module) -> type:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from gnomon.errors import ConfigError
+from gnomon.settings import holding
 
 __all__ = [
     "BACKEND",
@@ -123,11 +124,8 @@ def declare(rank: int, size: int) -> None:
 @contextmanager
 def standing(place: Environment) -> Iterator[None]:
     """Give a thread a place of its own."""
-    token = _standing.set(place)
-    try:
+    with holding(_standing, place):
         yield
-    finally:
-        _standing.reset(token)
 
 
 def found_in(given: Mapping[str, str]) -> Environment:

@@ -15,6 +15,7 @@ from typing import Any
 from gnomon.errors import ArgumentError, CollectiveError
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.base import Backend, Link
+from gnomon.settings import holding
 
 __all__ = ["Membership", "ProcessGroup", "default_group", "membership", "of_rank"]
 
@@ -134,11 +135,10 @@ def default_group() -> ProcessGroup | None:
 def of_rank(backend: Backend) -> Iterator[None]:
     """For a while this thread is a rank of its own, with groups of its own."""
     own = Membership(backend)
-    before = _own.set(own)
-    try:
-        yield
-    finally:
-        for name, group in own.groups.items():
-            here.remove(name)
-            group.link.close()
-        _own.reset(before)
+    with holding(_own, own):
+        try:
+            yield
+        finally:
+            for name, group in own.groups.items():
+                here.remove(name)
+                group.link.close()

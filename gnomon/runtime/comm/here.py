@@ -12,6 +12,7 @@ from contextvars import ContextVar
 
 from gnomon.errors import CollectiveError
 from gnomon.runtime.comm.base import Link
+from gnomon.settings import holding
 
 __all__ = ["add", "along", "link_along", "links", "remove", "settle"]
 
@@ -39,11 +40,8 @@ def link_along(mesh: str) -> Link:
 @contextmanager
 def along(own: Mapping[str, Link]) -> Iterator[None]:
     """Have this thread's context use these groups for a while."""
-    before = _own.set(dict(own))
-    try:
+    with holding(_own, dict(own)):
         yield
-    finally:
-        _own.reset(before)
 
 
 def settle(found: Mapping[str, Link]) -> None:

@@ -92,14 +92,15 @@ class Mode:
         return super().__new__(cls)
 
     def __enter__(self) -> None:
-        enter(self, (grads.get(), inference.get()))
-        if self.on:
-            grads.set(self.grad)
-            inference.set(self.inference)
+        values = (self.grad, self.inference) if self.on else (grads.get(), inference.get())
+        enter(self, dict(zip((grads, inference), values, strict=True)))
 
     def __exit__(self, *_: object) -> None:
-        for mode, before in zip((grads, inference), leave(self), strict=False):
-            mode.set(before)
+        try:
+            leave(self)
+        except BaseException:
+            leave(self)
+            raise
 
     def __call__(self, function: Callable) -> Callable:
         return modes.inside(type(self), function)

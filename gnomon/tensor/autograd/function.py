@@ -96,8 +96,8 @@ class Function:
         wanted = tuple(isinstance(x, Tensor) and x.requires_grad and grads.get() for x in args)
         context = Context(wanted)
         before = grads.get()
-        grads.set(False)
         try:
+            grads.set(False)
             if cls.setup_context is Function.setup_context:
                 made = cls.forward(context, *args)
             else:
@@ -229,11 +229,11 @@ def building(arena: Arena, given: Sequence[Node]) -> Iterator[None]:
     given: what is known in no other arena than the one at hand: it stands for values to come.
     """
     before = (state.arena, grads.get(), state.unknown)
-    if arena is not state.arena:
-        state.unknown = [*state.unknown, *given]
-    state.arena = arena
-    grads.set(True)
     try:
+        if arena is not state.arena:
+            state.unknown = [*state.unknown, *given]
+        state.arena = arena
+        grads.set(True)
         with inherit(None):
             yield
     finally:
