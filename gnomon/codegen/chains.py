@@ -13,6 +13,7 @@ from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import agree
 from gnomon.ops import canonical
 
 
@@ -51,7 +52,7 @@ class Chains:
             and node is not fold
             and node not in missing
             and not self.plan.is_lane_fold(node)
-            and self._place(node) == self._place(fold)
+            and agree(self._place(node), self._place(fold))
             and not self._known(node)
             and self._open(node)
             and self._missing(node) <= missing

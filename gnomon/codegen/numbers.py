@@ -16,7 +16,7 @@ from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
 from gnomon.dtypes import DType, bool_, computed, float32, float64, int32, int64
 from gnomon.ir.node import Node, digest, row_of
-from gnomon.ir.sizes import is_symbolic
+from gnomon.ir.sizes import agree, is_symbolic
 from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
 from gnomon.schedule.kernel import LoopKernel
 
@@ -155,8 +155,7 @@ def agreeing(nodes: list[Node]) -> tuple[int, ...]:
 
 def share(one: Node, other: Node) -> bool:
     """Whether two folds are over one range, with as many leaves."""
-    alike = one.inputs[0] is other.inputs[0]
-    return alike and bool(one.params["leaves"] == other.params["leaves"])
+    return one.inputs[0] is other.inputs[0] and agree(one.params["leaves"], other.params["leaves"])
 
 
 # descriptions

@@ -52,14 +52,15 @@ class Relations:
                 self.numbers.append(column[0])
                 continue
             is_float = isinstance(column[0], FloatBits)
-            if not is_float and not LEAST <= column[0] < MOST:  # a number, and no size
+            least = 1 if k in leaves else LEAST
+            if not is_float and not least <= column[0] < MOST:  # a number, and no size
                 self.numbers.append(column[0])
                 continue
             key = (column, "float" if is_float else "leaves" if k in leaves else "size")
             if key not in made:
                 plain = key[1] == "size"
                 found = following(column, self._bases) if k >= inputs and plain else None
-                made[key] = found or self._given(k, column, stand_in if plain else int)
+                made[key] = found or self._given(k, column, stand_in if plain else int, least)
             self.numbers.append(made[key])
         self._expected = self.sizes.function(self.numbers)
         self._bounds = [atom.bounds for atom in self.sizes.atoms[: len(self.places)]]
@@ -71,9 +72,9 @@ class Relations:
             return None
         return own if self._expected(own) == numbers else None
 
-    def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
+    def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int) -> SymInt:
         """A number that follows from no other."""
-        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (LEAST, MOST)
+        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (least, MOST)
         size = self.sizes.symbol(stand_in(column[0]), bounds)
         self.places.append(k)
         if stand_in is not int:

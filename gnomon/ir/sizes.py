@@ -10,7 +10,7 @@ unguarded.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from math import prod
@@ -304,6 +304,11 @@ class SymInt(SymNumber):
 def is_symbolic(x: object) -> bool:
     """Whether a number is known only when a program runs."""
     return type(x) in (SymInt, SymFloat)
+
+
+def agree(a: Hashable, b: Hashable) -> bool:
+    """Whether two keys are equal at every size; no guard is asked whether they are at some."""
+    return len({a, b}) == 1
 
 
 def is_whole(x: object) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType, bool_
+from gnomon.errors import ShapeError
 from gnomon.ir.node import PRIMITIVES, Graph, Node, Primitive, Shape, Signature, primitive
 from gnomon.ops.scalars import SCALARS
 
@@ -48,8 +49,9 @@ def kinds_of(nodes: Sequence[Node]) -> Kinds:
 
 
 def check(what: str, want: Kinds, have: Kinds) -> None:
-    """Refuse graphs that do not fit together: whoever traces them has told users already."""
-    assert want == have, f"{what}: {have} where {want} is needed"
+    """Refuse graphs that do not fit together, as those of stand-ins for sizes may not."""
+    if want != have:
+        raise ShapeError(f"{what}: {have} where {want} is needed.")
 
 
 @primitive("cond")

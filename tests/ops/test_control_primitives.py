@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon.dtypes import float64
-from gnomon.errors import GradientError
+from gnomon.errors import GradientError, ShapeError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops.control_primitives import call, call_of, graphs_of, with_graphs
@@ -140,10 +140,10 @@ def test_results_of_one_call_know_each_other():
     assert with_graphs(last.params, lambda g: g)["index"] == 0
 
 
-def test_graphs_that_do_not_fit_are_our_mistake():
+def test_graphs_that_do_not_fit_are_refused():
     arena = Arena()
     x = arena.input((3,), float64)
     test = graph([(3,)], lambda x: [x])
 
-    with pytest.raises(AssertionError, match="while"):
+    with pytest.raises(ShapeError, match="while"):
         call("while", (x,), test=test, body=test, carried=1)
