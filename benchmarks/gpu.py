@@ -5,9 +5,9 @@
     python -m benchmarks.cuda.assemble build/gpu --ptxas P  # where an assembler is: saves time
     python -m benchmarks.gpu build/gpu --json card.json      # where a card is
 
-Beside the bundle the last needs numpy and the driver (libcuda.so.1) alone, its stage of launches
-llvmlite too; where torch is, its times stand beside ours. `--only` names stages. Stages that a JSON
-file holds already are not run again; each takes less than two minutes.
+Beside the bundle the last needs numpy, llvmlite and the driver (libcuda.so.1) alone; where torch
+is, its times stand beside ours. Stages that a JSON file holds already are not run again; each takes
+less than two minutes; `--only` names some.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from benchmarks.cuda.denormals import denormals
 from benchmarks.cuda.driver import Driver
 from benchmarks.cuda.launches import launches
 from benchmarks.cuda.loops import loops
-from benchmarks.cuda.products import float_products, tensor_bits, tensor_speed
+from benchmarks.cuda.products import (
+    GROUPED,
+    LARGE,
+    PAIRED,
+    float_products,
+    group_bits,
+    tensor_bits,
+    tensor_speed,
+)
 from benchmarks.cuda.programs import programs, speeds
 from benchmarks.cuda.tensor_core import tensor_cores
 
@@ -49,7 +57,7 @@ def stages(
         ),
         "speeds": lambda: speeds(driver, folder, time.monotonic() + SECONDS),
         "tensor products": lambda: tensor_bits(driver, time.monotonic() + SECONDS),
-        "tensor speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS),
+        "tensor speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS, LARGE),
         "float products": lambda: float_products(
             driver,
             json.loads((folder / "products.json").read_text()),
@@ -57,6 +65,9 @@ def stages(
         ),
         "loops": lambda: loops(driver, folder),
         "launches": lambda: launches(driver),
+        "group products": lambda: group_bits(driver, time.monotonic() + SECONDS),
+        "group speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS, GROUPED),
+        "pair speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS, PAIRED),
     }
 
 
@@ -70,14 +81,14 @@ def lines(name: str, found: dict[str, Any]) -> list[str]:
             f"  {len(rows) - len(wrong)} of {len(rows)} equal",
             *wrong,
         ]
-    if name in ("tensor cores", "tensor products"):
+    if name in ("tensor cores", "tensor products", "group products"):
         rows = {title: row for title, row in found.items() if isinstance(row, dict)}
         wrong = {title: row for title, row in rows.items() if row["differ"]}
         ending = [f"  {len(rows) - len(wrong)} of {len(rows)} equal"]
         return [
             f"  {title}: {row['differ']} of {row['sums']}" for title, row in wrong.items()
         ] + ending
-    if name in ("tensor speeds", "float products"):
+    if name in ("tensor speeds", "float products", "group speeds", "pair speeds"):
         return [
             f"  {title}, {shape}: {row}"
             for title, each in found.items()

@@ -25,11 +25,16 @@ from benchmarks.cuda.tensor_core import LEAST
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
     """Every kernel of the stages, with what it is."""
     for kind in LEAST:
-        for name, (_, shapes) in products.LARGE.items():
-            for title, shape in shapes.items():
-                yield f"{kind} {name}: {title}", replace(shape, kind=kind).text()
-        for sizes in products.RAGGED + products.WHOLE:
+        for which in (products.LARGE, products.GROUPED, products.PAIRED):
+            for name, (_, shapes) in which.items():
+                for title, shape in shapes.items():
+                    if kind == "bf16" or name == "4096":
+                        yield f"{kind} {name}: {title}", replace(shape, kind=kind).text()
+        for sizes in products.RAGGED + products.WHOLE + products.EDGES:
             for title, shape in products.small_shapes(sizes, kind):
+                yield f"{kind} {sizes}: {title}", shape.text()
+        for sizes in products.WHOLE + products.EDGES:
+            for title, shape in products.small_groups(sizes, kind):
                 yield f"{kind} {sizes}: {title}", shape.text()
     for name, (_, floats) in products.FLOATS.items():
         for title, each in floats.items():
@@ -44,7 +49,8 @@ def assembled(ptx: str, goal: Path, tool: str, arch: str) -> str:
     """Write a cubin; gives registers and spills."""
     source = goal.with_suffix(".ptx")
     source.write_text(ptx)
-    command = [tool, f"-arch={arch}", "-v", str(source), "-o", str(goal)]
+    own = re.search(r"\.target (sm_\d+a)", ptx)
+    command = [tool, f"-arch={own[1] if own else arch}", "-v", str(source), "-o", str(goal)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     source.unlink()
     if done.returncode:

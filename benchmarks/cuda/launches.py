@@ -15,7 +15,7 @@ from benchmarks.cuda.ceilings import EMPTY
 from benchmarks.cuda.driver import Driver
 
 COUNT, ROUNDS = 300, 15
-ROW = """
+LOOP = """
 define i32 @start(ptr %rows, i64 %count, ptr %launch, ptr %stream) {
 entry:
   br label %head
@@ -73,7 +73,7 @@ class Table:
         self.rows = (Row * count)(
             *(Row(kernel.handle.value, 132, 128, 0, 0, base + 8 * k) for k in range(count))
         )
-        self.engine = compiled(ROW)
+        self.engine = compiled(LOOP)
         kind = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_int64, c_void_p, c_void_p)
         self.start = kind(self.engine.get_function_address("start"))
         self.launch = ctypes.cast(driver.library.cuLaunchKernel, c_void_p)

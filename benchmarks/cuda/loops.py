@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cuda import moves, peers
+from benchmarks.cuda.bench import Bench
 from benchmarks.cuda.ceilings import COPY
 from benchmarks.cuda.driver import Driver
-from benchmarks.cuda.products import Bench
 from benchmarks.cuda.programs import drawn
 
 LOOPS = (8192, 4096)

@@ -3,192 +3,77 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import sha256
-from statistics import median
 from typing import Any
 
 import numpy as np
 
 from benchmarks.cuda import float_product, peers, tensor_product
-from benchmarks.cuda.driver import Driver, DriverError, Kernel
+from benchmarks.cuda.bench import Bench, Sizes, expected, factors, laid
+from benchmarks.cuda.driver import Driver, DriverError
 from benchmarks.cuda.float_product import FloatShape
 from benchmarks.cuda.programs import drawn
-from benchmarks.cuda.tensor_core import (
-    COLUMNS,
-    LEAST,
-    ROWS,
-    STEPS,
-    differing,
-    model,
-    numbers,
-    rounded,
-)
+from benchmarks.cuda.tensor_core import LEAST, differing, rounded
 from benchmarks.cuda.tensor_product import Shape
-from benchmarks.cuda.tiles import Tiling
+from benchmarks.cuda.warpgroup_product import GroupShape
 
-Sizes = tuple[int, int, int]
-"""Rows, columns and steps."""
 TORCH = {"bf16": "bfloat16", "f16": "float16"}
-ROUNDS, REPEATS = 3, 8
-MOST_SHARED, MOST_REGISTERS = 233472, 65536
-"""Of a multiprocessor."""
-
-RAGGED: list[Sizes] = [(1, 1, 1), (17, 33, 511), (65, 130, 513), (127, 129, 1023), (40, 24, 72)]
-WHOLE: list[Sizes] = [(128, 128, 64), (128, 128, 512), (128, 128, 1024), (128, 128, 4096)]
 LAYOUTS = {"nn": (True, False), "nt": (True, True), "tn": (False, False)}
 """Which operands have steps as neighbours."""
+NN = LAYOUTS["nn"]
+RAGGED: list[Sizes] = [(1, 1, 1), (17, 33, 511), (65, 130, 513), (127, 129, 1023), (40, 24, 72)]
+WHOLE: list[Sizes] = [(128, 128, 64), (128, 128, 512), (128, 128, 1024), (128, 128, 4096)]
+EDGES: list[Sizes] = [(200, 72, 1536), (17, 40, 520), (40, 72, 8192)]
+"""Ragged sizes whose lines begin at multiples of 16 bytes, as the copy engine needs."""
 
-LARGE: dict[str, tuple[Sizes, dict[str, Shape]]] = {
-    "8192": (
-        (8192, 8192, 8192),
-        {
-            "128 x 256, one leaf": Shape(128, 256, 64, (2, 4), 3, ""),
-            "256 x 128, one leaf": Shape(256, 128, 64, (4, 2), 3, ""),
-            "128 x 128, 4 warps, one leaf": Shape(128, 128, 64, (2, 2), 3, ""),
-            "128 x 128, one leaf": Shape(128, 128, 64, (2, 4), 3, ""),
-            "128 x 128": Shape(128, 128, 64, (2, 4), 3, "rss"),
-            "128 x 128, global": Shape(128, 128, 64, (2, 4), 4, "rsg"),
-            "128 x 256": Shape(128, 256, 32, (2, 4), 4, "sgg"),
-        },
-    ),
-    "few rows": (
-        (16, 8192, 8192),
-        {
-            "16 x 64": Shape(16, 64, 64, (1, 4), 8, "rrr"),
-            "16 x 64, 128 deep": Shape(16, 64, 128, (1, 4), 8, "rrr"),
-        },
-    ),
-    "128 rows": (
-        (128, 8192, 8192),
-        {
-            "128 x 64": Shape(128, 64, 64, (4, 2), 4, "rss"),
-            "64 x 64": Shape(64, 64, 64, (2, 2), 6, "rrr"),
-        },
-    ),
+SQUARE: dict[str, Any] = {
+    "128 x 256, one leaf": Shape(128, 256, 64, (2, 4), 3, ""),
+    "256 x 128, one leaf": Shape(256, 128, 64, (4, 2), 3, ""),
+    "128 x 128, 4 warps, one leaf": Shape(128, 128, 64, (2, 2), 3, ""),
+    "128 x 128, one leaf": Shape(128, 128, 64, (2, 4), 3, ""),
+    "128 x 128": Shape(128, 128, 64, (2, 4), 3, "rss"),
+    "128 x 128, global": Shape(128, 128, 64, (2, 4), 4, "rsg"),
+    "128 x 192": Shape(128, 192, 64, (2, 4), 3, "rsg", LAYOUTS["nt"], careful=True),
+    "128 x 256": Shape(128, 256, 32, (2, 4), 4, "sgg"),
 }
-LARGE["4096"] = ((4096, 4096, 4096), LARGE["8192"][1])
-
-
-@dataclass
-class Run:
-    """One product on the card."""
-
-    driver: Driver
-    shape: Tiling
-    kernel: Kernel
-    sizes: Sizes
-    leaves: int
-    places: Sequence[int]
-    """A, B, C and memory of waiting sums."""
-    blocks: int
-
-    def launch(self) -> None:
-        """Start it."""
-        m, n, k = self.sizes
-        near, far = self.shape.steps_first
-        lines = (k if near else m, k if far else n, n)
-        given = [*self.places, m, n, k, *lines, self.leaves]
-        self.driver.launch(self.kernel, self.blocks, self.shape.threads, given, self.shape.shared)
-
-
-class Bench:
-    """Kernels, and memory that is given back together."""
-
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
-        self.count = int(driver.describe()["multiprocessors"])  # type: ignore[call-overload]
-        self.kernels: dict[Tiling, Kernel] = {}
-        self.held: list[int] = []
-
-    def put(self, array: np.ndarray) -> int:
-        """An array on the card."""
-        self.held.append(self.driver.allocate(array.nbytes))
-        self.driver.put(self.held[-1], array)
-        return self.held[-1]
-
-    def room(self, nbytes: int) -> int:
-        """Memory on the card, poisoned."""
-        self.held.append(self.driver.allocate(nbytes))
-        self.driver.fill(self.held[-1], 0x7D, nbytes)
-        return self.held[-1]
-
-    def free(self) -> None:
-        """Give all memory back."""
-        for place in self.held:
-            self.driver.free(place)
-        self.held.clear()
-
-    def kernel(self, shape: Any) -> Kernel:
-        """A shape's kernel, assembled once."""
-        if shape not in self.kernels:
-            found = self.driver.function(self.driver.load(shape.text()), "product")
-            self.driver.allow(found, shape.shared)
-            self.kernels[shape] = found
-        return self.kernels[shape]
-
-    def run(self, shape: Any, sizes: Sizes, leaves: int, places: Sequence[int]) -> Run:
-        """A product ready to start; as many blocks as run at once take all tiles in turn."""
-        tiles = -(-sizes[0] // shape.rows) * -(-sizes[1] // shape.columns)
-        kernel = self.kernel(shape)
-        registers = shape.threads * -(-kernel.registers // 8) * 8
-        most = min(MOST_SHARED // (shape.shared + 1024), MOST_REGISTERS // registers)
-        blocks = min(tiles, self.count * max(1, most))
-        held = self.room(max(16, shape.work * blocks))
-        return Run(self.driver, shape, kernel, sizes, leaves, [*places, held], blocks)
-
-    def seconds(self, works: dict[str, Any]) -> dict[str, float]:
-        """The card's time of each, the median of rounds in turns."""
-        times: dict[str, list[float]] = {name: [] for name in works}
-        for work in works.values():
-            work()
-        for _ in range(ROUNDS):
-            for name, work in works.items():
-                times[name].append(self.driver.seconds(work, REPEATS))
-        return {name: median(each) for name, each in times.items()}
-
-
-# the model of a whole product
-
-
-def expected(a: np.ndarray, b: np.ndarray, leaves: int, kind: str) -> np.ndarray:
-    """A [m, k] B [k, n] of 16 bits in the canonical order, as float32."""
-    rows, columns = a.shape[0], b.shape[1]
-    parts = []
-    for first in range(0, a.shape[1], a.shape[1] // leaves):
-        x = padded(numbers(a[:, first : first + a.shape[1] // leaves], kind), ROWS, STEPS)
-        y = padded(numbers(b[first : first + a.shape[1] // leaves], kind), STEPS, COLUMNS)
-        down, across = x.shape[0] // ROWS, y.shape[1] // COLUMNS
-        sums = np.zeros((down * across, ROWS, COLUMNS), np.float32)
-        for k in range(0, x.shape[1], STEPS):
-            left = np.repeat(x[:, k : k + STEPS].reshape(down, ROWS, STEPS), across, 0)
-            right = y[k : k + STEPS].reshape(STEPS, across, COLUMNS).swapaxes(0, 1)
-            sums = model(left, np.tile(right, (down, 1, 1)), sums, kind)
-        whole = sums.reshape(down, across, ROWS, COLUMNS).swapaxes(1, 2)
-        parts.append(whole.reshape(down * ROWS, across * COLUMNS)[:rows, :columns])
-    while len(parts) > 1:
-        parts = [x + y for x, y in zip(parts[::2], parts[1::2], strict=True)]
-    return parts[0]
-
-
-def padded(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Zeros behind, up to whole tiles."""
-    return np.pad(x, ((0, -x.shape[0] % rows), (0, -x.shape[1] % columns)))
-
-
-def factors(sizes: Sizes, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Normal numbers of 16 bits."""
-    r, (m, n, k) = np.random.default_rng(0), sizes
-    a, b = (r.standard_normal(shape, np.float32) for shape in ((m, k), (k, n)))
-    return rounded(a, kind), rounded(b, kind)
-
-
-def laid(a: np.ndarray, b: np.ndarray, steps_first: tuple[bool, bool]) -> list[np.ndarray]:
-    """Factors as they lie in memory."""
-    left, right = (a if steps_first[0] else a.T), (b.T if steps_first[1] else b)
-    return [np.ascontiguousarray(left), np.ascontiguousarray(right)]
+GROUPS: dict[str, Any] = {
+    "128 x 256, one leaf": GroupShape(128, 256, levels="", stages=4, steps_first=NN),
+    "128 x 256 nt, one leaf": GroupShape(128, 256, levels="", stages=4),
+    "256 x 128, one leaf": GroupShape(256, 128, levels="", stages=4, steps_first=NN),
+    "128 x 128, one leaf": GroupShape(128, 128, levels="", stages=6, steps_first=NN),
+    "128 x 128": GroupShape(128, 128, levels="rss", steps_first=NN),
+    "128 x 128 nt": GroupShape(128, 128, levels="rss"),
+    "128 x 192": GroupShape(128, 192, levels="rsg", steps_first=NN, careful=True),
+    "128 x 256": GroupShape(128, 256, levels="ggg", stages=4, steps_first=NN),
+    "256 x 128": GroupShape(256, 128, levels="ggg", stages=4, steps_first=NN),
+    "128 x 256, shared": GroupShape(128, 256, levels="sgg", stages=2, steps_first=NN),
+}
+PAIRS: dict[str, Any] = {
+    "128 x 256, one leaf": GroupShape(128, 256, levels="", stages=4, steps_first=NN, pair=True),
+    "128 x 128": GroupShape(128, 128, levels="rss", steps_first=NN, pair=True),
+    "128 x 192 nt": GroupShape(128, 192, levels="rsg", careful=True, pair=True),
+    "128 x 256": GroupShape(128, 256, levels="ggg", stages=4, steps_first=NN, pair=True),
+}
+"""Two blocks share B's tiles."""
+FEW: dict[str, Any] = {
+    "16 x 64": Shape(16, 64, 64, (1, 4), 8, "rrr"),
+    "16 x 64, 128 deep": Shape(16, 64, 128, (1, 4), 8, "rrr"),
+}
+SOME: dict[str, Any] = {
+    "128 x 64": Shape(128, 64, 64, (4, 2), 4, "rss"),
+    "64 x 64": Shape(64, 64, 64, (2, 2), 6, "rrr"),
+    "wgmma 128 x 64": GroupShape(128, 64, levels="rrr", stages=6, steps_first=NN),
+}
+LARGE: dict[str, tuple[Sizes, dict[str, Any]]] = {
+    "8192": ((8192, 8192, 8192), SQUARE),
+    "4096": ((4096, 4096, 4096), SQUARE),
+    "few rows": ((16, 8192, 8192), FEW),
+    "128 rows": ((128, 8192, 8192), SOME),
+}
+GROUPED = {name: (sizes, GROUPS) for name, (sizes, _) in list(LARGE.items())[:2]}
+PAIRED = {name: (sizes, PAIRS) for name, (sizes, _) in GROUPED.items()}
 
 
 # stages
@@ -197,41 +82,55 @@ def laid(a: np.ndarray, b: np.ndarray, steps_first: tuple[bool, bool]) -> list[n
 def small_shapes(sizes: Sizes, kind: str) -> Iterator[tuple[str, Shape]]:
     """Several tilings of one small product."""
     base = Shape(64, 64, 64, (2, 2), 3, "rrr", kind=kind, wide=True)
-    if sizes in RAGGED:
+    if sizes not in WHOLE:
         aligned = all(x % 8 == 0 for x in sizes)
         for name, first in LAYOUTS.items():
-            yield f"{name} 64 x 64", replace(base, careful=True, aligned=aligned, steps_first=first)
+            fits = aligned and (first[0] or sizes[0] % 8 == 0)
+            yield f"{name} 64 x 64", replace(base, careful=True, aligned=fits, steps_first=first)
         return
     for name, first in LAYOUTS.items():
-        for wide, warps, levels, depth in (
-            ((128, 128), (2, 4), "rss", 64),
-            ((128, 64), (4, 2), "rsg", 64),
-            ((64, 64), (2, 2), "rrr", 64),
-            ((16, 64), (1, 4), "rrr", 64),
-            ((128, 128), (2, 4), "sgg", 32),
+        for rows, columns, warps, levels, depth in (
+            (128, 128, (2, 4), "rss", 64),
+            (128, 64, (4, 2), "rsg", 64),
+            (64, 64, (2, 2), "rrr", 64),
+            (16, 64, (1, 4), "rrr", 64),
+            (128, 128, (2, 4), "sgg", 32),
         ):
-            if wide[0] == 16 and not first[0]:
+            if rows == 16 and not first[0]:
                 continue
-            yield (
-                f"{name} {wide[0]} x {wide[1]} {levels}",
-                Shape(*wide, depth, warps, 3, levels, first, kind=kind, wide=True),
-            )
+            shape = Shape(rows, columns, depth, warps, 3, levels, first, kind=kind, wide=True)
+            yield f"{name} {rows} x {columns} {levels}", shape
 
 
-def tensor_bits(driver: Driver, until: float) -> dict[str, Any]:
+def small_groups(sizes: Sizes, kind: str) -> Iterator[tuple[str, GroupShape]]:
+    """Several tilings of one small product by warpgroups."""
+    careful = sizes not in WHOLE
+    for name in ("nn", "nt"):
+        for rows, columns, levels in ((128, 128, "rss"), (128, 64, "rsg"), (256, 64, "rsg")):
+            base = GroupShape(rows, columns, levels=levels, steps_first=LAYOUTS[name])
+            shape = replace(base, kind=kind, careful=careful or rows == 256, wide=True)
+            yield f"{name} {rows} x {columns} {levels}", shape
+
+
+def bits(
+    driver: Driver,
+    until: float,
+    some: list[Sizes],
+    shapes: Callable[[Sizes, str], Iterator[tuple[str, Any]]],
+) -> dict[str, Any]:
     """How many sums of small products differ from the model, for each tiling."""
     bench, found = Bench(driver), {}
     for kind in LEAST:
-        for sizes in RAGGED + WHOLE:
+        for sizes in some:
             a, b = factors(sizes, kind)
             leaves = tensor_product.leaves_of(sizes[2])
             wanted = expected(a, b, leaves, kind)
-            for name, shape in small_shapes(sizes, kind):
+            for name, shape in shapes(sizes, kind):
                 if time.monotonic() > until:
                     return found | {"left": "no time"}
                 places = [bench.put(x) for x in laid(a, b, shape.steps_first)]
                 goal = bench.room(wanted.nbytes)
-                bench.run(shape, sizes, leaves, [*places, goal]).launch()
+                bench.run(shape, sizes, leaves, [*places, goal])()
                 driver.synchronize()
                 got = driver.get(goal, wanted.nbytes).view(np.float32).reshape(wanted.shape)
                 bench.free()
@@ -240,11 +139,23 @@ def tensor_bits(driver: Driver, until: float) -> dict[str, Any]:
     return found
 
 
-def tensor_speed(driver: Driver, until: float) -> dict[str, Any]:
+def tensor_bits(driver: Driver, until: float) -> dict[str, Any]:
+    """Products by mma.sync."""
+    return bits(driver, until, RAGGED + WHOLE + EDGES, small_shapes)
+
+
+def group_bits(driver: Driver, until: float) -> dict[str, Any]:
+    """Products by wgmma."""
+    return bits(driver, until, WHOLE + EDGES, small_groups)
+
+
+def tensor_speed(
+    driver: Driver, until: float, which: dict[str, tuple[Sizes, dict[str, Any]]]
+) -> dict[str, Any]:
     """Large products: seconds of each tiling and of torch, bits by samples and by hashes."""
     bench, torch, found = Bench(driver), peers.torch(), {}
     for kind in LEAST:
-        for name, (sizes, shapes) in LARGE.items():
+        for name, (sizes, shapes) in which.items():
             if kind == "f16" and name != "4096":
                 continue
             if time.monotonic() > until:
@@ -255,26 +166,30 @@ def tensor_speed(driver: Driver, until: float) -> dict[str, Any]:
 
 
 def large(
-    bench: Bench, torch: peers.Torch | None, sizes: Sizes, kind: str, shapes: dict[str, Shape]
+    bench: Bench, torch: peers.Torch | None, sizes: Sizes, kind: str, shapes: dict[str, Any]
 ) -> dict[str, Any]:
     """One large product by several tilings."""
     a, b = factors(sizes, kind)
     leaves = tensor_product.leaves_of(sizes[2])
-    places, nbytes = [bench.put(a), bench.put(b)], 2 * sizes[0] * sizes[1]
-    rows, runs = {}, {}
+    nbytes = 2 * sizes[0] * sizes[1]
+    rows: dict[str, Any] = {}
+    runs: dict[str, Callable[[], object]] = {}
     goal = bench.room(nbytes)
+    places = {
+        first: [bench.put(x) for x in laid(a, b, first)] for first in list(LAYOUTS.values())[:2]
+    }
     for name, shape in shapes.items():
         shape = replace(shape, kind=kind)
         many = leaves if shape.levels else 1
         bench.driver.fill(goal, 0x7D, nbytes)
         try:
-            runs[name] = bench.run(shape, sizes, many, [*places, goal]).launch
-            runs[name]()
+            run = bench.run(shape, sizes, many, [*places[shape.steps_first], goal])
+            run()
             bench.driver.synchronize()
         except DriverError as cause:
             rows[name] = {"error": str(cause)}
-            runs.pop(name, None)
             continue
+        runs[name] = run
         got = bench.driver.get(goal, nbytes)
         kernel = bench.kernel(shape)
         rows[name] = {
@@ -286,6 +201,7 @@ def large(
         }
     if torch:
         runs["torch"] = torch.product(*sizes, TORCH[kind])
+        runs["torch nt"] = torch.product(*sizes, TORCH[kind], is_transposed=True)
     return timed(bench, runs, rows, 2.0 * sizes[0] * sizes[1] * sizes[2])
 
 
@@ -322,7 +238,14 @@ FLOATS: dict[str, tuple[Sizes, dict[str, FloatShape]]] = {
             "one leaf": FloatShape(levels="", stages=4),
         },
     ),
-    "1024": ((1024, 1024, 1024), {"rsss": FloatShape()}),
+    "1024": (
+        (1024, 1024, 1024),
+        {
+            "128 x 128": FloatShape(),
+            "64 x 128": FloatShape(64, 128, 16, (1, 4), 3),
+            "64 x 64": FloatShape(64, 64, 16, (1, 2), 3),
+        },
+    ),
     "384": ((64, 96, 384), {"careful": FloatShape(levels="rrss", careful=True)}),
     "ragged": ((33, 19, 511), {"careful": FloatShape(levels="rsss", careful=True, aligned=False)}),
 }
@@ -341,7 +264,7 @@ def float_products(driver: Driver, hashes: dict[str, str], until: float) -> dict
         for title, shape in shapes.items():
             leaves = float_product.leaves_of(k) if shape.levels else 1
             driver.fill(goal, 0x7D, 4 * m * n)
-            runs[title] = bench.run(shape, sizes, leaves, [*places, goal]).launch
+            runs[title] = bench.run(shape, sizes, leaves, [*places, goal])
             runs[title]()
             driver.synchronize()
             digest = sha256(driver.get(goal, 4 * m * n).tobytes()).hexdigest()
@@ -354,6 +277,6 @@ def float_products(driver: Driver, hashes: dict[str, str], until: float) -> dict
             }
         if torch:
             runs["torch"] = torch.product(m, n, k, "float32")
-        found[name] = timed(bench, {k: partial(v) for k, v in runs.items()}, rows, 2.0 * m * n * k)
+        found[name] = timed(bench, runs, rows, 2.0 * m * n * k)
         bench.free()
     return found

@@ -73,7 +73,106 @@ class Tiling:
         return self.levels.count(GLOBAL) * self.level
 
 
-class Tiles:
+class Leaves:
+    """The sums of a block's threads, a tile's place, and the tree over leaves."""
+
+    shape: Tiling
+    w: Writer
+    leaves: str
+    sums: list[str]
+    kept: dict[int, list[str]]
+    """Registers of sums that wait, by level."""
+    own: str
+    """Where a thread's waiting sums begin in shared memory."""
+    held: str
+    """Where they begin in global memory."""
+    waiters = 0
+    """Threads that have sums."""
+
+    def keep(self, count: int, thread: str, work: str) -> None:
+        """Have registers for sums, and places for those that wait; `thread` counts from 0."""
+        w, shape = self.w, self.shape
+        self.sums = [w.new("f32") for _ in range(count)]
+        self.kept = {k: [w.new("f32") for _ in self.sums] for k in self.levels(REGISTERS)}
+        self.waiters = shape.rows * shape.columns // count
+        offset = w.times(thread, 16)
+        self.own = w.add(w.b32("mov.u32", "shared"), w.add(offset, shape.stages * shape.stage))
+        home = w.b64("mul.wide.u32", w.special("ctaid.x"), shape.work)
+        self.held = w.b64("add.u64", w.far(work, offset), home)
+
+    def levels(self, where: str) -> list[int]:
+        """The levels that wait there."""
+        return [k for k, x in enumerate(self.shape.levels) if x == where]
+
+    def ceil(self, count: str, size: int) -> str:
+        """How many tiles cover a count."""
+        return self.w.b32("div.u32", self.w.add(count, size - 1), size)
+
+    def place(self, tile: str, rows: str, columns: str) -> tuple[str, str]:
+        """The first row and column of a tile, bands of rows column by column."""
+        w, shape = self.w, self.shape
+        size = w.times(columns, BAND)
+        first = w.times(w.b32("div.u32", tile, size), BAND)
+        rest = w.b32("rem.u32", tile, size)
+        tall = w.b32("min.u32", w.b32("sub.u32", rows, first), BAND)
+        row = w.add(first, w.b32("rem.u32", rest, tall))
+        column = w.b32("div.u32", rest, tall)
+        return w.times(row, shape.rows), w.times(column, shape.columns)
+
+    # the tree
+
+    def tree(self, number: str) -> None:
+        """Add finished subtrees of equal size, and keep the sum, or go on when it is the last."""
+        w = self.w
+        for level in range(len(self.shape.levels)):
+            inside = w.b32("and.b32", number, (2 << level) - 1)
+            over = f"pop{level}"
+            # number counts finished leaves: an odd number of subtrees of this level keeps one
+            w.do(f"@{w.pred('setp.eq.u32', inside, 0)} bra {over}")
+            w.do(f"@{w.pred('setp.eq.u32', number, self.leaves)} bra done")
+            self.push(level)
+            w.do("bra leaf")
+            w.label(over)
+            self.pop(level)
+        w.do(f"@{w.pred('setp.ne.u32', number, self.leaves)} bra leaf")
+        w.label("done")
+
+    def rows_of(self, level: int) -> list[tuple[str, list[str]]]:
+        """Addresses outside registers, with the four sums that lie at each."""
+        shape = self.shape
+        where = shape.levels[level]
+        index = self.levels(where).index(level)
+        base = self.own if where == SHARED else self.held
+        fours = [self.sums[k : k + 4] for k in range(0, len(self.sums), 4)]
+        step = 16 * self.waiters
+        return [(f"[{base}+{index * shape.level + k * step}]", x) for k, x in enumerate(fours)]
+
+    def push(self, level: int) -> None:
+        """Keep the sums at a level."""
+        if level in self.kept:
+            for old, new in zip(self.kept[level], self.sums, strict=True):
+                self.w.do(f"mov.f32 {old}, {new}")
+            return
+        space = "shared" if self.shape.levels[level] == SHARED else "global"
+        for place, four in self.rows_of(level):
+            self.w.do(f"st.{space}.v4.f32 {place}, {{{', '.join(four)}}}")
+
+    def pop(self, level: int) -> None:
+        """Add what is kept at a level."""
+        w = self.w
+        if level in self.kept:
+            for old, new in zip(self.kept[level], self.sums, strict=True):
+                w.do(f"add.rn.f32 {new}, {old}, {new}")
+            return
+        space = "shared" if self.shape.levels[level] == SHARED else "global"
+        for place, four in self.rows_of(level):
+            olds = [w.new("f32") for _ in four]
+            w.do(f"ld.{space}.v4.f32 {{{', '.join(olds)}}}, {place}")
+            for old, new in zip(olds, four, strict=True):
+                w.do(f"add.rn.f32 {new}, {old}, {new}")
+
+
+class Tiles(Leaves):
     """Writes a kernel, named "product"; what a tile's steps are is said by its subclasses."""
 
     start = "0f00000000"
@@ -96,16 +195,7 @@ class Tiles:
             Loader(w, a, self.a, lda, (self.m, self.k), **careful),
             Loader(w, b, self.b, ldb, (self.n, self.k), **careful),
         )
-        self.sums = [w.new("f32") for _ in range(sums)]
-        self.kept = {k: [w.new("f32") for _ in self.sums] for k in self.levels(REGISTERS)}
-        thread = w.times(tid, 16)
-        self.own = w.add(w.add(self.shared, shape.stages * shape.stage), thread)
-        home = w.b64("mul.wide.u32", w.special("ctaid.x"), shape.work)
-        self.held = w.b64("add.u64", w.far(work, thread), home)
-
-    def levels(self, where: str) -> list[int]:
-        """The levels that wait there."""
-        return [k for k, x in enumerate(self.shape.levels) if x == where]
+        self.keep(sums, tid, work)
 
     # said by subclasses
 
@@ -145,21 +235,6 @@ class Tiles:
         w.label("test")
         w.do(f"@{w.pred('setp.lt.u32', tile, total)} bra tile")
         return w.text()
-
-    def ceil(self, count: str, size: int) -> str:
-        """How many tiles cover a count."""
-        return self.w.b32("div.u32", self.w.add(count, size - 1), size)
-
-    def place(self, tile: str, rows: str, columns: str) -> tuple[str, str]:
-        """The first row and column of a tile, bands of rows column by column."""
-        w, shape = self.w, self.shape
-        size = w.times(columns, BAND)
-        first = w.times(w.b32("div.u32", tile, size), BAND)
-        rest = w.b32("rem.u32", tile, size)
-        tall = w.b32("min.u32", w.b32("sub.u32", rows, first), BAND)
-        row = w.add(first, w.b32("rem.u32", rest, tall))
-        column = w.b32("div.u32", rest, tall)
-        return w.times(row, shape.rows), w.times(column, shape.columns)
 
     def request(self, slab: str, slabs: str, stage: str) -> None:
         """Ask for a slab's tiles, if there is such a slab."""
@@ -204,55 +279,3 @@ class Tiles:
         w.do(f"@{w.pred('setp.ne.u32', left, 0)} bra slab")
         w.do(f"add.u32 {number}, {number}, 1")
         self.tree(number)
-
-    # the tree
-
-    def tree(self, number: str) -> None:
-        """Add finished subtrees of equal size, and keep the sum, or go on when it is the last."""
-        w = self.w
-        for level in range(len(self.shape.levels)):
-            inside = w.b32("and.b32", number, (2 << level) - 1)
-            over = f"pop{level}"
-            # number counts finished leaves: an odd number of subtrees of this level keeps one
-            w.do(f"@{w.pred('setp.eq.u32', inside, 0)} bra {over}")
-            w.do(f"@{w.pred('setp.eq.u32', number, self.leaves)} bra done")
-            self.push(level)
-            w.do("bra leaf")
-            w.label(over)
-            self.pop(level)
-        w.do(f"@{w.pred('setp.ne.u32', number, self.leaves)} bra leaf")
-        w.label("done")
-
-    def rows_of(self, level: int) -> list[tuple[str, list[str]]]:
-        """Addresses outside registers, with the four sums that lie at each."""
-        shape = self.shape
-        where = shape.levels[level]
-        index = self.levels(where).index(level)
-        base = self.own if where == SHARED else self.held
-        fours = [self.sums[k : k + 4] for k in range(0, len(self.sums), 4)]
-        step = 16 * shape.threads
-        return [(f"[{base}+{index * shape.level + k * step}]", x) for k, x in enumerate(fours)]
-
-    def push(self, level: int) -> None:
-        """Keep the sums at a level."""
-        if level in self.kept:
-            for old, new in zip(self.kept[level], self.sums, strict=True):
-                self.w.do(f"mov.f32 {old}, {new}")
-            return
-        space = "shared" if self.shape.levels[level] == SHARED else "global"
-        for place, four in self.rows_of(level):
-            self.w.do(f"st.{space}.v4.f32 {place}, {{{', '.join(four)}}}")
-
-    def pop(self, level: int) -> None:
-        """Add what is kept at a level."""
-        w = self.w
-        if level in self.kept:
-            for old, new in zip(self.kept[level], self.sums, strict=True):
-                w.do(f"add.rn.f32 {new}, {old}, {new}")
-            return
-        space = "shared" if self.shape.levels[level] == SHARED else "global"
-        for place, four in self.rows_of(level):
-            olds = [w.new("f32") for _ in four]
-            w.do(f"ld.{space}.v4.f32 {{{', '.join(olds)}}}, {place}")
-            for old, new in zip(olds, four, strict=True):
-                w.do(f"add.rn.f32 {new}, {old}, {new}")
