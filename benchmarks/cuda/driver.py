@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +21,11 @@ ATTRIBUTES = {
     "minor": 76,
 }
 """CUdevice_attribute, by the names of this project."""
+
+
+def cubin_name(ptx: str) -> str:
+    """The file of an assembled text."""
+    return f"{sha256(ptx.encode()).hexdigest()[:32]}.cubin"
 
 
 class DriverError(RuntimeError):
@@ -37,7 +44,9 @@ class Kernel:
 class Driver:
     """One context on the first card."""
 
-    def __init__(self) -> None:
+    def __init__(self, cubins: Path | None = None) -> None:
+        self.cubins = cubins
+        """Where assembled texts lie (assemble.py)."""
         self.library = ctypes.CDLL("libcuda.so.1")
         self.call("cuInit", 0)
         device, context = c_int(), c_void_p()
@@ -102,8 +111,12 @@ class Driver:
         self.call("cuMemcpyDtoDAsync_v2", c_uint64(goal), c_uint64(source), c_size_t(nbytes), None)
 
     def load(self, ptx: str) -> c_void_p:
-        """A module of a PTX text, which the driver assembles for the card."""
+        """A module of a PTX text, which the driver assembles for the card if no cubin is there."""
         module, errors = c_void_p(), ctypes.create_string_buffer(4096)
+        ready = self.cubins / cubin_name(ptx) if self.cubins else None
+        if ready and ready.exists():
+            self.call("cuModuleLoadData", byref(module), ready.read_bytes())
+            return module
         options = (c_int * 2)(5, 6)  # CU_JIT_ERROR_LOG_BUFFER and its size
         values = (c_void_p * 2)(ctypes.addressof(errors), len(errors))
         try:
@@ -122,13 +135,19 @@ class Driver:
             figures.append(value.value)
         return Kernel(handle, *figures)
 
-    def launch(self, kernel: Kernel, grid: int, block: int, arguments: Sequence[int]) -> None:
+    def allow(self, kernel: Kernel, nbytes: int) -> None:
+        """Let a kernel have so much shared memory that its launches name."""
+        self.call("cuFuncSetAttribute", kernel.handle, 8, nbytes)  # MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+    def launch(
+        self, kernel: Kernel, grid: int, block: int, arguments: Sequence[int], shared: int = 0
+    ) -> None:
         """Start a kernel whose parameters are all 64 bits wide."""
         values = (c_uint64 * len(arguments))(*(a & (2**64 - 1) for a in arguments))
         first = ctypes.addressof(values)
         pointers = (c_void_p * len(arguments))(*(first + 8 * k for k in range(len(arguments))))
         shape = (grid, 1, 1, block, 1, 1)
-        self.call("cuLaunchKernel", kernel.handle, *shape, 0, None, pointers, None)
+        self.call("cuLaunchKernel", kernel.handle, *shape, shared, None, pointers, None)
 
     def synchronize(self) -> None:
         """Wait for the card; errors of kernels are raised here."""
