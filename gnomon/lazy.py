@@ -94,6 +94,7 @@ tiers = Lazy("gnomon.compiler.tiers")
 between = Lazy("gnomon.ir.between")
 show = Lazy("gnomon.ir.show")
 sizes = Lazy("gnomon.ir.sizes")
+autograd_graph = Lazy("gnomon.tensor.autograd.graph")
 ending = Lazy("gnomon.distributed.ending")
 fitting = Lazy("gnomon.ops.fitting")
 gradient_layouts = Lazy("gnomon.passes.gradient_layouts")
@@ -121,10 +122,11 @@ placements = Lazy("gnomon.tensor.placements")
 # modules of PyTorch's names
 
 OWN = (
-    "accelerator amp autograd autograd.forward_ad autograd.functional backends backends.cpu "
-    "backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps backends.openmp "
-    "backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func jit linalg masked mps mtia "
-    "nested overrides random signal signal.windows special storage utils.tensorboard version xpu"
+    "accelerator amp autograd autograd.forward_ad autograd.functional autograd.graph backends "
+    "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
+    "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func jit linalg "
+    "masked mps mtia nested overrides random signal signal.windows special storage "
+    "utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

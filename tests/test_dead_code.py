@@ -129,7 +129,7 @@ PLAIN = frozenset(
 """Decorators that register nothing."""
 PUBLIC = """
 gnomon gnomon.amp gnomon.autograd gnomon.autograd.forward_ad gnomon.autograd.functional
-gnomon.capture.annotations gnomon.capture.scripting gnomon.func gnomon.fx
+gnomon.autograd.graph gnomon.capture.annotations gnomon.capture.scripting gnomon.func gnomon.fx
 gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.state_dict
 gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor

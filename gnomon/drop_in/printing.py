@@ -63,7 +63,7 @@ def remarks(x: gn.Tensor) -> Iterator[str]:
     if x.dtype is not gn.get_default_dtype() and (empty or x.dtype not in USUAL):
         yield f"dtype={x.dtype}"
     if x.grad_fn is not None:
-        yield f"grad_fn={x.grad_fn[:-1]}0>"
+        yield f"grad_fn=<{x.grad_fn.name()}>"
     elif x.requires_grad:
         yield "requires_grad=True"
 

@@ -21,7 +21,7 @@ from gnomon.tensor.autocast import fitted
 from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
-from gnomon.tensor.state import grads, known, narrow, of_complex, state
+from gnomon.tensor.state import grads, known, narrow, of_complex, saving, state
 from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, laid_of
 from gnomon.tensor.tensor import (
     Paired,
@@ -105,6 +105,8 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
             if tensor.requires_grad:
                 tracked = True
                 break
+    if tracked and saving.get() is not None:
+        result = saving.get().result(result, found)
     return wrapped(result, tracked)
 
 

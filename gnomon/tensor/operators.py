@@ -5,7 +5,7 @@ In-place forms write to the tensor, and refuse a result whose kind the tensor ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
-from gnomon.tensor.state import grads, known, narrow, of_complex
+from gnomon.tensor.state import grads, known, narrow, of_complex, saving
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, plain_of, varies
@@ -76,7 +76,15 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         return of_complex("called")(function, (left, right))
     finally:
         scope.sites = before
-    return wrap(result, tracked and grads.get() and result.dtype.kind == "float")
+    return tracking(result, tracked, (left, right))
+
+
+def tracking(result: Node, tracked: bool, operands: Sequence) -> Tensor:
+    """A result as a tensor, of which gradients follow if they follow an operand."""
+    tracked = tracked and grads.get() and result.dtype.kind == "float"
+    if tracked and saving.get() is not None:
+        result = saving.get().result(result, [x for x in operands if isinstance(x, Tensor)])
+    return wrap(result, tracked)
 
 
 def beside_each(function: Callable, x: Any, y: Any) -> tuple[Any, Any, DType | None]:
@@ -212,7 +220,7 @@ def unary(function: Callable, name: str) -> Callable:
 
     def method(self: Tensor) -> Tensor:
         try:
-            return wrap(function(node_of(self)), grads.get() and self.requires_grad)
+            return tracking(function(node_of(self)), self.requires_grad, (self,))
         except ComplexError:
             return of_complex("called")(function, (self,))
 

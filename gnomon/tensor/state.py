@@ -38,6 +38,9 @@ inference: ContextVar[bool] = ContextVar("gnomon_inference", default=False)
 narrow: ContextVar[DType | None] = ContextVar("gnomon_narrow", default=None)
 """The dtype that products take."""
 
+saving: ContextVar[Any] = ContextVar("gnomon_saving", default=None)
+"""What packs the tensors that gradients read (autograd/saved.py); nothing outside of its block."""
+
 Modes = tuple[tuple[ContextVar, Any], ...]
 _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
 

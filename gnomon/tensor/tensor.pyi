@@ -930,8 +930,8 @@ class Tensor:
     def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
     @property
-    def grad_fn(self) -> str | None:
-        """The name of the operation that gradients pass first; None for a leaf."""
+    def grad_fn(self) -> Any:
+        """The node of the operation that gradients pass first; None for a leaf."""
     def greater(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
     def greater_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:

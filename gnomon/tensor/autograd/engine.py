@@ -12,10 +12,11 @@ from typing import Any
 from gnomon.errors import GradientError
 from gnomon.ir import provenance
 from gnomon.ir.node import Node
-from gnomon.lazy import layouts, modes
+from gnomon.lazy import autograd_graph, layouts, modes
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.registry import rule_of
 from gnomon.passes.grad import pull_back
+from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import (
     gradients_by_plan,
@@ -26,10 +27,11 @@ from gnomon.tensor.autograd.backward import (
 )
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.autograd.gathering import gather_all, hooks_of_leaf, observe, through
-from gnomon.tensor.autograd.hooks import recorded, retain_grad
+from gnomon.tensor.autograd.hooks import BackwardPass, recorded, retain_grad, under_way
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
 from gnomon.tensor.state import Storage, enter, grads, inference, leave, state
 from gnomon.tensor.tensor import (
+    Paired,
     Tensor,
     alias,
     detached,
@@ -205,7 +207,7 @@ def run_backward(
     """Gather gradients in the leaves behind the roots."""
     before, provenance.scope.phase = provenance.scope.phase, "backward"
     try:
-        roots, given, inputs = map(pairs_of, (roots, given, inputs))
+        roots, given, inputs = map(pairs_of, (ends_of(roots), given, ends_of(inputs)))
         chosen = None if inputs is None else chosen_of(inputs)
         seeds = seeds_of(roots, given, create_graph)
         order = numbered(seeds, is_plain_part)
@@ -215,8 +217,10 @@ def run_backward(
             state.capture.go_back([] if retains else seeds, waiting)
         if state.capture is not None and not seen_inside(waiting, chosen):
             state.capture.keep_inside(seeds)
-        gradients = pulled(seeds, waiting, order, create_graph, chosen)
-        gathered = gather_all(waiting, gradients, chosen, create_graph)
+        wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
+        with holding(under_way, BackwardPass(seeds, wanted)):
+            gradients = pulled(seeds, waiting, order, create_graph, chosen)
+            gathered = gather_all(waiting, gradients, chosen, create_graph)
         if any(node.op in LAYOUTS for node in order):
             layouts.meet([tensor.grad for tensor in gathered])
         rares = [tensor._rare for tensor in gathered]
@@ -235,6 +239,17 @@ def chosen_of(inputs: Sequence[Tensor]) -> set[int]:
     for tensor in inputs:
         retain_grad(tensor)
     return set(map(id, inputs))
+
+
+def ends_of(given: Any) -> Any:
+    """The tensors where a pass begins or ends, one or several; edges stand for some."""
+    if given is None:
+        return None
+    if isinstance(given, (Tensor, Paired)):
+        return [given]
+    if hasattr(given, "ownership_token"):
+        return [autograd_graph.end_of(given)]
+    return [autograd_graph.end_of(x) if isinstance(x, tuple) else x for x in given]
 
 
 def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> bool:
@@ -277,7 +292,7 @@ def backward(
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
     """Gather the gradients of several tensors at once."""
-    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    roots = ends_of(tensors)
     given = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
     run_backward(roots, given or [None] * len(roots), retain_graph, create_graph, inputs)
 
@@ -292,20 +307,20 @@ def grad(
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of outputs with respect to inputs, gathered nowhere."""
-    roots = pairs_of([outputs] if isinstance(outputs, Tensor) else list(outputs))
-    asked = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    roots, asked = pairs_of(ends_of(outputs)), ends_of(inputs)
     given = pairs_of([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
     waiting = watched(numbered(seeds, is_plain_part))
     reads = [reads_of(x, waiting) for x in pairs_of(asked)]
     wanted = [node for nodes in reads for node in nodes]
     seen = partial(observe, tracked=create_graph)
-    found = iter(pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, seen))
-    parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
-    parts = [
-        None if x is None else through(hooks_of_leaf(t), x, create_graph)
-        for t, x in zip(pairs_of(asked), parts, strict=True)
-    ]
+    with holding(under_way, BackwardPass(seeds, wanted)):
+        found = iter(pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, seen))
+        parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
+        parts = [
+            None if x is None else through(hooks_of_leaf(t), x, create_graph)
+            for t, x in zip(pairs_of(asked), parts, strict=True)
+        ]
     if None in parts and state.capture is not None:
         state.capture.keep_inside(seeds)
     if None in parts and not allow_unused:
@@ -352,13 +367,9 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
-def grad_fn(self: Tensor) -> str | None:
-    """The name of the operation that gradients pass first; None for a leaf."""
-    if self.is_leaf:
-        return None
-    node = raw(self)
-    name = node.params.get("f") or node.params.get("name") or node.op
-    return f"<{name.title().replace('_', '')}Backward>"
+def grad_fn(self: Tensor) -> Any:
+    """The node of the operation that gradients pass first; None for a leaf."""
+    return None if self.is_leaf else autograd_graph.shown_of(self)
 
 
 Tensor.grad_fn = property(grad_fn)

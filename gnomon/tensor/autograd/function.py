@@ -21,7 +21,7 @@ from gnomon.ir.provenance import inherit
 from gnomon.ops.arguments import sum_like
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule, OpCall
-from gnomon.tensor.state import grads, state
+from gnomon.tensor.state import grads, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
 __all__ = ["Function"]
@@ -173,6 +173,8 @@ class Written(GradientRule):
                 known[id(x)] = len(self.inputs)
                 self.inputs.append(raw(x))
             self.saved.append(None if x is None else known[id(x)])
+        given, hooks = {k for k in self.saved if k is not None}, saving.get()
+        self.packing = None if hooks is None else hooks.hold(self.inputs, given)
 
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> list[Node | None]:
         """The user's backward, on the nodes of the graph at hand."""
@@ -208,6 +210,8 @@ class Written(GradientRule):
             return None
         own = place == node.params["index"] and place < len(self.passing)
         kept = node if own else node.inputs[place]
+        if self.packing is not None:
+            kept = self.packing.value(place, kept)
         return wrap(kept, kept.dtype.is_floating_point)
 
     def _incoming(self, node: Node, gs: Mapping[Node, Node]) -> list[Tensor | None]:

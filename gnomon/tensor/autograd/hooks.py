@@ -5,11 +5,15 @@ The pass itself is engine.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from functools import cached_property
 from itertools import count
+from typing import Any
 
 from gnomon.errors import GradientError
-from gnomon.ir.node import Node
+from gnomon.ir.node import Node, topological
+from gnomon.passes.grad import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
 from gnomon.tensor.state import grads
@@ -35,6 +39,25 @@ class Handle:
 
 
 _numbers = count()
+
+
+class BackwardPass:
+    """A backward pass that is under way: from which values, and to which."""
+
+    def __init__(self, seeds: Iterable[Node], wanted: Iterable[Node]) -> None:
+        self.seeds, self.wanted = seeds, wanted
+        self.kept: dict[object, Any] = {}
+        """What hooks of several tensors have seen so far."""
+
+    @cached_property
+    def watching(self) -> set[int]:
+        """Whatever watches a value whose gradient the pass computes, by its id."""
+        way = depends_on(topological(self.seeds), list(self.wanted))
+        found = {id(each) for x in way for each in x.watch or ()}
+        return found | {id(each()) for x in way for each in x.watch or ()}
+
+
+under_way: ContextVar[BackwardPass | None] = ContextVar("gnomon_pass", default=None)
 
 
 def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:

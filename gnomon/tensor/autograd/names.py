@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from gnomon.lazy import modules_below
-from gnomon.tensor.autograd import forward_ad, functional
+from gnomon.tensor.autograd import forward_ad, functional, graph
 from gnomon.tensor.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from gnomon.tensor.autograd.engine import (
     Function,
@@ -33,6 +33,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",

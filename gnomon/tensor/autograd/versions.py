@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from functools import cache
 
 from gnomon.dtypes import float32
@@ -18,9 +19,12 @@ from gnomon.ir.node import PRIMITIVES, Arena, Node, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.registry import REGIONS
 from gnomon.passes.grad import depends_on
+from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.state import Storage, state
 
 OUTPUT = -1
+allowing: ContextVar[bool] = ContextVar("gnomon_saved_may_change", default=False)
+"""Whether old values, which graphs have, may be read: autograd.graph says so."""
 
 
 @memo
@@ -46,7 +50,7 @@ def overwritten(storage: Storage, since: int) -> None:
     What was made since, by its serial number, may read it: an operation in place, or a program
     that writes, keeps what it writes over.
     """
-    if storage.tracked:
+    if storage.tracked and not allowing.get():
         away = state.capture is not None and storage.node.arena is not state.arena
         state.overwritten[state.capture.claim(storage) if away else storage.node] = since
 
@@ -71,7 +75,9 @@ def reader_of_overwritten(
     roots: Iterable[Node], wanted: Iterable[Node], since: Mapping[Node, float] | None = None
 ) -> Node | None:
     """The first node whose gradient, on the way back to the wanted ones, reads such a value."""
-    nodes, known = topological(roots), state.overwritten if since is None else since
+    known = state.overwritten if since is None else since
+    reached = numbered(roots, lambda x: x.op == "detach")
+    nodes = [x for x in topological(reached) if x in reached]
     on_the_way = depends_on(nodes, list(wanted))
     for node in nodes:
         if node not in on_the_way:

@@ -81,3 +81,14 @@ def test_a_write_that_gradients_do_not_see_is_seen_here(quiet):
 
     with pytest.raises(GradientError, match="exp needs a value"):
         y.sum().backward()
+
+
+def test_a_detached_value_is_no_way_to_what_was_written_over():
+    x = gn.ones(3, requires_grad=True)
+    z = x * 2
+    shown = (z * z).detach()
+    z.zero_()
+
+    (x * shown).sum().backward()
+
+    assert x.grad.tolist() == [4.0, 4.0, 4.0]

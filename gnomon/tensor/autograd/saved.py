@@ -1,0 +1,235 @@
+"""Saved tensors: what gradients read of a forward pass, packed and unpacked by a user's functions.
+
+Gradients are derived from graphs here, and operations save nothing by themselves. While functions
+are set, the gradient of each call is derived when the call is made: what it reads is packed at
+once, and the call's result passes through a region whose gradient reads what is unpacked.
+Who sets them is graph.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from gnomon.errors import DtypeError, GradientError
+from gnomon.ir.memo import memo
+from gnomon.ir.node import Arena, Graph, Node, copy_into, leaf_kind
+from gnomon.ops.histories import rewritten
+from gnomon.ops.registry import GradientRule, OpCall, Traced
+from gnomon.passes.grad import pull_back
+from gnomon.settings import holding
+from gnomon.tensor.autograd.function import PLAIN, building, passed_on, zeros
+from gnomon.tensor.borrowing import numbered
+from gnomon.tensor.state import grads, saving, state
+from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
+
+__all__ = ["Pack", "Unpacking", "leads_to_leaves"]
+
+MOST = 1024
+
+
+class Pack(NamedTuple):
+    """A user's two functions: one packs a tensor, the other makes a tensor of that again."""
+
+    pack: Callable[[Tensor], Any]
+    unpack: Callable[[Any], Tensor]
+
+    def result(self, made: Any, found: Sequence[Tensor]) -> Any:
+        """An operation's result whose gradient reads what is packed now; found: its tensors."""
+        return kept(self, made, found) if state.capture is None else made
+
+    def hold(self, nodes: Sequence[Node], places: Iterable[int]) -> PackedValues:
+        """Values of one call, packed."""
+        return PackedValues(self.unpack, {k: packed(self.pack, nodes[k]) for k in places})
+
+
+class Derived(NamedTuple):
+    """A call's gradient: from the result's gradient, the result, and the operands."""
+
+    traced: Traced
+    read: tuple[int, ...]
+    """The places of what it reads: 0 is the result, the operands follow."""
+    given: tuple[int, ...]
+    """The operands that have a gradient."""
+
+
+_derived: dict[tuple, Derived | None] = memo({})
+
+
+def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
+    """The same for a nested result."""
+    if isinstance(result, (tuple, list)):
+        parts = [kept(hooks, part, found) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if not isinstance(result, Node) or result.dtype.kind != "float" or not result.inputs:
+        return result
+    return with_saved(hooks, result, dict.fromkeys(map(node_of, found)))
+
+
+def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:
+    """A call's result, from its operands, through a region that holds what is packed."""
+    order = numbered([root], lambda x: x in given or x.op == "input" or x.watch)
+    operands = [x for x in order if x in given or x.op == "input" or x.watch]
+    if root in operands:
+        return root
+    wanted = [k for k, x in enumerate(operands) if leads_to_leaves(x)]
+    key = (structure(order, operands), *wanted)
+    if key not in _derived:
+        if len(_derived) >= MOST:
+            _derived.clear()
+        _derived[key] = derive(root, operands, wanted)
+    derived = _derived[key]
+    if derived is None or not derived.read:
+        return root
+    inputs = (detached(root), *operands)
+    called = root.params.get("f") or root.params.get("name") or root.op
+    rule = Unpacking(derived, hooks.hold(inputs, derived.read), called)
+    kinds = tuple((x.shape, x.dtype) for x in inputs)
+    params = {"name": "saved", "body": passed_on(kinds, 1), "call": PLAIN, "index": 0}
+    return root.arena.node("region", inputs, **params, serial=rule)
+
+
+def structure(order: Mapping[Node, int], operands: Sequence[Node]) -> tuple[int, ...]:
+    """A call's nodes as a key: their kinds and places, down to operands."""
+    ends, key = set(operands), []
+    for node in order:
+        if node in ends:
+            key += [leaf_kind(node.shape, node.dtype)[0], -1]
+        else:
+            key += [node.kind, len(node.inputs), *(order[x] for x in node.inputs)]
+    return tuple(key)
+
+
+def leads_to_leaves(node: Node) -> bool:
+    """Whether gradients of a node reach a leaf."""
+    stack, seen = [node], set()
+    while stack:
+        x = stack.pop()
+        if x.watch:
+            return True
+        if x not in seen and x.op != "detach" and x.dtype.kind == "float":
+            seen.add(x)
+            stack.extend(x.inputs)
+    return False
+
+
+def derive(root: Node, operands: Sequence[Node], wanted: Sequence[int]) -> Derived | None:
+    """The gradient of a call, closed as a region; None where none passes."""
+    arena = Arena()
+    images = {x: arena.input(x.shape, x.dtype) for x in operands}
+    starts = list(images.values())
+    (copy,) = copy_into(arena, [root], dict(images))
+    seed = arena.input(root.shape, root.dtype)
+    parts = pull_back({copy: seed}, [starts[k] for k in wanted])
+    outputs = [x for x in parts if x is not None]
+    if not outputs:
+        return None
+    places = {x: k for k, x in enumerate((copy, *starts))}
+    inner = Arena()
+    stand = {x: inner.input(x.shape, x.dtype) for x in (seed, copy, *starts)}
+    leaves = list(stand.values())
+    body = Graph(leaves, copy_into(inner, outputs, stand))
+    found = {k for k in places.values() if leaves[k + 1] in reading(body.outputs)}
+    given = (k for k, x in zip(wanted, parts, strict=True) if x is not None)
+    traced = Traced("saved.grad", body, OpCall((), ()), True)
+    return Derived(traced, tuple(sorted(found)), tuple(given))
+
+
+def reading(outputs: Sequence[Node]) -> set[Node]:
+    """The leaves that nodes read, also inside of regions, whose operands may stand there unread."""
+    found: set[Node] = set()
+    stack, seen = list(outputs), set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op == "input":
+            found.add(node)
+        elif node.op == "region":
+            body = node.params["body"]
+            inside = reading([body.outputs[node.params["index"]]])
+            pairs = zip(node.inputs, body.inputs, strict=True)
+            stack.extend(x for x, inner in pairs if inner in inside)
+        else:
+            stack.extend(node.inputs)
+    return found
+
+
+# what is packed
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Record no gradients, and save nothing."""
+    with holding(grads, False), holding(saving, None):
+        yield
+
+
+def packed(pack: Callable[[Tensor], Any], node: Node) -> Any:
+    """Have a user's function pack a value; a leaf is given to it as itself."""
+    leaf = next((x for x in (ref() for ref in node.watch or ()) if x is not None), None)
+    whole = leaf is not None and leaf._requires
+    tensor = leaf if whole else wrap(node, node.dtype.kind == "float" and leads_to_leaves(node))
+    version = tensor._storage.version
+    with plainly():
+        made = pack(tensor)
+    if tensor._storage.version != version:
+        raise GradientError(
+            "saved_tensors_hooks: a saved tensor pack hook is modifying its input in place. "
+            "Tensors provided as input to pack hook can not be modified: change a clone()."
+        )
+    return made
+
+
+def unpacked(made: Any, unpack: Callable[[Any], Tensor], like: Node) -> Tensor:
+    """The tensor that a user's function makes again, of the shape and dtype that were packed."""
+    with plainly():
+        tensor = unpack(made)
+    if not isinstance(tensor, Tensor):
+        raise DtypeError(
+            "saved_tensors_hooks: output of saved tensor unpack_hook expected to be a Tensor but "
+            f"got result of type {type(tensor).__name__}. Return a tensor."
+        )
+    if tuple(tensor.shape) != like.shape or tensor.dtype is not like.dtype:
+        raise GradientError(
+            f"saved_tensors_hooks: unpack_hook gives {tensor.dtype.name}{list(tensor.shape)} for "
+            f"a tensor that was {like.dtype.name}{list(like.shape)}. Return one of that kind."
+        )
+    return tensor
+
+
+class PackedValues:
+    """Values of one call, as a user's functions packed them when it was made."""
+
+    def __init__(self, unpack: Callable[[Any], Tensor], made: Mapping[int, Any]) -> None:
+        self.unpack, self.made = unpack, made
+
+    def value(self, place: int, node: Node) -> Node:
+        """The value that is unpacked, with the history of the node that it stands for."""
+        new = detached(node_of(unpacked(self.made[place], self.unpack, node)))
+        return rewritten(node, new) if new.dtype.kind == "float" else new
+
+
+class Unpacking(GradientRule):
+    """The gradient of one call, which reads what was packed when the call was made."""
+
+    def __init__(self, derived: Derived, packing: PackedValues, called: str) -> None:
+        self.derived, self.packing, self.called = derived, packing, called
+
+    def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> list[Node | None]:
+        """The operands' gradients, on the nodes of the graph at hand."""
+        ((node, g),) = gs.items()
+        if state.looks_ahead and node.arena is state.arena:
+            return [zeros(x) if need else None for x, need in zip(node.inputs, needed, strict=True)]
+        with building(node.arena, (*node.inputs, g)):
+            values = [node, *node.inputs[1:]]
+            for k in self.derived.read:
+                values[k] = self.packing.value(k, values[k])
+            parts = self.derived.traced.emit((g, *values))
+        found: list[Node | None] = [None] * len(node.inputs)
+        for k, part in zip(self.derived.given, parts, strict=True):
+            if needed[k + 1]:
+                found[k + 1] = part
+        return found
