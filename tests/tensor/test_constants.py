@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 
 import pytest
 
 import gnomon as gn
+from gnomon.ir import memo
 from gnomon.settings import current
+from gnomon.tensor.state import state
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
 plans = importlib.import_module("gnomon.tensor.autograd.backward")
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """Programs and numbers that other tests left behind are none of these."""
+    gc.collect()
+    gn.evaluate()
+    memo.clear()
+    state.arena.constants.clear()
 
 
 def counts():
