@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 from collections import Counter
 from typing import Any
@@ -238,6 +239,7 @@ def main() -> None:
             print(error, "\n", flush=True)
         seed += 1
     print(f"{sum(found.values())} programs: {dict(found)}")
+    sys.exit(bool(found["findings"]))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import functools
 import io
 import random
 import re
+import sys
 import time
 import warnings
 from collections import Counter
@@ -291,6 +292,7 @@ def main() -> None:
             findings += 1
             print(f"--- seed {seed}\n{told}", flush=True)
     print(f"{findings} findings, {dict(TALLY)}")
+    sys.exit(bool(findings))
 
 
 if __name__ == "__main__":

@@ -236,6 +236,7 @@ def main() -> None:
         if time.monotonic() > until:
             break
     print(f"{findings} findings, {dict(TALLY)}")
+    sys.exit(bool(findings))
 
 
 if __name__ == "__main__":

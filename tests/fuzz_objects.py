@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 import warnings
 from collections import Counter
@@ -197,6 +198,7 @@ def main() -> None:
         print(f"seed {seed}: {told}\n" if told else "", end="", flush=True)
         seed += 1
     print(f"{findings} findings, {dict(TALLY)}, next seed {seed}")
+    sys.exit(bool(findings))
 
 
 if __name__ == "__main__":

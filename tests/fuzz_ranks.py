@@ -392,7 +392,10 @@ def main() -> None:
     given = words.parse_args()
     until, seed, count = time.monotonic() + given.seconds, given.seed, 0
     while time.monotonic() < until:
-        found = findings(seed)
+        try:
+            found = findings(seed)
+        except Exception as error:
+            found = [f"seed {seed}: {type(error).__name__}: {error}"]
         count += bool(found)
         for each in found[:2]:
             print(each[:400], flush=True)

@@ -185,6 +185,7 @@ def reference() -> set[tuple[float, ...]]:
 
 def interrupted(seed: int) -> None:
     """As a process: work until Ctrl-C, look whether all is right, and say so; again and again."""
+    faulthandler.register(signal.SIGUSR1)
     known, expected = reference(), task(seed)
     while True:
         try:
@@ -222,7 +223,7 @@ def interrupts(seconds: float, seed: int) -> str:
                 time.sleep(choose.random() * 0.2)
                 start = time.monotonic()
                 worker.send_signal(signal.SIGINT)
-                assert said(lines) == "stopped", tail(complaints)
+                assert said(lines) == "stopped", stack(worker, complaints)
                 slowest = max(slowest, time.monotonic() - start)
                 outcome = said(lines)
                 assert outcome == "right", f"after {done}: {outcome}\n{tail(complaints)}"
@@ -230,6 +231,13 @@ def interrupts(seconds: float, seed: int) -> str:
         finally:
             worker.kill()
     return f"{done} times, the slowest after {slowest:.2f} s"
+
+
+def stack(worker: subprocess.Popen[str], complaints: IO[str]) -> str:
+    """Where a process is that does not end, behind what it wrote."""
+    worker.send_signal(signal.SIGUSR1)
+    time.sleep(1)
+    return tail(complaints)
 
 
 def said(lines: Queue[str]) -> str:

@@ -19,11 +19,11 @@ from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.lazy import compile_options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
-from gnomon.ops.registry import OpCall, Traced
+from gnomon.ops.registry import CAPTURED, OpCall, Traced
 from gnomon.runtime.interrupts import Whole
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied, is_shown
-from gnomon.tensor.evaluate import CAPTURED, evaluate
+from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.memory import all_free, is_free
 from gnomon.tensor.state import FREED, Storage, grads, leaf_like, note, state
 from gnomon.tensor.tensor import Tensor

@@ -94,6 +94,10 @@ class OpCall(Keyed):
         return f"OpCall({self.args}, {self.kwargs})"
 
 
+CAPTURED = ".compiled"
+"""The end of the name of a captured function's region."""
+
+
 class Traced:
     """A graph made for a call, ready to be put into any arena as region nodes."""
 

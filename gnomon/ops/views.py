@@ -338,7 +338,8 @@ def narrow(x: Node, axis: int, start: int, length: int) -> Node:
     """
     axis = one_axis("narrow", axis, x.rank)
     start = start + x.shape[axis] if start < 0 else start
-    if start < 0 or length < 0 or start + length > x.shape[axis]:
+    # NaN is in no order with a size
+    if start < 0 or length < 0 or not start + length <= x.shape[axis]:
         raise ShapeError(
             f"narrow: {length} elements from {start} do not lie in axis {axis} of {x.shape}."
         )

@@ -30,12 +30,14 @@ from gnomon.ops.layouts import (
     rows_of,
     to_local,
 )
-from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
+from gnomon.ops.registry import CAPTURED, OpCall, Traced, fill, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
 SHOWS = frozenset({"expand", "permute", "reshape"})
 """Steps that show a value as it is."""
+Parts = Sequence[Node | None]
+"""For each input its gradient, or none."""
 MANY = 4
 """So many stretches of a node are joined; fewer are added."""
 
@@ -74,8 +76,13 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            for x, part in zip(node.inputs, gradient_of(gs, needed, bool(mesh)), strict=True):
+            so_far = () if mesh else sums_so_far(node, needed, total, slices)
+            parts = gradient_of(gs, needed, bool(mesh), so_far)
+            for k, (x, part) in enumerate(zip(node.inputs, parts, strict=True)):
                 if part is None or x not in on_the_way:
+                    continue
+                if so_far and so_far[k] is not None:
+                    total[x] = part
                     continue
                 if lying is not None and not is_stretch(part):
                     part = lying.laid(part, node, x)
@@ -87,6 +94,26 @@ def pull_back(
         finally:
             scope.sites = before
     return [total.get(w) for w in wanted]
+
+
+def sums_so_far(
+    node: Node,
+    needed: Sequence[bool],
+    total: Mapping[Node, Node],
+    slices: Mapping[Node, Sequence[Node]],
+) -> Parts:
+    """What a captured function adds to: for each input the gradient that later readers gave it.
+
+    Additions are then in one order, whether a function is captured or not; other regions add up
+    the parts of their own first.
+    """
+    if node.op != "region" or not node.params["name"].endswith(CAPTURED):
+        return ()
+    first = {x: k for k, x in reversed([*enumerate(node.inputs)])}
+    return tuple(
+        total.get(x) if need and first[x] == k and x not in slices else None
+        for k, (x, need) in enumerate(zip(node.inputs, needed, strict=True))
+    )
 
 
 def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
@@ -167,11 +194,11 @@ def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
 
 
 def gradient_of(
-    gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False
-) -> Sequence[Node | None]:
+    gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False, so_far: Parts = ()
+) -> Parts:
     """The gradients of the needed inputs of one node, or of one call with several results.
 
-    laid: whether some values lie over a mesh.
+    laid: whether some values lie over a mesh. so_far: what a captured function adds to.
     """
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
@@ -181,8 +208,10 @@ def gradient_of(
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else ())
-    parts = iter(traced.emit((*node.inputs, *gs.values()))) if wanted else iter(())
+    begun = tuple(k for k, x in enumerate(so_far) if x is not None)
+    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else (), begun)
+    given = (*node.inputs, *gs.values(), *(x for x in so_far if x is not None))
+    parts = iter(traced.emit(given)) if wanted else iter(())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
@@ -191,20 +220,24 @@ _lock = held(threading.RLock())
 
 
 def backward_of(
-    results: tuple[Node, ...], needed: tuple[bool, ...], operands: Sequence[Node] = ()
+    results: tuple[Node, ...],
+    needed: tuple[bool, ...],
+    operands: Sequence[Node] = (),
+    begun: tuple[int, ...] = (),
 ) -> Backward:
     """The gradient of a region by some of its results, derived once per call.
 
     operands: those of the region, where some values lie over a mesh.
+    begun: the inputs to whose gradients, given behind those of results, it adds.
     """
     # the kind holds body, call and index, but not the lines of the body
     along = tuple((axes_of(x), rows_of(x)) for x in operands)
-    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along)
+    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along, begun)
     found = _backward.get(key)
     if found is None:
         places = tuple(x.params["index"] for x in results)
         with _lock, inherit(()):
-            found = _backward[key] = derive(results[0].params, needed, places, operands)
+            found = _backward[key] = derive(results[0].params, needed, places, operands, begun)
     return found
 
 
@@ -213,10 +246,11 @@ def derive(
     needed: tuple[bool, ...],
     places: Sequence[int] = (),
     operands: Sequence[Node] = (),
+    begun: Sequence[int] = (),
 ) -> Backward:
     """Differentiate a body by some results, by its operation's own rule where it has one.
 
-    operands: values that lie over a mesh as those of the body do.
+    operands: values that lie over a mesh as those of the body do. begun: as in backward_of.
     """
     if "of" in params:
         return backward_with_axis(params, needed, derive)
@@ -226,19 +260,20 @@ def derive(
         note_axes(leaf, x)
     outputs = [body.outputs[k] for k in places]
     incoming = [arena.input(x.shape, x.dtype) for x in outputs]
+    starts = [arena.input(leaves[k].shape, leaves[k].dtype) for k in begun]
     own = own_gradient(params["name"])
     if own is not None:
         parts = list(own_gradients(own, params, leaves, incoming[0]))
     else:
         images = copy_into(arena, outputs, dict(zip(body.inputs, leaves, strict=True)))
-        seeds: dict[Node, Node] = {}
+        seeds = {leaves[k]: start for k, start in zip(begun, starts, strict=True)}
         for image, g in zip(images, incoming, strict=True):
             added(seeds, image, g)
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
         found = iter(pull_back(seeds, asked))
         parts = [next(found) if need else None for need in needed]
     wanted = {k: part for k, part in enumerate(parts) if part is not None and needed[k]}
-    made = Graph([*leaves, *incoming], [*wanted.values()])
+    made = Graph([*leaves, *incoming, *starts], [*wanted.values()])
     return Traced(f"{params['name']}.grad", made, params["call"], True), tuple(wanted)
 
 

@@ -7,6 +7,8 @@ from functools import reduce
 from typing import Any
 
 from gnomon.dtypes import dtype_of
+from gnomon.ops.arguments import choice
+from gnomon.ops.joining import BORDERS
 from gnomon.tensor.complex_tensor import Complex, cast, joined, parts
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
@@ -79,6 +81,7 @@ def complex_pad(
     x: Complex, pad: Sequence[int], mode: str = "constant", value: Any = None
 ) -> Complex:
     """Each part padded, with its part of the value."""
+    choice("pad", "mode", mode, ("constant", *BORDERS))
     values = parts(value if isinstance(value, complex) else complex(value or 0.0))
     if mode != "constant":
         values = (None, None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import complex64, float32, float64, promote
+from gnomon.dtypes import complex64, complex128, float32, float64, promote
 from gnomon.errors import ComplexError
 from gnomon.tensor.complex_tensor import Complex, as_complex, joined, parts
 from gnomon.tensor.functions import FUNCTIONS
@@ -323,11 +323,18 @@ def complex_logical_not(x: Complex) -> Tensor:
     return at_zero(x)
 
 
+def of_operand(x: Any) -> Complex:
+    """A tensor or a number as complex numbers, none of which is rounded."""
+    if isinstance(x, Complex):
+        return x
+    return joined(x) if isinstance(x, Tensor) else as_complex(x, complex128)
+
+
 def complex_isclose(
     x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether numbers are close by their distance."""
-    x, y = (value if isinstance(value, Complex) else joined(value) for value in (x, y))
+    x, y = map(of_operand, (x, y))
     gone = complex_abs(complex_subtract(x, y))
     near = (gone <= atol + rtol * complex_abs(y)) & gone.isfinite()
     made = near | complex_equal(x, y)

@@ -17,6 +17,7 @@ from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
 from gnomon.settings import Settings, current
@@ -61,8 +62,6 @@ class Found:
 
 
 _programs: dict[Settings, Recent[tuple, Found]] = memo({})
-CAPTURED = ".compiled"
-"""How the names of captured functions end."""
 MANY_WAIT = 128
 """Tensors that may wait when a call without gradients ends."""
 

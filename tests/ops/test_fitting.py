@@ -121,3 +121,18 @@ def test_a_truth_value_is_a_size_of_1():
 def test_a_complex_number_is_no_tensor():
     with pytest.raises(ArgumentError, match="kron: y must be a tensor: got a complex"):
         gn.kron(gn.ones(2, 3), 1j)
+
+
+@pytest.mark.parametrize("call", [lambda x: x.narrow(0, gn.nan, 1), lambda x: x.select(0, gn.nan)])
+def test_nan_is_no_place_of_an_axis(call):
+    with pytest.raises(ShapeError, match=r"^narrow: 1 elements from nan do not lie in axis 0"):
+        call(gn.tensor(X))
+
+
+def test_complex_numbers_as_operands_and_words():
+    with pytest.raises(ArgumentError, match=r"^pad: mode must be one of constant, .*: got 1j\."):
+        F.pad(gn.ones(2, 5), (1, 1), 1j)
+    x = gn.tensor([0.0, 1.0])
+    assert gn.isclose(x, 1j).tolist() == gn.isclose(1j, x).tolist() == [False, False]
+    assert gn.isclose(x * 1j, 1j).tolist() == [False, True]
+    assert gn.isclose(x + 0j, x).tolist() == [True, True]

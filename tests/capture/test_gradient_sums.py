@@ -1,0 +1,58 @@
+"""Gradients of what a captured function and others read: added up in the order of a plain run.
+
+Equal expressions are one node in a plain run, and of several calls one each: where two calls
+compute one thing, their gradients are not those of a plain run to the last bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from tests.strategies import same_bits
+
+
+def inner(w, a, b):
+    """Two readers of w."""
+    return (w * a).sin() + (w * b).exp()
+
+
+def after(f, w, a, b):
+    return f(w, a, b) + (w * 0.7).cos()
+
+
+def before(f, w, a, b):
+    return (w * 0.7).cos() + f(w, a, b)
+
+
+def twice(f, w, a, b):
+    return f(w, b, a) * f(w, a * 3, b * 5) + f(w, a * 2, b * 7)
+
+
+def on_its_own_result(f, w, a, b):
+    return f(f(w, a, b), w, b) + w * w
+
+
+def of_parts(f, w, a, b):
+    return f(w[1:], a[1:], b[:-1]) + f(w[:-1], a[1:], b[1:]) * w[0] + w[2:4].sum()
+
+
+def gradients(program, f, seed):
+    """The gradients of all operands."""
+    rng = np.random.default_rng(seed)
+    given = [gn.tensor(rng.standard_normal(5), dtype=gn.float32).requires_grad_() for _ in range(3)]
+    program(f, *given).sum().backward()
+    return [x.grad.numpy() for x in given]
+
+
+PROGRAMS = [after, before, twice, on_its_own_result, of_parts]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_gradients_have_the_bits_of_a_plain_run(program):
+    compiled = gn.compile(inner)
+    for seed in range(6):
+        plain, captured = (gradients(program, f, seed) for f in (inner, compiled))
+        for x, y in zip(plain, captured, strict=True):
+            assert same_bits(x, y), seed
