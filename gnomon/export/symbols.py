@@ -43,7 +43,7 @@ def general_rows(
     """Sizes of so many recordings, from a pool for each, of which no expression is another's.
 
     >>> general_rows([range(4, 16)], ())
-    [(10,), (9,), (4,), (8,)]
+    [(10,), (15,), (4,), (8,)]
     """
     draw = Random(0)
     pools = [[n for n in pool if n not in taken] for pool in pools]
