@@ -134,6 +134,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
     for home, under, names in (
         ("", "", "functional utils.dlpack"),
         ("amp", "amp.", "autocast_mode grad_scaler"),
+        ("export.dynamic", "export.", "dynamic_shapes"),
         ("fx.tracer", "fx.", "_symbolic_trace"),
         ("compiler", "", "_dynamo _inductor"),
         ("compiler.config", "", "_dynamo.config _inductor.config compiler.config"),

@@ -15,7 +15,7 @@ from gnomon.export.captured import DynamicSize
 from gnomon.tensor.pytree import flatten
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["Dim", "axes_of", "sizes_of"]
+__all__ = ["Dim", "axes_of", "dims", "sizes_of"]
 
 
 class Dim:
@@ -41,6 +41,15 @@ class Dim:
         least = "" if self.min is None else f", min={self.min}"
         most = "" if self.max is None else f", max={self.max}"
         return f"Dim({self.name!r}{least}{most})"
+
+
+def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """Several sizes of one range.
+
+    >>> dims("height", "width", min=8)
+    (Dim('height', min=8), Dim('width', min=8))
+    """
+    return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Dim(""), Dim(""), Dim("")

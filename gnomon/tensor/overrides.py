@@ -53,6 +53,9 @@ _open: ContextVar[bool] = ContextVar("gnomon_torch_function", default=True)
 _asked: ContextVar[tuple] = ContextVar("gnomon_asked", default=())
 """The calls that classes are computing: each a function, and what its arguments are."""
 
+watching: ContextVar[Callable[..., Any] | None] = ContextVar("gnomon_watching", default=None)
+"""Who computes functions in Python, those that make tensors of numbers among them, for a while."""
+
 
 class Overridden(Exception):
     """A class of an argument takes the function over."""
@@ -179,6 +182,8 @@ def overridable(function: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:
             return out.into(call, args, kwargs)
+        if (seen := watching.get()) is not None:
+            return seen(call, args, kwargs)
         for value in args:
             if type(value) is not Tensor and is_met(value):
                 return taken_over(call, args, kwargs)

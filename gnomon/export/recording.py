@@ -1,0 +1,289 @@
+"""Recording of a module's call: each function of tensors that it calls becomes a node of a graph.
+
+The call is computed for an example at the same time, with its sizes; which of these may differ is
+symbols.py's. What reads a value of a tensor is refused, since the graph would hold the example's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.dtypes import DType
+from gnomon.errors import TraceError
+from gnomon.fx.graph import Graph
+from gnomon.fx.node import Node, map_aggregate
+from gnomon.fx.text import path_in_package
+from gnomon.ir.provenance import current_sites
+from gnomon.nn.module import Module
+from gnomon.nn.parameter import Parameter
+from gnomon.nn.recurrent import Layers
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.creation import empty
+from gnomon.tensor.func import functional_call
+from gnomon.tensor.overrides import SHOWING, DisableTorchFunctionSubclass, watching
+from gnomon.tensor.tensor import Tensor
+from gnomon.utils.pytree import PyTreeSpec, tree_flatten, tree_unflatten
+
+__all__ = ["ModuleCall", "RecordedGraph", "TensorMetadata", "recorded"]
+
+READS = frozenset(
+    {"__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__"}
+    | {"__dlpack__", "is_nonzero", "item", "numpy", "tolist"}
+)
+"""Functions whose results are values and no tensors."""
+SHOWN = {vars(Tensor)[name].fget: name for name in SHOWING}
+"""Attributes that are tensors, by the functions that give them."""
+
+
+class TensorMetadata(NamedTuple):
+    """The kind of a tensor, as `node.meta["tensor_meta"]` tells it."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class RecordedGraph(NamedTuple):
+    """A recorded call: its graph, whose arguments are the state's tensors and then the call's."""
+
+    graph: Graph
+    state: tuple[Node, ...]
+    leaves: tuple[Node, ...]
+    constants: dict[str, Tensor]
+    """Tensors that are no arguments, by the names of their placeholders."""
+    outputs: tuple[Any, ...]
+    """Nodes of results, and what is none."""
+    tree: PyTreeSpec
+
+
+class RecordedTensor(Tensor):
+    """A tensor that is computed while a call is recorded."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable, types: Any, args: Sequence = (), kwargs: Any = None
+    ) -> Any:
+        """The function's result, after it became a node."""
+        recorder = recording.get()
+        if recorder is None:
+            with DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+        return recorder.call(func, tuple(args), dict(kwargs or {}))
+
+
+recording: ContextVar[CallRecorder | None] = ContextVar("gnomon_recording", default=None)
+
+
+class CallRecorder:
+    """A graph that grows by the calls of functions."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.constants: dict[str, Tensor] = {}
+        self.known: dict[int, tuple[Tensor, Node]] = {}
+        """The nodes of tensors, by their identity."""
+        self.versions: list[tuple[Any, int]] = []
+        self.names: set[str] = set()
+        self.first: Node | None = None
+        """The first placeholder behind those of the state."""
+
+    def placeholder(self, name: str, value: Any) -> Any:
+        """An argument of the graph: a tensor is recorded from now on."""
+        node = self.graph.placeholder(name)
+        if hasattr(builtins, name) and name not in self.names:  # such as `input`
+            node.name = name
+        self.names.add(name)
+        node.target = node.name
+        return value if not isinstance(value, Tensor) else self.shown(value, node)
+
+    def node_of(self, value: Any) -> Any:
+        """A node in place of a tensor."""
+        if not isinstance(value, Tensor):
+            return value
+        if id(value) not in self.known:
+            with self.graph.inserting_before(self.first):
+                node = self.graph.placeholder("c_lifted_tensor_0")
+            node.target = node.name
+            self.constants[node.name] = value.detach().clone()
+            note(node, value)
+            self.known[id(value)] = value, node
+            self.versions.append((value, value._storage.version))
+        return self.known[id(value)][1]
+
+    def check_writes(self) -> None:
+        """Refuse a call that has written to a tensor which is no argument and no state."""
+        if any(x._storage.version != version for x, version in self.versions):
+            raise TraceError(
+                "export: the call writes to a tensor that is neither an argument nor the module's. "
+                "Register it as a buffer, or make it inside of the call."
+            )
+
+    def call(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Compute a function, and add its node if tensors come out or are written."""
+        name = SHOWN.get(func) or getattr(func, "__name__", type(func).__name__)
+        if name in READS:
+            raise reading(name)
+        writes = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
+        given, _ = tree_flatten((args, kwargs))
+        read = map_aggregate((args, kwargs), self.node_of)
+        before = watching.set(None)
+        try:
+            with DisableTorchFunctionSubclass():
+                made = func(*args, **kwargs)
+        finally:
+            watching.reset(before)
+        leaves, _ = tree_flatten(made)
+        if isinstance(made, bool) and not name.startswith("is_"):
+            raise reading(name)
+        of_array = any(isinstance(x, np.ndarray) for x in given)  # it is a constant
+        if not writes and (of_array or not any(isinstance(x, Tensor) for x in leaves)):
+            return made
+        node = self.step(func, name, *read)
+        return self.shown(made, node)
+
+    def step(self, func: Callable, name: str, args: tuple, kwargs: dict[str, Any]) -> Node:
+        """The node of a call."""
+        if func in SHOWN:
+            made = self.graph.call_function(getattr, (*args, name))
+        elif hasattr(operator, name.strip("_")) and name.startswith("__") and not kwargs:
+            made = self.graph.call_function(getattr(operator, name), args)
+        elif not path_in_package(func) and getattr(Tensor, name, None) is func:
+            made = self.graph.call_method(name, args, kwargs)
+        else:
+            made = self.graph.call_function(func, args, kwargs)
+        made.meta["site"] = current_sites()[0]
+        return made
+
+    def shown(self, made: Any, node: Node) -> Any:
+        """A node's value; the tensors of several are nodes of their own."""
+        if isinstance(made, Tensor):
+            note(node, made)
+            result = made if isinstance(made, RecordedTensor) else made.as_subclass(RecordedTensor)
+            self.known[id(result)] = result, node
+            return result
+        if not isinstance(made, (tuple, list)):
+            return made
+        parts = [
+            self.shown(part, self.graph.call_function(operator.getitem, (node, k)))
+            for k, part in enumerate(made)
+            if isinstance(part, (Tensor, tuple, list))
+        ]
+        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
+
+
+def reading(name: str) -> TraceError:
+    """The error of a function whose result is a value."""
+    return TraceError(
+        f"export: {name} reads a tensor's value, which differs between calls. Use where(), or "
+        f"cond() of a function that takes tensors.   [{current_sites()[0]}]"
+    )
+
+
+def note(node: Node, value: Tensor) -> None:
+    """Note the kind of a node's value."""
+    node.meta["tensor_meta"] = TensorMetadata(tuple(value.shape), value.dtype)
+
+
+class ModuleCall:
+    """A module as a function of its tensors: the inside of one that is no graph of functions."""
+
+    def __init__(self, module: Module) -> None:
+        self.__name__ = type(module).__name__.lower()
+        tensors = dict((*module.named_parameters(), *module.named_buffers()))
+        self.names = tuple(tensors)
+        empties = {id(x): emptied(x) for x in tensors.values()}
+        self.module = copy.deepcopy(module, empties)
+
+    def __call__(self, tensors: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        """The module's results with other parameters and buffers."""
+        given = dict(zip(self.names, tensors, strict=True))
+        return functional_call(self.module, given, args, kwargs)
+
+
+def emptied(x: Tensor) -> Tensor:
+    """A tensor that takes no memory, in the place of one that is given."""
+    return Parameter(empty(0, dtype=x.dtype)) if isinstance(x, Parameter) else empty(0)
+
+
+def calling(module: Module) -> Callable:
+    """The forward of a module that is recorded as one call."""
+    whole, names = ModuleCall(module), [n for n, _ in module.named_parameters()]
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        recorder = recording.get()
+        assert recorder is not None, "the module has this forward while a call is recorded"
+        tensors = tuple(operator.attrgetter(name)(module) for name in names)
+        return recorder.call(whole, (tensors, *args), kwargs)
+
+    return forward
+
+
+@contextmanager
+def whole_modules(module: Module) -> Iterator[None]:
+    """Have modules that loop inside of the compiler be recorded as one call each."""
+    found = [x for x in module.modules() if isinstance(x, Layers)]
+    for x in found:
+        vars(x)["forward"] = calling(x)
+    try:
+        yield
+    finally:
+        for x in found:
+            del vars(x)["forward"]
+
+
+def recorded(
+    module: Module, state: Mapping[str, tuple[str, Tensor]], names: Sequence[str], values: Any
+) -> RecordedGraph:
+    """Record the call of a module.
+
+    state: its parameters and buffers by name, with the names of their placeholders; values: the
+    call's leaves, named so, and their tree.
+    """
+    recorder = CallRecorder()
+    leaves, tree = values
+    with no_grad():
+        held = {
+            name: recorder.placeholder(own, x.detach().clone()) for name, (own, x) in state.items()
+        }
+        inside = [*recorder.graph.nodes]
+        given = [
+            recorder.placeholder(name, x) for name, x in zip(names, copies(leaves), strict=True)
+        ]
+        placed = [*recorder.graph.nodes]
+        recorder.first = placed[len(inside)] if len(placed) > len(inside) else None
+        args, kwargs = tree_unflatten(given, tree)
+        before, seen = recording.set(recorder), watching.set(recorder.call)
+        try:
+            with whole_modules(module):
+                made = functional_call(module, held, args, kwargs)
+        finally:
+            watching.reset(seen)
+            recording.reset(before)
+    recorder.check_writes()
+    results, out = tree_flatten(made)
+    outputs = tuple(map(recorder.node_of, results))
+    recorder.graph.output(outputs)
+    swept(recorder.graph)
+    ends = inside, placed[len(inside) :]
+    return RecordedGraph(recorder.graph, *map(tuple, ends), recorder.constants, outputs, out)
+
+
+def copies(leaves: Sequence[Any]) -> Iterator[Any]:
+    """Leaves of a call, the tensors with memory of their own."""
+    return (x.detach().clone() if isinstance(x, Tensor) else x for x in leaves)
+
+
+def swept(graph: Graph) -> None:
+    """Remove parts of results that nobody reads."""
+    for node in reversed(graph.nodes):
+        if node.target is operator.getitem and not node.users:
+            graph.erase_node(node)
