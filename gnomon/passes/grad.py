@@ -102,7 +102,7 @@ def sums_so_far(
     total: Mapping[Node, Node],
     slices: Mapping[Node, Sequence[Node]],
 ) -> Parts:
-    """What a captured function adds to: for each input the gradient that later readers gave it.
+    """For each input of a captured function, the gradient that later readers gave it, to add to.
 
     Additions are then in one order, whether a function is captured or not; other regions add up
     the parts of their own first.
