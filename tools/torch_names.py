@@ -25,7 +25,8 @@ onnx.utils onnx.symbolic_opset11 onnx.symbolic_opset12 onnx.symbolic_opset13 onn
 torch nn nn.functional nn.init nn.utils nn.utils.rnn nn.utils.parametrize
 nn.utils.parametrizations nn.utils.prune nn.parallel nn.parallel.distributed
 nn.parallel.scatter_gather nn.attention nn.attention.flex_attention nn.attention.bias
-nn.attention.varlen nn.parameter nn.modules nn.modules.utils nn.grad nn.qat nn.quantized optim
+nn.attention.varlen nn.parallel._functions autograd.profiler_util
+nn.parameter nn.modules nn.modules.utils nn.grad nn.qat nn.quantized optim
 optim.lr_scheduler optim.swa_utils optim.optimizer autograd autograd.graph autograd.forward_ad
 autograd.functional autograd.profiler func linalg fft special signal signal.windows sparse masked
 nested random overrides hub jit jit.annotations library types storage serialization testing
@@ -125,6 +126,7 @@ torch._utils._flatten_dense_tensors torch._utils._unflatten_dense_tensors
 torch._utils._rebuild_tensor_v2 torch._utils._rebuild_parameter
 torch._utils._get_available_device_type torch._utils.ExceptionWrapper torch._utils._take_tensors
 torch._utils._reorder_tensors_as torch.nn.utils._per_sample_grad.call_for_per_sample_grads
+torch.autograd.profiler_util._format_time
 torch.nn.functional._in_projection_packed torch.nn.functional._in_projection
 torch.nn.functional._canonical_mask torch.nn.functional._none_or_dtype
 torch.nn.functional._verify_batch_size torch.nn.functional._mha_shape_check

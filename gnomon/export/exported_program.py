@@ -25,10 +25,10 @@ from gnomon.utils.pytree import (
 )
 
 __all__ = [
+    "CallSignature",
     "CallSpec",
     "ExportedProgram",
     "TensorKind",
-    "CallSignature",
     "ValueRanges",
     "load",
     "save",

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import unittest
 from collections import Counter
@@ -42,6 +43,7 @@ class Notes(unittest.TestResult):
     def startTest(self, test: Any) -> None:
         """Begin to count seconds."""
         super().startTest(test)
+        under_way(self.into).write_text(test.id(), encoding="utf-8")
         signal.setitimer(signal.ITIMER_PROF, self.limit)
 
     def stopTest(self, test: Any) -> None:
@@ -74,6 +76,11 @@ class Notes(unittest.TestResult):
         self.found[test.id()] = ("skipped", reason[:200])
 
 
+def under_way(into: Path) -> Path:
+    """The file that names the test that runs."""
+    return into.with_suffix(".now")
+
+
 def tests_of(suite: Any) -> Iterator[Any]:
     """The single tests."""
     for part in suite:
@@ -90,7 +97,10 @@ def run_here(file: Path, library: str, limit: float, into: Path) -> None:
     signal.signal(signal.SIGPROF, over)
     module = read_file(file, crossed=library == "gnomon")
     notes = Notes(limit, into)
+    notes.found = json.loads(into.read_text(encoding="utf-8")) if into.exists() else {}
     for test in tests_of(unittest.defaultTestLoader.loadTestsFromModule(module)):
+        if test.id() in notes.found:
+            continue
         try:
             test.run(notes)
         except OutOfTimeError:
@@ -106,11 +116,19 @@ def outcomes(file: Path, library: str, limit: float, total: float) -> dict[str, 
         command = [sys.executable, "-W", "ignore", "-m", "tests.packages.torch_files", *words]
         quiet = {**os.environ, "PYTORCH_PRINT_REPRO_ON_FAILURE": "0"}
         words = {"cwd": ROOT, "env": quiet, "capture_output": True, "text": True}
-        try:
-            done = subprocess.run(command, timeout=total, **words)
+        ends, told = time.monotonic() + total, ["the file is out of time"]
+        while time.monotonic() < ends:
+            try:
+                done = subprocess.run(command, timeout=max(1, ends - time.monotonic()), **words)
+            except subprocess.TimeoutExpired:
+                break
             told = done.stderr.strip().splitlines()
-        except subprocess.TimeoutExpired:
-            told = ["the file is out of time"]
+            if done.returncode == 0 or not under_way(into).exists():
+                break
+            noted = json.loads(into.read_text(encoding="utf-8")) if into.exists() else {}
+            noted[under_way(into).read_text(encoding="utf-8")] = ("ends the process", "")
+            into.write_text(json.dumps(noted), encoding="utf-8")
+            under_way(into).unlink()
         if not into.exists():
             raise RuntimeError(f"{library}: {told[-3:]}")
         return json.loads(into.read_text(encoding="utf-8"))
@@ -128,7 +146,7 @@ REASONS = (
 
 def reason_of(kind: str, told: str) -> str:
     """A class of reasons for an outcome."""
-    if kind == "out of time":
+    if kind in ("out of time", "ends the process"):
         return kind
     for name, pattern in REASONS:
         if re.search(pattern, told):

@@ -24,7 +24,7 @@ from gnomon.ops.registry import GradientRule, OpCall
 from gnomon.tensor.state import grads, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
-__all__ = ["Function"]
+__all__ = ["Function", "InplaceFunction"]
 
 
 class Context:
@@ -106,6 +106,13 @@ class Function:
         finally:
             grads.set(before)
         return connected(cls, context, args, made) if any(wanted) else made
+
+
+class InplaceFunction(Function):
+    """A Function whose forward may be told to write; one that does is refused."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
 
 
 def connected(kind: type[Function], context: Context, args: tuple, made: Any) -> Any:

@@ -18,12 +18,14 @@ from gnomon.tensor.autograd.engine import (
     no_grad,
     set_grad_enabled,
 )
+from gnomon.tensor.autograd.function import InplaceFunction
 from gnomon.tensor.autograd.gradcheck import gradcheck, gradgradcheck
 from gnomon.tensor.creation import as_tensor
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
     "Function",
+    "InplaceFunction",
     "Variable",
     "backward",
     "detect_anomaly",

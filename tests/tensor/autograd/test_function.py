@@ -155,3 +155,10 @@ def test_what_is_not_defined_or_not_allowed_is_said():
         Empty.apply(leaf(1))
     with pytest.raises(GradientError, match="may not write"):
         Writes.apply(leaf(1))
+
+
+def test_a_function_that_may_be_told_to_write_is_a_function():
+    made = gn.autograd.InplaceFunction(inplace=True)
+
+    assert isinstance(made, gn.autograd.Function)
+    assert made.inplace
