@@ -239,11 +239,9 @@ REASONS = {
         ("torch.cuda", "torch.backends", "torch.mps", "torch.mtia", "torch.xpu"),
         "devices that this build does not have",
     ),
+    **dict.fromkeys(("torch._C", "torch._"), "the inside of PyTorch, for annotations"),
     **dict.fromkeys(
-        ("torch._C", "torch._", "torch.autograd.graph"), "the inside of PyTorch, for annotations"
-    ),
-    **dict.fromkeys(
-        ("torch.export", "torch.jit", "torch.package"),
+        ("torch.jit", "torch.package"),
         "programs are captured by gn.compile, and not traced into modules of Python",
     ),
     "torch.fx": "graphs of gn.fx have no symbolic sizes, and none of PyTorch's passes",

@@ -64,12 +64,12 @@ def test_a_class_annotates_has_subclasses_and_makes_nothing(torch):
 
         def run(
             self, root: export.ShapesCollection | None, kind: export.ShapesCollection[int]
-        ) -> export.ExportedProgram: ...
+        ) -> export.AdditionalInputs: ...
 
-    assert get_type_hints(Mine.run, {"export": export})["return"] is export.ExportedProgram
+    assert get_type_hints(Mine.run, {"export": export})["return"] is export.AdditionalInputs
     assert not isinstance(1, export.ShapesCollection)
     assert export.ShapesCollection.__module__ == "torch.export"
-    for make in (Mine, export.ExportedProgram, export.ShapesCollection.anything):
+    for make in (Mine, export.AdditionalInputs, export.ShapesCollection.anything):
         with pytest.raises(
             ArgumentError, match=r"torch\.export\.\w+(\.anything)?: Gnomon has this name"
         ):
