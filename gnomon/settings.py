@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from gnomon.errors import ConfigError
 from gnomon.lazy import Lazy
@@ -175,19 +174,32 @@ def current() -> Settings:
     return _active.get()
 
 
-@contextmanager
-def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Give a context variable a value inside a `with`; Ctrl-C leaves it as it was."""
-    before = variable.get()
-    try:
-        variable.set(value)
-        yield
-    finally:
-        variable.set(before)
+class holding(Generic[T]):
+    """Give a context variable a value inside a `with`.
+
+    No generator, since one that Ctrl-C interrupts ends when its traceback does: it would restore
+    what others have restored, and set something else, long before.
+    """
+
+    __slots__ = ("before", "value", "variable")
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self.variable, self.value, self.before = variable, value, variable.get()
+
+    def __enter__(self) -> T:
+        try:
+            self.before = self.variable.get()
+            self.variable.set(self.value)
+        except BaseException:
+            self.variable.set(self.before)
+            raise
+        return self.value
+
+    def __exit__(self, *_: object) -> None:
+        self.variable.set(self.before)
 
 
-@contextmanager
-def override(**changes: object) -> Iterator[Settings]:
+def override(**changes: object) -> holding[Settings]:
     """Change settings inside a `with`.
 
     >>> with override(debug=2) as settings:
@@ -196,5 +208,4 @@ def override(**changes: object) -> Iterator[Settings]:
     """
     if "without" in changes:
         changes["without"] = listed(str(changes["without"]))
-    with holding(_active, current()._replace(**changes)):
-        yield current()
+    return holding(_active, current()._replace(**changes))

@@ -6,8 +6,7 @@ whose gradient is the user's backward, called once per backward pass with all re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
@@ -17,7 +16,7 @@ from gnomon.errors import GradientError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, Shape
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import scope
 from gnomon.ops.arguments import sum_like
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule, OpCall
@@ -233,23 +232,29 @@ class Written(GradientRule):
         return incoming
 
 
-@contextmanager
-def building(arena: Arena, given: Sequence[Node]) -> Iterator[None]:
-    """Tensors are of this arena, gradients are recorded, and lines are the user's.
+class building:
+    """A block in which tensors are of an arena, gradients are recorded, and lines are the user's.
 
     given: what is known in no other arena than the one at hand: it stands for values to come.
     """
-    before = (state.arena, grads.get(), state.unknown)
-    try:
-        if arena is not state.arena:
-            state.unknown = [*state.unknown, *given]
-        state.arena = arena
-        grads.set(True)
-        with inherit(None):
-            yield
-    finally:
-        state.arena, _, state.unknown = before
-        grads.set(before[1])
+
+    def __init__(self, arena: Arena, given: Sequence[Node]) -> None:
+        self.arena, self.given = arena, given
+
+    def __enter__(self) -> None:
+        self.before = state.arena, state.unknown, scope.sites, grads.get()
+        try:
+            if self.arena is not state.arena:
+                state.unknown = [*state.unknown, *self.given]
+            state.arena, scope.sites = self.arena, None
+            grads.set(True)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        state.arena, state.unknown, scope.sites, recorded = self.before
+        grads.set(recorded)
 
 
 def zeros(like: Node) -> Node:

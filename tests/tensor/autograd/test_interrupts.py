@@ -6,8 +6,10 @@ import sys
 import pytest
 
 import gnomon as gn
+from gnomon import settings
+from gnomon.ir.provenance import scope
 from gnomon.runtime import interrupts
-from gnomon.settings import current, holding, override
+from gnomon.settings import holding, override
 from gnomon.tensor.state import grads, inference, narrow, state
 
 MOMENTS = ("call", "c_return")
@@ -46,7 +48,15 @@ def stopped(work, at):
 
 def modes():
     """All that a block may leave behind."""
-    return (grads.get(), inference.get(), narrow.get(), state.arena, state.capture, current())
+    others = scope.sites, scope.phase, state.arena, state.unknown, state.capture
+    return (grads.get(), inference.get(), narrow.get(), settings.current(), *others)
+
+
+def restore(before):
+    """Set all of it again."""
+    for mode, value in zip((grads, inference, narrow, settings._active), before, strict=False):
+        mode.set(value)
+    scope.sites, scope.phase, state.arena, state.unknown, state.capture = before[4:]
 
 
 def block(mode):
@@ -110,8 +120,7 @@ def check(work, stride=1):
         moment = stopped(work, at)
         if moment.inside != PYTHONS_OWN:
             assert modes() == before, f"event {at}, {moment.inside}"
-        for mode, value in zip((grads, inference, narrow), before, strict=False):
-            mode.set(value)
+        restore(before)
         gn.tensor([1.0]).item()
 
 
@@ -136,8 +145,11 @@ def test_a_pass_and_a_step_leave_no_mode_behind(name):
 
 def test_what_is_interrupted_can_be_done_again():
     for at in range(0, 400, 9):
-        trained = Trained()
-        stopped(trained.backward, at)
+        trained, before = Trained(), modes()
+        moment = stopped(trained.backward, at)
+        if moment.inside != PYTHONS_OWN:
+            assert modes() == before, f"event {at}, {moment.inside}"
+        restore(before)
         trained.x.grad = None
         trained.backward()
         assert trained.x.grad.tolist() == [2.0, 2.0]
