@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module, name_part
 from gnomon.nn.parameter import Parameter
 from gnomon.tensor.tensor import Tensor
@@ -66,6 +68,22 @@ class NumberedContainer(Module):
         return found
 
 
+def parts_of(other: object) -> list[Module]:
+    """The modules of a Sequential that is joined to another."""
+    if not isinstance(other, Sequential):
+        raise ArgumentError(f"Sequential: + takes another Sequential: got {type(other).__name__}.")
+    return [*other]
+
+
+def at_least_once(times: object) -> int:
+    """How often the modules of a Sequential come, one after another."""
+    if not isinstance(times, int):
+        raise TypeError(f"Sequential: * takes a whole number: got {type(times).__name__}.")
+    if times < 1:
+        raise ArgumentError(f"Sequential: * takes 1 or more: got {times}.")
+    return times
+
+
 class Sequential(NumberedContainer):
     """Modules called one after another.
 
@@ -85,6 +103,20 @@ class Sequential(NumberedContainer):
 
     def _as_arguments(self, modules: list[Module]) -> tuple:
         return tuple(modules)
+
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *parts_of(other))
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(parts_of(other))
+
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*[*self] * at_least_once(times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Sequential:
+        return self.extend([*self] * (at_least_once(times) - 1))
 
     def forward(self, input: Any) -> Any:
         """The last module's output."""
@@ -106,6 +138,9 @@ class ModuleList(NumberedContainer):
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
 
 
 class NamedContainer:
@@ -188,8 +223,54 @@ class ParameterDict(NamedContainer, Module):
         if parameters is not None:
             self.update(parameters)
 
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)
+    def __setitem__(self, key: str, value: Tensor | None) -> None:
+        made = value if value is None or isinstance(value, Parameter) else Parameter(value)
+        self._parameters[key] = made
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed([*self])
+
+    def __or__(self, other: Any) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        made = type(self)(other)
+        made.update(self)
+        return made
+
+    def __ior__(self, other: Any) -> ParameterDict:
+        self.update(other)
+        return self
+
+    def update(self, others: Any) -> None:
+        """Add or replace several; those of a plain dict in the order of their names."""
+        ordered = isinstance(others, (OrderedDict, ParameterDict))
+        plain = isinstance(others, Mapping) and not ordered
+        super().update(sorted(others.items()) if plain else others)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The one of this name, or what is given in its place."""
+        return self._parameters.get(key, default)
+
+    def setdefault(self, key: str, default: Tensor | None = None) -> Parameter | None:
+        """The one of this name, which is set first where there is none."""
+        if key not in self:
+            self[key] = default
+        return self._parameters[key]
+
+    def popitem(self) -> tuple[str, Parameter | None]:
+        """Take the last one out, with its name."""
+        return self._parameters.popitem()
+
+    def copy(self) -> ParameterDict:
+        """Another with the same parameters."""
+        return type(self)(OrderedDict(self.items()))
+
+    def fromkeys(self, keys: Iterable[str], default: Tensor | None = None) -> ParameterDict:
+        """One whose names all have one value."""
+        return type(self)(OrderedDict.fromkeys(keys, default))
 
 
 class ParameterList(Module):
@@ -216,6 +297,9 @@ class ParameterList(Module):
     def __setitem__(self, index: int, value: Tensor) -> None:
         name = list(self._parameters)[index]
         self._parameters[name] = value if isinstance(value, Parameter) else Parameter(value)
+
+    def __iadd__(self, values: Iterable[Tensor]) -> ParameterList:
+        return self.extend(values)
 
     def append(self, value: Tensor) -> ParameterList:
         """Add a parameter at the end."""

@@ -59,7 +59,7 @@ class Module(SavedParts, Walked, Converted):
             put(self, name, Watched())
         for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
             put(self, name, Watched())
-        put(self, "_not_saved", set())
+        put(self, "_non_persistent_buffers_set", set())
         put(self, "_label", "")
         if self.call_super_init:
             super().__init__(*given, **named)
@@ -188,7 +188,11 @@ class Module(SavedParts, Walked, Converted):
         self._buffers[name] = tensor
         if tensor is not None:
             keep(pair_of(tensor)._storage)
-        (self._not_saved.discard if persistent else self._not_saved.add)(name)
+        (
+            self._non_persistent_buffers_set.discard
+            if persistent
+            else self._non_persistent_buffers_set.add
+        )(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Keep a module under a name."""

@@ -73,7 +73,7 @@ class SavedParts:
     ) -> None:
         """Put what this module itself holds, without those inside, under its names."""
         for name, value in (*self._parameters.items(), *self._buffers.items()):
-            if value is not None and name not in self._not_saved:
+            if value is not None and name not in self._non_persistent_buffers_set:
                 kept = keep_vars or is_lazy(value)
                 destination[prefix + name] = value if kept else value.detach()
         if type(self).get_extra_state is not SavedParts.get_extra_state:
@@ -232,7 +232,7 @@ def own_places(module: Any) -> dict[str, dict[str, Any]]:
         name: place
         for place in (module._parameters, module._buffers)
         for name, value in place.items()
-        if value is not None and name not in module._not_saved
+        if value is not None and name not in module._non_persistent_buffers_set
     }
 
 

@@ -98,3 +98,54 @@ def test_a_container_that_is_given_nothing_does_not_update():
 
     assert counted.updates == 1
     assert len(nn.ParameterDict()) == 0
+
+
+def test_sequences_are_joined_and_repeated():
+    a, b, c = nn.Linear(2, 2), nn.ReLU(), nn.Tanh()
+    both = nn.Sequential(a, b) + nn.Sequential(c)
+
+    assert [*both] == [a, b, c]
+    assert [*nn.Sequential(a, b) * 2] == [*2 * nn.Sequential(a, b)] == [a, b, a, b]
+    both += nn.Sequential(a)
+    both *= 2
+    assert [*both] == [a, b, c, a] * 2
+    listed = nn.ModuleList([a])
+    listed += [b]
+    assert [*listed] == [a, b]
+    assert list(both.state_dict()) == [f"{k}.{x}" for k in (0, 3, 4, 7) for x in ("weight", "bias")]
+    with pytest.raises(ValueError, match="takes 1 or more: got 0"):
+        both * 0
+    with pytest.raises(TypeError, match="takes a whole number: got float"):
+        both * 1.5
+    with pytest.raises(ValueError, match="takes another Sequential: got ModuleList"):
+        both + listed
+
+
+def test_parameters_of_a_plain_dict_come_by_name_and_others_as_they_are():
+    def keys(given):
+        return [name for name, _ in nn.ParameterDict(given).named_parameters()]
+
+    given = {name: gn.ones(1) for name in ("b", "c", "a")}
+    assert keys(given) == ["a", "b", "c"]
+    assert keys(OrderedDict(given)) == keys([*given.items()]) == ["b", "c", "a"]
+    assert keys(nn.ParameterDict(OrderedDict(given))) == ["b", "c", "a"]
+
+
+def test_a_dict_of_parameters_is_a_dict():
+    numbers = nn.ParameterDict(OrderedDict(x=gn.ones(1), y=gn.ones(2)))
+    x = numbers["x"]
+
+    assert list(numbers | {"w": gn.ones(3)}) == ["x", "y", "w"]
+    assert list({"w": gn.ones(3)} | numbers) == ["w", "x", "y"]
+    assert list(reversed(numbers)) == ["y", "x"]
+    assert numbers.get("z", 3) == 3
+    assert numbers.setdefault("z") is numbers["z"] is None
+    assert numbers.setdefault("x", gn.ones(5)) is x
+    assert numbers.popitem() == ("z", None)
+    assert numbers.copy()["x"] is x
+    assert list(numbers.fromkeys(["b", "a"])) == ["b", "a"]
+    numbers |= {"v": gn.ones(4)}
+    assert list(numbers.state_dict()) == ["x", "y", "v"]
+    several = nn.ParameterList([gn.ones(1)])
+    several += [gn.ones(2)]
+    assert len(several) == 2

@@ -33,7 +33,7 @@ def test_velocity_takes_the_first_gradient_whole_and_later_ones_dampened():
     np.testing.assert_allclose(values(params)[0], x, rtol=1e-13)
 
 
-def test_the_count_behind_dampening_is_not_saved_and_a_loaded_walk_goes_on():
+def test_the_count_behind_dampening_is_non_persistent_buffers_set_and_a_loaded_walk_goes_on():
     params, others = parameters(), parameters()
     optimizer = optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.5)
     walk(optimizer, params, range(2))
