@@ -291,6 +291,13 @@ def exact(bound: np.ndarray, x: np.ndarray) -> np.ndarray:
     return x
 
 
+def looked_at(x: gn.Tensor, glances: random.Random) -> None:
+    """Compute a value, or the part of it that a rank has, on this rank alone; sometimes."""
+    part = x.to_local() if isinstance(x, DTensor) else x
+    if glances.random() < 0.2:
+        gn.evaluate([part])
+
+
 def run(program: Program, rank: int, seed: int) -> list[str]:
     """What differs on a rank: the program eagerly, step by step, and then compiled."""
     mesh = init_device_mesh("cpu", (program.ranks,), mesh_dim_names=("dp",))
@@ -308,9 +315,8 @@ def run(program: Program, rank: int, seed: int) -> list[str]:
         taken.append((name, operands))
         known.add(name, operands, was, split_of(values[-1]), plain)
         constant |= {len(values) - 1} if constant.issuperset(operands) else set()
-        plain = not isinstance(values[-1], DTensor) and len(values) - 1 not in constant
-        if plain and glances.random() < 0.2:
-            gn.evaluate([values[-1]])
+        if len(values) - 1 not in constant:
+            looked_at(values[-1], glances)
 
     @gn.compile
     def compiled(given: list[gn.Tensor]) -> list[gn.Tensor]:
@@ -321,11 +327,16 @@ def run(program: Program, rank: int, seed: int) -> list[str]:
 
     found = list(differing("eager", values[len(leaves) :], known, taken, rank))
     found += differing("compiled", compiled(leaves), known, taken, rank)
-    return [*found, *gradients_differing(program, known, taken, mesh, rank)]
+    return [*found, *gradients_differing(program, known, taken, mesh, rank, glances)]
 
 
 def gradients_differing(
-    program: Program, known: Truth, taken: Sequence[tuple], mesh: Any, rank: int
+    program: Program,
+    known: Truth,
+    taken: Sequence[tuple],
+    mesh: Any,
+    rank: int,
+    glances: random.Random,
 ) -> Iterator[str]:
     """The leaves whose gradients are not the truth: of the last value times each rank's numbers."""
     side, ranks = len(known.wholes[0][0]), program.ranks
@@ -345,11 +356,14 @@ def gradients_differing(
             made = [used(kind, x, mesh) for (kind, _), x in pairs]
             for name, operands in taken:
                 made.append(called(name, [made[k] for k in operands], mesh, module))
+                if how == "eager":
+                    looked_at(made[-1], glances)
             last = made[-1].full_tensor() if isinstance(made[-1], DTensor) else made[-1]
             return (last * gn.tensor(seeds[rank])).sum()
 
         made = (gn.compile(loss) if how == "compiled" else loss)(given)
         if made.requires_grad:
+            looked_at(made, glances)
             made.backward()
         names = [*(kind for kind, _ in program.leaves), "weight"]
         truth = [*(each[rank] for each in wanted), of_weight]

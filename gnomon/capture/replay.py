@@ -19,6 +19,7 @@ from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.lazy import compile_options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
+from gnomon.ops.layouts import has_layouts
 from gnomon.ops.registry import CAPTURED, OpCall, Traced
 from gnomon.runtime.interrupts import Whole
 from gnomon.tensor import nans
@@ -161,6 +162,11 @@ class CapturedProgram:
         """Whether ranks meet in it."""
         return any(x.op in MEETINGS for x in self.form or ())
 
+    @cached_property
+    def runs_at_once(self) -> bool:
+        """Whether ranks may meet in it: they meet at its call, and not where one prints a value."""
+        return self.meets or bool(self.form and has_layouts(self.form))
+
     @property
     def executable(self) -> Executable:
         """The machine code that runs now."""
@@ -200,7 +206,7 @@ class CapturedProgram:
             generator.count += count
         if self.differentiable:
             nodes = self._nodes(inputs, arguments)
-            if self.meets:  # a collective runs at its call
+            if self.runs_at_once:
                 evaluate([node for node in nodes if node is not None])
         else:
             nodes = self._leaves(inputs, arguments) if self.form else []

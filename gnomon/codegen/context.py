@@ -46,12 +46,16 @@ class CompileContext:
     """Whether kernels that are written may serve other sizes too."""
     dynamic: bool | None = None
     """Whether a program may be made for several sizes; None: as the settings say."""
+    ranks_differ: bool = False
+    """Whether some ranks may know values that others compute in their program: eager ones do,
+    where a rank alone has printed a value."""
     moments: Moments = field(default_factory=Moments)
 
     @property
     def key(self) -> tuple:
         """The key of a program beside its graph; sizes that vary choose its code alone."""
-        return self.settings.of_programs(), self.machine, self.seconds > 0, self.kept
+        settings = self.settings.of_programs()
+        return settings, self.machine, self.seconds > 0, self.kept, self.ranks_differ
 
     @property
     def may_vary(self) -> bool:

@@ -64,9 +64,17 @@ _lock = held(threading.Lock())
 os.register_at_fork(after_in_child=_locks.clear)
 
 
-def build(graph: Graph, name: str = "", context: CompileContext | None = None) -> Executable:
-    """The executable of a graph; made once per structure and context."""
-    context = context or target.context()
+def build(
+    graph: Graph,
+    name: str = "",
+    context: CompileContext | None = None,
+    ranks_differ: bool = False,
+) -> Executable:
+    """The executable of a graph; made once per structure and context.
+
+    ranks_differ: as in the context, where none is given.
+    """
+    context = context or target.context(ranks_differ=ranks_differ)
     key = (graph.key, context.key)
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())

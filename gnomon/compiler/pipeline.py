@@ -78,7 +78,8 @@ def kernels_of(
     flat = shown("inline", flat, lambda g: inline(g, claimed))
     if mesh_axes(flat):
         # of a part a kernel may think otherwise than of the whole
-        flat = inline(shown("divide", flat, divide, divides=True), claimed)
+        over_ranks = partial(divide, ranks_differ=context.ranks_differ)
+        flat = inline(shown("divide", flat, over_ranks, divides=True), claimed)
     flat = shown("lower", flat, lower_collectives)
     for name, step in (("hoist", hoist), ("residuals", residuals), ("trim", trim)):
         flat = shown(name, flat, step) if allows(name) else flat

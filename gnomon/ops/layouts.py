@@ -30,6 +30,7 @@ __all__ = [
     "axes_of",
     "folded",
     "from_local",
+    "has_layouts",
     "in_leaves",
     "is_constant",
     "is_microbatches",

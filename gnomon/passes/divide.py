@@ -36,10 +36,11 @@ def unheard(across: MeshAxis, graph: Graph, plan: Plan) -> None:
     """Nobody asks what was decided."""
 
 
-def divide(graph: Graph, hear: Hear = unheard) -> Graph:
+def divide(graph: Graph, hear: Hear = unheard, ranks_differ: bool = False) -> Graph:
     """One rank's program; a program of one process stays as it is.
 
     hear: is told each mesh axis, the program that was divided over it, and what was decided.
+    ranks_differ: whether some ranks may know values that others compute in this program.
     """
     axes = mesh_axes(graph)
     if not axes:
@@ -61,7 +62,7 @@ def divide(graph: Graph, hear: Hear = unheard) -> Graph:
     for name, count in axes.items():
         if is_microbatches(name):
             graph = in_microbatches(graph, name, count)
-    return in_start_order(graph) if own else graph
+    return in_start_order(graph, ranks_differ) if own or ranks_differ else graph
 
 
 def refuse_uneven(graph: Graph, mesh: str, shares: int) -> None:

@@ -3,13 +3,16 @@
 Ranks whose rows differ in number run programs of one structure and of other sizes. Whatever times
 their calls by sizes would start transfers in an order of its own on each, so that is fixed here:
 a collective comes after the one before it. No value depends on it, and no size is read.
+
+An eager program's structure differs too: a rank that printed a value alone is given what others
+compute. No collective is behind such a value, since ranks meet for one at its call. So the order
+is made of what no rank can know before: collectives, and what is computed of their results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
-from itertools import count
 
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import scope
@@ -33,8 +36,11 @@ def has_own_rows(graph: Graph, mesh: str | None = None) -> bool:
     return any(mesh in (None, name) for layout in placed for name, _, _ in layout)
 
 
-def in_start_order(graph: Graph) -> Graph:
-    """The graph with each collective after the one that ranks start before it."""
+def in_start_order(graph: Graph, ranks_differ: bool = False) -> Graph:
+    """The graph with each collective after the one that ranks start before it.
+
+    ranks_differ: whether some ranks may know values that others compute in this program.
+    """
     if sum(map(meets, graph.nodes)) < 2:
         return graph
     arena = Arena()
@@ -45,7 +51,7 @@ def in_start_order(graph: Graph) -> Graph:
         for node in graph.inputs:
             scope.sites = node.sites
             images[node] = arena.input(node.shape, node.dtype, node.params["name"])
-        for node in start_order(graph):
+        for node in start_order(graph, ranks_differ):
             scope.sites = node.sites
             read = tuple(images[x] for x in node.inputs)
             if meets(node):
@@ -57,10 +63,11 @@ def in_start_order(graph: Graph) -> Graph:
     return Graph([images[x] for x in graph.inputs], [images[x] for x in graph.outputs])
 
 
-def start_order(graph: Graph) -> list[Node]:
+def start_order(graph: Graph, ranks_differ: bool = False) -> list[Node]:
     """The nodes in an order in which they can run: what meets others when nothing else is left."""
     nodes = [node for node in graph.nodes if node.op != "input"]
-    due = when_due(nodes)
+    due = when_due(nodes, ranks_differ)
+    place = {node: number for number, node in enumerate(nodes)}
     readers: dict[Node, list[Node]] = {}
     left: dict[Node, int] = {}
     for node in nodes:
@@ -68,8 +75,7 @@ def start_order(graph: Graph) -> list[Node]:
         left[node] = len(inside)
         for x in inside:
             readers.setdefault(x, []).append(node)
-    number = count()
-    ready = [(due[node], next(number), node) for node in nodes if not left[node]]
+    ready = [(due[node], place[node], node) for node in nodes if not left[node]]
     heapify(ready)
     found: list[Node] = []
     while ready:
@@ -78,16 +84,18 @@ def start_order(graph: Graph) -> list[Node]:
         for reader in readers.get(node, ()):
             left[reader] -= 1
             if not left[reader]:
-                heappush(ready, (due[reader], next(number), reader))
+                heappush(ready, (due[reader], place[reader], reader))
     return found
 
 
-def when_due(nodes: Sequence[Node]) -> dict[Node, tuple[bool, int]]:
+def when_due(nodes: Sequence[Node], ranks_differ: bool) -> dict[Node, tuple[bool, int]]:
     """For each node whether it meets others, and the step in which it should.
 
-    A step is a product or a message: the longest chain of them before a node. What is gathered of
-    parameters alone is due shortly before its first reader.
+    A step is a product or a message: the longest chain of them before a node, where ranks differ
+    from its first message on. What is gathered of parameters alone is due shortly before its
+    first reader.
     """
+    counted = {*nodes} if not ranks_differ else behind_messages(nodes)
     due: dict[Node, int] = {}
     steps: dict[Node, int] = {}
     """When the result of each node is there."""
@@ -96,7 +104,8 @@ def when_due(nodes: Sequence[Node]) -> dict[Node, tuple[bool, int]]:
     need: dict[Node, int] = {}
     for node in nodes:
         due[node] = start = max((steps.get(x, 0) for x in node.inputs), default=0)
-        steps[node] = start + (node.op in LONG and not is_prefetched(node))
+        is_long = node.op in LONG and node in counted and not is_prefetched(node)
+        steps[node] = start + is_long
         shows = node.op in CARRIERS and node.inputs[0] in gathered
         for x in () if shows else node.inputs:
             if x in gathered:
@@ -104,6 +113,15 @@ def when_due(nodes: Sequence[Node]) -> dict[Node, tuple[bool, int]]:
         if shows or is_prefetched(node):
             gathered[node] = gathered[node.inputs[0]] if shows else node
     return {x: (meets(x), need[x] - AHEAD if x in need else due[x]) for x in nodes}
+
+
+def behind_messages(nodes: Sequence[Node]) -> set[Node]:
+    """What meets others, and what is computed of what came of it."""
+    found: set[Node] = set()
+    for node in nodes:
+        if meets(node) or not found.isdisjoint(node.inputs):
+            found.add(node)
+    return found
 
 
 def is_prefetched(node: Node) -> bool:

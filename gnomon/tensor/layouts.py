@@ -43,6 +43,7 @@ __all__ = [
     "own_rows",
     "part_of",
     "pinned",
+    "shows_others",
     "spread",
     "unit_of",
     "varying_along",
@@ -229,3 +230,11 @@ def meet(tensors: Iterable[Tensor]) -> None:
     if state.capture is None and not state.unknown:
         nodes = [x._storage.node for x in tensors]
         evaluate([x for x in nodes if x.value is None])
+
+
+def shows_others(tensor: Tensor) -> bool:
+    """Whether a tensor is a view for which ranks must meet: of rows or sums that others have."""
+    if state.capture is not None or state.unknown or layout_of(tensor):
+        return False
+    node = raw(tensor)
+    return bool(axes_of(node)) and left(node).meets

@@ -13,8 +13,17 @@ from gnomon.ops.layouts import Lying
 from gnomon.ops.primitives import MONOIDS
 from gnomon.passes.layout import REPLICATED, Partial, Placement, Split
 from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import lying, lying_as, meet, part_of, pinned, varying_along, whole_of
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.layouts import (
+    lying,
+    lying_as,
+    meet,
+    part_of,
+    pinned,
+    shows_others,
+    varying_along,
+    whole_of,
+)
+from gnomon.tensor.tensor import Tensor, node_of, wrap
 
 __all__ = ["layout_by", "mesh_of", "placements_of"]
 
@@ -126,11 +135,19 @@ def _local_tensor(self: Tensor) -> Tensor:
 
 @of_parts
 def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said."""
-    if grad_placements is None:
-        return part_of(self)
-    mesh = mesh_of(lying_as(self))
-    return part_of(self, back=layout_by(mesh, grad_placements, self.ndim))
+    """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said.
+
+    A view that shows other ranks' values is computed here: all ranks call it then.
+    """
+    back = grad_placements
+    if back is not None:
+        back = layout_by(mesh_of(lying_as(self)), grad_placements, self.ndim)
+    made = part_of(self, back=back)
+    if not shows_others(self):
+        return made
+    made = wrap(node_of(made), self.requires_grad)
+    meet([made])
+    return made
 
 
 @of_parts

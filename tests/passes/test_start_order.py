@@ -7,11 +7,12 @@ import pytest
 
 from gnomon.compiler import pipeline, target
 from gnomon.dtypes import float32
-from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.operators import elementwise
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.layouts import Lying, OwnRows, Unit, from_local, to_local
 from gnomon.ops.linalg import linear
+from gnomon.ops.primitives import contract
 from gnomon.passes.divide import divide
 from gnomon.passes.grad import gradients
 from gnomon.passes.start_order import has_own_rows, in_start_order
@@ -98,3 +99,22 @@ def test_programs_whose_ranks_have_alike_sizes_are_timed_by_these():
 
     assert not has_own_rows(graph)
     assert all(len(x.inputs) == 1 for x in divide(graph) if x.op in COLLECTIVES)
+
+
+def product_of_parts(is_known: bool) -> Graph:
+    """Columns, which are a local product or known before, times rows."""
+    arena = Arena()
+    x = arena.input((8, 4), float32, "x")
+    columns = x if is_known else linear(x, arena.input((4, 4), float32, "w"))
+    rows = from_local(arena.input((4, 8), float32, "rows"), (("shard", RANKS, 0),))
+    whole = contract("mk,kn->mn", from_local(columns, (("shard", RANKS, 1),)), rows)
+    return Graph([x, *(y for y in topological([whole]) if y.op == "input" and y is not x)], [whole])
+
+
+def test_what_a_rank_knows_before_leaves_the_order_of_messages_alone():
+    graphs = [divide(product_of_parts(known), ranks_differ=True) for known in (False, True)]
+
+    first, second = ([x.op for x in graph if x.op in COLLECTIVES] for graph in graphs)
+    assert first == second
+    assert len(first) > 1
+    assert all(in_start_order(graph, True).key == graph.key for graph in graphs)
