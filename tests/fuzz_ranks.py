@@ -351,12 +351,14 @@ def gradients_differing(
         module = fully_shard(Sharded(side), mesh=mesh)
         given = [laid(kind, arrays[rank], mesh, watched=True) for kind, arrays in program.leaves]
 
-        def loss(given: list[gn.Tensor], module: Sharded = module) -> gn.Tensor:
+        def loss(
+            given: list[gn.Tensor], module: Sharded = module, eager: bool = how == "eager"
+        ) -> gn.Tensor:
             pairs = zip(program.leaves, given, strict=True)
             made = [used(kind, x, mesh) for (kind, _), x in pairs]
             for name, operands in taken:
                 made.append(called(name, [made[k] for k in operands], mesh, module))
-                if how == "eager":
+                if eager:
                     looked_at(made[-1], glances)
             last = made[-1].full_tensor() if isinstance(made[-1], DTensor) else made[-1]
             return (last * gn.tensor(seeds[rank])).sum()

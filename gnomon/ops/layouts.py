@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from gnomon.dtypes import DType
@@ -373,14 +373,14 @@ def place(
     stays: bool = False,
     back: Lying | None = None,
     pins: bool = False,
-    varying: bool = False,
+    only: Literal["", "varying", "split"] = "",
 ) -> Node:
     """x, lying in a layout.
 
     back: how its gradient lies, if that is to be said. pins: it lies so; nobody says that all ranks
-    have alike what varies. varying: only if it varies; all else stays as it lies.
+    have alike what varies. only: if it varies, or is split; all else stays as it lies.
     """
     other: dict[str, Any] = {} if back is None else {"back": back}
     other |= {"pins": True} if pins else {}
-    other |= {"varying": True} if varying else {}
+    other |= {"only": only} if only else {}
     return x.arena.node("place", (x,), layout=layout, stays=stays, **other) if layout else x

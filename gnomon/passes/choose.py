@@ -201,7 +201,7 @@ class Choices:
     ) -> Strategy:
         """The strategy of a node whose inputs lie as planned, and were moved already."""
         given = [plan[x].given for x in node.inputs]
-        if "varying" in node.params and is_named(node, self.across) and given != [VARYING]:
+        if is_left_alone(node, given) and is_named(node, self.across):
             return Strategy((given[0],), given[0], "boundary")
         every = usable([*options(node, self.across), *self._own_folds(node, plan)], given)
         found = [s for s in every if follows(node, s, plan, bool(self.rows))]
@@ -248,6 +248,14 @@ class Choices:
             lying = any(x in self.rows and plan[x].given == want for x, want in pairs)
             if lying and strategy not in known:
                 yield replace(strategy, own=True)
+
+
+def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
+    """Whether a node places only what varies, or only what is split, and this lies otherwise."""
+    only = node.params.get("only")
+    if only == "split":
+        return not isinstance(given[0], Split)
+    return only == "varying" and given[0] != VARYING
 
 
 def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placement:

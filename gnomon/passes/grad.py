@@ -65,6 +65,7 @@ def pull_back(
     for node in reversed(nodes):
         if node in slices:
             whole = whole_of(slices.pop(node))
+            whole = whole if lying is None else lying.laid(whole, None, node)
             total[node] = total[node] + whole if node in total else whole
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])

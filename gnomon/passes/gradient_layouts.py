@@ -15,7 +15,14 @@ from collections.abc import Set as AbstractSet
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.layouts import LAYOUTS, axes_of, is_constant, place, rows_of
 from gnomon.passes.choose import types
-from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Placement, Split
+from gnomon.passes.layout import (
+    NETWORK,
+    REPLICATED,
+    VARYING,
+    MeshAxis,
+    Placement,
+    Split,
+)
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up
 from gnomon.settings import current
@@ -32,23 +39,47 @@ class GradientLayouts:
         self.mesh = mesh
         self.reads = Counter(x for node in nodes if node in on_the_way for x in node.inputs)
         self.kinds: dict[str, dict[Node, Placement]] = {}
+        self.own: dict[str, set[Node]] = {}
+        """By mesh axis the whole values whose gradients are each rank's own."""
         if any(map(mixes, nodes)):
             values = [x for x in nodes if axes_of(x)]
             self.kinds = types_of(nodes, values, mesh)
+            passed = [x for x in reversed(nodes) if x in on_the_way]
+            self.own = {name: with_own_gradients(passed, x) for name, x in self.kinds.items()}
 
-    def laid(self, g: Node, reader: Node, x: Node) -> Node:
+    def laid(self, g: Node, reader: Node | None, x: Node) -> Node:
         """The gradient of x that one of its readers gives, lying as x does where it varies."""
         for name, kinds in self.kinds.items():
             kind, n = kinds.get(x), self.mesh[name]
             if kind == VARYING and isinstance(kinds.get(reader), Split):
                 g = place(g, ((name, n, None),), pins=True)
+            elif x in self.own[name] and name not in rows_of(g):
+                # what varies gives a gradient that is whole already
+                is_own = reader is not None and kinds.get(reader, VARYING) == VARYING
+                g = g if is_own else place(g, ((name, n, None),), only="split")
             elif isinstance(kind, Split) and name not in rows_of(x):
                 # behind it a rank's own value meets the gradient, or another part of it does
                 own = mixes(x) or any(kinds.get(y) == VARYING for y in x.inputs)
                 layout = ((name, n, kind.axis),)
                 g = place(g, layout, pins=True) if own else g
-                g = place(g, layout, varying=True) if not own and self.reads[x] > 1 else g
+                g = place(g, layout, only="varying") if not own and self.reads[x] > 1 else g
         return g
+
+
+def with_own_gradients(nodes: Sequence[Node], kinds: Mapping[Node, Placement]) -> set[Node]:
+    """The whole values whose gradients are each rank's own, among nodes, readers first.
+
+    A value that varies, as every plain one does, has such a gradient, and hands it on to what is
+    whole, or a pending sum. What is split has one gradient, of which each rank has a stretch.
+    """
+    found: set[Node] = set()
+    for node in nodes:
+        kind = kinds.get(node, VARYING)
+        if kind == VARYING and node.inputs:
+            found.add(node)
+        if kind == VARYING or node in found:
+            found.update(x for x in node.inputs if not isinstance(kinds.get(x), Split))
+    return found
 
 
 def mixes(node: Node) -> bool:

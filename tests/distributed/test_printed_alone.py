@@ -60,7 +60,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("view, wanted", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize(("view", "wanted"), VIEWS.values(), ids=VIEWS)
 def test_a_view_of_what_other_ranks_have_is_computed_by_to_local(view, wanted: np.ndarray):
     def work(rank: int, ranks: int) -> list:
         mesh = init_device_mesh("cpu", (2,))

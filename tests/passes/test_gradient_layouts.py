@@ -7,7 +7,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.distributed.device_mesh import init_device_mesh
-from gnomon.distributed.tensor import Replicate, Shard, distribute_tensor
+from gnomon.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
 from gnomon.ops.layouts import from_local, place, to_local
@@ -119,3 +119,46 @@ def reads_alone(reads, x: gn.Tensor, p: gn.Tensor) -> gn.Tensor:
         "within": lambda: x * 2.0 + p @ (x * 2.0) @ p,
     }
     return calls[next(name for name, each in READS.items() if each is reads)]()
+
+
+OWN_AND_SPLIT = {
+    "a plain value": lambda s, x, p: x * x + (x + s),
+    "a plain result": lambda s, x, p: (x @ x) * (x @ x) + s,
+    "a pending sum": lambda s, x, p: (p @ x + s) + p,
+    "rows of a plain value": lambda s, x, p: (x @ x)[:1] * (x @ x) + s,
+}
+
+
+@pytest.mark.parametrize("form", OWN_AND_SPLIT.values(), ids=OWN_AND_SPLIT)
+def test_what_is_read_by_a_ranks_own_values_and_by_parts_has_a_gradient_of_its_own(form):
+    rng = np.random.default_rng(0)
+    whole, *arrays = rng.integers(-2, 3, (7, 2, 2)).astype(np.float32)
+    plain, seeds, terms = arrays[:2], arrays[2:4], arrays[4:]
+
+    def work(rank: int, ranks: int) -> list[list[np.ndarray]]:
+        mesh = init_device_mesh("cpu", (2,))
+        s = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)])
+
+        def loss(x: gn.Tensor, p: gn.Tensor) -> gn.Tensor:
+            made = form(s, x, DTensor.from_local(p, mesh, [Partial()]))
+            return (made.full_tensor() * gn.tensor(seeds[rank])).sum()
+
+        found = []
+        for call in (loss, gn.compile(loss)):
+            given = [gn.tensor(each, requires_grad=True) for each in (plain[rank], terms[rank])]
+            call(*given).backward()
+            found.append([gradient_or_zeros(x) for x in given])
+        return found
+
+    g = gn.tensor(np.concatenate([seeds[k][k : k + 1] for k in range(2)]))
+    for rank, found in enumerate(on_threads(work, 2)):
+        given = [gn.tensor(x, requires_grad=True) for x in (plain[rank], terms[0] + terms[1])]
+        (form(gn.tensor(whole), *given) * g).sum().backward()
+        for each in found:
+            pairs = zip(each, map(gradient_or_zeros, given), strict=True)
+            assert all(np.array_equal(x, wanted) for x, wanted in pairs)
+
+
+def gradient_or_zeros(x: gn.Tensor) -> np.ndarray:
+    """A leaf's gradient."""
+    return np.zeros(x.shape, np.float32) if x.grad is None else x.grad.numpy()
