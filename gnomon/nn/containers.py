@@ -76,7 +76,7 @@ def parts_of(other: object) -> list[Module]:
 
 
 def at_least_once(times: object) -> int:
-    """How often the modules of a Sequential come, one after another."""
+    """Check the number of times that the modules of a Sequential are repeated."""
     if not isinstance(times, int):
         raise TypeError(f"Sequential: * takes a whole number: got {type(times).__name__}.")
     if times < 1:

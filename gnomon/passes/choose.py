@@ -40,7 +40,7 @@ from gnomon.passes.layout import (
 from gnomon.passes.regions import is_closed, of_region, primitives_of
 from gnomon.passes.shares import goes_on, in_shares
 from gnomon.passes.strategies import Strategy, is_named, strategies
-from gnomon.passes.varying import ends_varying, is_divided, usable, varies
+from gnomon.passes.varying import ends_varying, is_divided, is_left_alone, usable, varies
 
 Plan = dict[Node, Strategy]
 Cost = tuple[float, float, float]
@@ -248,14 +248,6 @@ class Choices:
             lying = any(x in self.rows and plan[x].given == want for x, want in pairs)
             if lying and strategy not in known:
                 yield replace(strategy, own=True)
-
-
-def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
-    """Whether a node places only what varies, or only what is split, and this lies otherwise."""
-    only = node.params.get("only")
-    if only == "split":
-        return not isinstance(given[0], Split)
-    return only == "varying" and given[0] != VARYING
 
 
 def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placement:

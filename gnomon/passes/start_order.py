@@ -116,7 +116,7 @@ def when_due(nodes: Sequence[Node], ranks_differ: bool) -> dict[Node, tuple[bool
 
 
 def behind_messages(nodes: Sequence[Node]) -> set[Node]:
-    """What meets others, and what is computed of what came of it."""
+    """Collectives, and all that is computed of their results."""
     found: set[Node] = set()
     for node in nodes:
         if meets(node) or not found.isdisjoint(node.inputs):

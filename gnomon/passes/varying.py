@@ -37,6 +37,14 @@ def ends_varying(node: Node, across: MeshAxis) -> bool:
     return node.op in MEETINGS and node.params["mesh"] not in across.beside
 
 
+def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
+    """Whether a node places only what varies, or only what is split, and this lies otherwise."""
+    only = node.params.get("only")
+    if only == "split":
+        return not isinstance(given[0], Split)
+    return only == "varying" and given[0] != VARYING
+
+
 def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
     """Whether a strategy gives parts since what it takes in parts is so by its layout.
 
