@@ -5,12 +5,14 @@ Not a place for user configuration of a run: that is a recipe (gnomon/train/conf
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
+from copy import copy
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from gnomon.errors import ConfigError
 from gnomon.lazy import Lazy
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 
 pathlib = Lazy("pathlib")
 
+R = TypeVar("R")
 T = TypeVar("T")
 
-__all__ = ["OPTIMISATIONS", "Settings", "current", "holding", "override"]
+__all__ = ["Block", "OPTIMISATIONS", "Settings", "current", "holding", "override", "replacing"]
 
 
 class Settings(NamedTuple):
@@ -174,29 +177,90 @@ def current() -> Settings:
     return _active.get()
 
 
-class holding(Generic[T]):
-    """Give a context variable a value inside a `with`.
+class Block:
+    """A block that a `with` enters; a function that it decorates runs in one of its own.
 
     No generator, since one that Ctrl-C interrupts ends when its traceback does: it would restore
     what others have restored, and set something else, long before.
     """
 
+    __slots__ = ()
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *_: Any) -> None:
+        try:
+            self.leave()
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Restore what was before; where Ctrl-C cuts it short it is done once more."""
+
+    def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
+        """A function that runs in such a block, one for each call."""
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> R:
+            with copy(self):
+                return function(*args, **kwargs)
+
+        return inside
+
+
+class holding(Block, Generic[T]):
+    """Give a context variable a value inside a `with`."""
+
     __slots__ = ("before", "value", "variable")
 
     def __init__(self, variable: ContextVar[T], value: T) -> None:
-        self.variable, self.value, self.before = variable, value, variable.get()
+        self.variable, self.value = variable, value
+        self.before: Any = None
+        """The value as it was entered, and this as it was then: it may be entered twice."""
 
     def __enter__(self) -> T:
+        self.before = self.variable.get(), self.before
         try:
-            self.before = self.variable.get()
             self.variable.set(self.value)
         except BaseException:
-            self.variable.set(self.before)
+            self.variable.set(self.before[0])
             raise
         return self.value
 
     def __exit__(self, *_: object) -> None:
-        self.variable.set(self.before)
+        self.variable.set(self.before[0])
+        self.before = self.before[1]
+
+
+class replacing(Block):
+    """Give attributes of an object other values inside a `with`, all at once.
+
+    >>> from types import SimpleNamespace
+    >>> options = SimpleNamespace(color="red", size=3)
+    >>> with replacing(options, color="blue"):
+    ...     options
+    namespace(color='blue', size=3)
+    >>> options
+    namespace(color='red', size=3)
+    """
+
+    __slots__ = ("attributes", "before", "values")
+
+    def __init__(self, owner: object, **values: Any) -> None:
+        self.attributes, self.values = vars(owner), values
+
+    def __enter__(self) -> None:
+        self.before = {name: self.attributes[name] for name in self.values}
+        try:
+            self.attributes.update(self.values)
+        except BaseException:
+            self.attributes.update(self.before)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.attributes.update(self.before)
 
 
 def override(**changes: object) -> holding[Settings]:

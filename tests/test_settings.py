@@ -53,6 +53,26 @@ def test_an_override_ends_with_its_block_even_after_an_error():
     assert current() == before
 
 
+def test_an_override_may_be_entered_again_inside_of_itself():
+    before, twice = current(), override(debug=current().debug + 1)
+    with twice, twice as inside:
+        assert current() == inside
+    assert current() == before
+
+
+def test_an_override_decorates_a_function():
+    before = current()
+
+    @override(debug=before.debug + 1)
+    def levels(deeper):
+        """Own words."""
+        return [current().debug, *(levels(False) if deeper else ())]
+
+    assert levels(True) == [before.debug + 1] * 2
+    assert (levels.__name__, levels.__doc__) == ("levels", "Own words.")
+    assert current() == before
+
+
 def test_an_override_is_not_seen_by_other_threads():
     seen = []
     with override(debug=4):

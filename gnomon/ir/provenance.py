@@ -10,8 +10,7 @@ from __future__ import annotations
 import os.path
 import sys
 import threading
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 # documented by CPython, whatever its name looks like
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 from gnomon.ir.memo import memo
 from gnomon.lazy import Lazy
-from gnomon.settings import current
+from gnomon.settings import current, replacing
 
 tracebacks = Lazy("traceback")
 
@@ -212,14 +211,9 @@ def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
     return tuple(site._replace(phase="backward") for site in sites)
 
 
-@contextmanager
-def phase(name: str) -> Generator[None]:
+def phase(name: str) -> replacing:
     """Nodes built inside belong to this part of a step: forward, backward, optimizer, ..."""
-    before, scope.phase = scope.phase, name
-    try:
-        yield
-    finally:
-        scope.phase = before
+    return replacing(scope, phase=name)
 
 
 def union(first: tuple[Site, ...], second: tuple[Site, ...]) -> tuple[Site, ...]:

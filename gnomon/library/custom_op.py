@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +20,7 @@ from gnomon.library.arguments import described, restored, tensors_in
 from gnomon.library.mutations import DATA, METADATA, STORAGE, check, declared, stood
 from gnomon.ops.external import EXTERNALS, ExternalOp, external, letters_of
 from gnomon.runtime.cache import digest
+from gnomon.settings import replacing
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.conversions import array_of
@@ -291,15 +291,7 @@ def code_of(function: Callable | None) -> tuple[Any, ...]:
     return () if code is None else (code.co_code, repr(code.co_consts), code.co_names)
 
 
-@contextmanager
-def aside() -> Iterator[None]:
+def aside() -> replacing:
     """Compute apart from what this thread has under way: it waits for this."""
-    before = (state.arena, state.images, state.pending, state.unknown, state.capture)
-    swept = state.sweep_at
-    state.arena, state.images, state.pending = Arena(), WeakKeyDictionary(), []
-    state.unknown, state.capture, state.sweep_at = [], None, KEPT_REFERENCES
-    try:
-        yield
-    finally:
-        state.arena, state.images, state.pending, state.unknown, state.capture = before
-        state.sweep_at = swept
+    own = {"arena": Arena(), "images": WeakKeyDictionary[Node, Node](), "pending": []}
+    return replacing(state, **own, unknown=[], capture=None, sweep_at=KEPT_REFERENCES)

@@ -18,7 +18,7 @@ from gnomon.ir.operators import cast
 from gnomon.lazy import modes
 from gnomon.ops.registry import Op
 from gnomon.tensor.device import CPU, Device
-from gnomon.tensor.state import enter, leave, narrow
+from gnomon.tensor.state import ModeBlock, narrow
 
 
 def is_there(device: str, what: str) -> bool:
@@ -29,7 +29,7 @@ def is_there(device: str, what: str) -> bool:
     return here
 
 
-class autocast:
+class autocast(ModeBlock):
     """Let products take a narrow dtype inside a `with` or a decorated function.
 
     For a device that is not here it does nothing and warns, as PyTorch's.
@@ -48,15 +48,8 @@ class autocast:
         self.dtype = found if enabled and is_there(device_type, "autocast") else None
 
     def __enter__(self) -> autocast:
-        enter(self, {narrow: self.dtype})
+        self.enter({narrow: self.dtype})
         return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            leave(self)
-        except BaseException:
-            leave(self)
-            raise
 
     def __call__(self, function: Callable) -> Callable:
         """A function that always runs under the policy."""

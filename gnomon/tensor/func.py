@@ -7,21 +7,19 @@ is. Nested as deep as one likes, and inside gn.vmap.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from math import prod
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.settings import holding
-from gnomon.tensor.autograd.engine import enable_grad, recorded, watched
 from gnomon.tensor.autograd.engine import grad as gradients_of
+from gnomon.tensor.autograd.engine import recorded, watched
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.creation import eye, zeros_like
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import flatten, unflatten
-from gnomon.tensor.state import grads
+from gnomon.tensor.state import ModeBlock, grads, inference
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
 from gnomon.tensor.vmap import vmap
 
@@ -33,11 +31,11 @@ Places = int | Sequence[int]
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
-@contextmanager
-def followed() -> Iterator[None]:
+class followed(ModeBlock):
     """A stretch in which a function of ours runs a function of the user's, with gradients."""
-    with holding(_depth, _depth.get() + 1), enable_grad():
-        yield
+
+    def __enter__(self) -> None:
+        self.enter({_depth: _depth.get() + 1, grads: True, inference: False})
 
 
 def tensors_of(value: Any) -> tuple[Any, list[Tensor]]:

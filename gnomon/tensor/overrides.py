@@ -61,7 +61,7 @@ class Overridden(Exception):
     """A class of an argument takes the function over."""
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(holding[bool]):
     """A block in which subclasses of Tensor are tensors like others.
 
     >>> import gnomon as gn
@@ -75,11 +75,8 @@ class DisableTorchFunctionSubclass:
     'Length'
     """
 
-    def __enter__(self) -> None:
-        self._before = _open.set(False)
-
-    def __exit__(self, *_: object) -> None:
-        _open.reset(self._before)
+    def __init__(self) -> None:
+        super().__init__(_open, False)
 
 
 def disabled(function: Callable, types: Any, args: Sequence = (), kwargs: Any = None) -> Any:

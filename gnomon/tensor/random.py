@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -20,7 +19,7 @@ from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.forking import held
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import DeviceBuffer
-from gnomon.settings import holding
+from gnomon.settings import Block, holding
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import finished, get_default_dtype, shape_of, size_checked
 from gnomon.tensor.device import check_device
@@ -97,17 +96,14 @@ class DefaultGenerator(Generator):
 default_generator = DefaultGenerator()
 
 
-@contextmanager
-def own_stream() -> Iterator[None]:
+def own_stream() -> holding[Generator | None]:
     """Have what this thread's context draws by default be a stream of its own, begun alike."""
     own = Generator().manual_seed(default_generator.seeded)
     own.count = default_generator.count
-    with holding(_own, own):
-        yield
+    return holding(_own, own)
 
 
-@contextmanager
-def fork_rng(devices: object = None, enabled: bool = True, **options: Any) -> Iterator[None]:
+class fork_rng(Block):
     """A stretch after which draws go on where they were before it.
 
     >>> import gnomon as gn
@@ -117,12 +113,17 @@ def fork_rng(devices: object = None, enabled: bool = True, **options: Any) -> It
     >>> gn.get_rng_state().tolist() == before
     True
     """
-    before = default_generator.get_state()
-    try:
-        yield
-    finally:
-        if enabled:
-            default_generator.set_state(before)
+
+    def __init__(self, devices: object = None, enabled: bool = True, **options: Any) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.before = default_generator.get_state()
+
+    def leave(self) -> None:
+        """Go on as before."""
+        if self.enabled:
+            default_generator.set_state(self.before)
 
 
 def manual_seed(seed: int) -> Generator:

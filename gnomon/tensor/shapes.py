@@ -5,8 +5,7 @@ A model of any size is made in no memory. What would read a value must not be as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from math import prod
 
@@ -21,8 +20,7 @@ __all__ = ["is_shapes_only", "shapes_only", "without_value"]
 _shapes_only: ContextVar[bool] = ContextVar("gnomon_shapes_only", default=False)
 
 
-@contextmanager
-def shapes_only() -> Iterator[None]:
+def shapes_only() -> holding[bool]:
     """Make parameters and the state of optimizers without values inside this block.
 
     >>> from gnomon import nn
@@ -31,8 +29,7 @@ def shapes_only() -> Iterator[None]:
     >>> layer.weight.shape
     Size([1048576, 1048576])
     """
-    with holding(_shapes_only, True):
-        yield
+    return holding(_shapes_only, True)
 
 
 def is_shapes_only() -> bool:

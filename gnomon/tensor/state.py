@@ -6,8 +6,7 @@ No graph is walked here: see evaluate.py. Nothing is shared between threads but 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import ContextVar
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, Sites, copy_into
 from gnomon.lazy import here
 from gnomon.ops.layouts import note_constant
+from gnomon.settings import Block
 
 if TYPE_CHECKING:
     from gnomon.runtime.buffer import DeviceBuffer
@@ -88,30 +88,32 @@ class ThreadState(threading.local):
 state = ThreadState()
 
 
-def enter(block: object, modes: Mapping[ContextVar, Any]) -> None:
-    """Set modes for the length of a block; Ctrl-C in between leaves them as they were."""
-    try:
-        before = tuple([(mode, mode.get()) for mode in modes])
-        _entered.set((*_entered.get(), (block, before)))
-        for mode, value in modes.items():
-            mode.set(value)
-    except BaseException:
-        leave(block)
-        raise
+class ModeBlock(Block):
+    """A block that sets modes; Ctrl-C as it begins or ends leaves them as they were."""
 
-
-def leave(block: object) -> None:
-    """Set the modes as they were around a block; nothing where another task entered it.
-
-    Where Ctrl-C cuts it short it can be done once more, since the block is forgotten last.
-    """
-    entered = _entered.get()
-    for k in reversed(range(len(entered))):
-        if entered[k][0] is block:
-            for mode, value in entered[k][1]:
+    def enter(self, modes: Mapping[ContextVar, Any]) -> None:
+        """Set modes for the length of the block."""
+        try:
+            before = tuple([(mode, mode.get()) for mode in modes])
+            _entered.set((*_entered.get(), (self, before)))
+            for mode, value in modes.items():
                 mode.set(value)
-            _entered.set((*entered[:k], *entered[k + 1 :]))
-            return
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Set the modes as they were around it; nothing where another task entered it.
+
+        It can be done once more where it was cut short, since the block is forgotten last.
+        """
+        entered = _entered.get()
+        for k in reversed(range(len(entered))):
+            if entered[k][0] is self:
+                for mode, value in entered[k][1]:
+                    mode.set(value)
+                _entered.set((*entered[:k], *entered[k + 1 :]))
+                return
 
 
 class Storage:
@@ -204,22 +206,24 @@ def refusal(told: str) -> TraceError:
     return error
 
 
-@contextmanager
-def strict() -> Iterator[None]:
+class strict(Block):
     """Raise at the end what was refused inside: a function that caught it took a wrong branch."""
-    around = state.capture is not None or bool(state.unknown)
-    before, state.refused = state.refused, None
-    try:
-        yield
-    except Exception:
-        if state.refused is not None:
-            raise state.refused from None
-        raise
-    else:
-        if state.refused is not None:
-            raise state.refused
-    finally:
-        state.refused = before or (state.refused if around else None)
+
+    def __enter__(self) -> None:
+        self.around = state.capture is not None or bool(state.unknown)
+        self.before, state.refused = state.refused, None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        refused = state.refused
+        state.refused = self.before or (refused if self.around else None)
+        if refused is None:
+            return
+        if error is None:
+            raise refused
+        if error is refused:
+            refused.__cause__ = None  # nor is what it was raised in shown
+        elif isinstance(error, Exception):
+            raise refused from None
 
 
 def known(value: Any) -> Any:

@@ -6,8 +6,6 @@ property; what it is computed from lies in `module.parametrizations`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,8 +13,8 @@ from gnomon.errors import ArgumentError
 from gnomon.nn.containers import ModuleDict, ModuleList
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
-from gnomon.settings import holding
 from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.state import ModeBlock
 from gnomon.tensor.tensor import Tensor
 
 
@@ -47,15 +45,16 @@ class ParametrizationList(ModuleList):
 _cache: ContextVar[dict | None] = ContextVar("gnomon_parametrize_cache", default=None)
 
 
-@contextmanager
-def cached() -> Iterator[None]:
+class cached(ModeBlock):
     """Compute each parameter once inside this block.
 
     >>> with cached():
     ...     pass
     """
-    with holding(_cache, {} if _cache.get() is None else _cache.get()):
-        yield
+
+    def __enter__(self) -> None:
+        known = _cache.get()
+        self.enter({_cache: {} if known is None else known})
 
 
 def type_before_parametrizations(module: Module) -> type:

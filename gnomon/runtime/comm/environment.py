@@ -7,8 +7,7 @@ one process alone; what contradicts itself is refused, lest a world of one runs 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -121,11 +120,9 @@ def declare(rank: int, size: int) -> None:
     _declared[:] = [Environment(rank, size, rank, size, DECLARED)]
 
 
-@contextmanager
-def standing(place: Environment) -> Iterator[None]:
+def standing(place: Environment) -> holding[Environment | None]:
     """Give a thread a place of its own."""
-    with holding(_standing, place):
-        yield
+    return holding(_standing, place)
 
 
 def found_in(given: Mapping[str, str]) -> Environment:

@@ -7,8 +7,7 @@ threads. What groups do with tensors is gnomon/tensor/collectives.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -131,14 +130,17 @@ def default_group() -> ProcessGroup | None:
     return membership().groups.get(WORLD)
 
 
-@contextmanager
-def of_rank(backend: Backend) -> Iterator[None]:
+class of_rank(holding["Membership | None"]):
     """For a while this thread is a rank of its own, with groups of its own."""
-    own = Membership(backend)
-    with holding(_own, own):
+
+    def __init__(self, backend: Backend) -> None:
+        self.own = Membership(backend)
+        super().__init__(_own, self.own)
+
+    def __exit__(self, *_: object) -> None:
         try:
-            yield
-        finally:
-            for name, group in own.groups.items():
+            for name, group in self.own.groups.items():
                 here.remove(name)
                 group.link.close()
+        finally:
+            super().__exit__()

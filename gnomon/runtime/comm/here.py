@@ -6,8 +6,7 @@ one rank has one for all its threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 from gnomon.errors import CollectiveError
@@ -37,11 +36,9 @@ def link_along(mesh: str) -> Link:
     return found
 
 
-@contextmanager
-def along(own: Mapping[str, Link]) -> Iterator[None]:
+def along(own: Mapping[str, Link]) -> holding[dict[str, Link] | None]:
     """Have this thread's context use these groups for a while."""
-    with holding(_own, dict(own)):
-        yield
+    return holding(_own, dict(own))
 
 
 def settle(found: Mapping[str, Link]) -> None:

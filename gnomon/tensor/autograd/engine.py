@@ -29,7 +29,7 @@ from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.autograd.gathering import gather_all, hooks_of_leaf, observe, through
 from gnomon.tensor.autograd.hooks import BackwardPass, recorded, retain_grad, under_way
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
-from gnomon.tensor.state import Storage, enter, grads, inference, leave, state
+from gnomon.tensor.state import ModeBlock, Storage, grads, inference, state
 from gnomon.tensor.tensor import (
     Paired,
     Tensor,
@@ -76,7 +76,7 @@ class set_grad_enabled:
         grads.set(self.before)
 
 
-class Mode:
+class Mode(ModeBlock):
     """A switch for the length of a `with` or of a decorated function.
 
     It holds in one thread and in one task: another that runs while this one waits has its own.
@@ -95,14 +95,7 @@ class Mode:
 
     def __enter__(self) -> None:
         values = (self.grad, self.inference) if self.on else (grads.get(), inference.get())
-        enter(self, dict(zip((grads, inference), values, strict=True)))
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            leave(self)
-        except BaseException:
-            leave(self)
-            raise
+        self.enter(dict(zip((grads, inference), values, strict=True)))
 
     def __call__(self, function: Callable) -> Callable:
         return modes.inside(type(self), function)

@@ -10,9 +10,10 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 from gnomon.errors import GradientError, ShapeError
-from gnomon.tensor.autograd.engine import enable_grad, recorded
+from gnomon.tensor.autograd.engine import recorded
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.func import cut, fresh, pushed, reaches_leaf
+from gnomon.tensor.state import ModeBlock, grads, inference
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -32,7 +33,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class dual_level:
+class dual_level(ModeBlock):
     """A stretch in which tensors have directions; one at a time.
 
     >>> import gnomon as gn
@@ -44,19 +45,17 @@ class dual_level:
 
     def __init__(self) -> None:
         self.duals: list[tuple[Tensor, Tensor]] = []
-        self.recording = enable_grad()
 
     def __enter__(self) -> int:
         if _level.get() is not None:
             raise GradientError("Nested forward mode AD is not supported at the moment")
-        _level.set(self)
-        self.recording.__enter__()
+        self.enter({_level: self, grads: True, inference: False})
         return 0
 
-    def __exit__(self, *ended: object) -> None:
-        self.recording.__exit__(*ended)
+    def leave(self) -> None:
+        """Close it; nothing has a direction any more."""
+        super().leave()
         self.duals.clear()
-        _level.set(None)
 
 
 _level: ContextVar[dual_level | None] = ContextVar("gnomon_dual_level", default=None)

@@ -6,8 +6,7 @@ of its own, and a layer that is one operation in PyTorch may be several, or the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any, Literal, NamedTuple
@@ -22,7 +21,7 @@ from gnomon.settings import holding
 from gnomon.tensor.autograd.hooks import Handle, recorded, under_way
 from gnomon.tensor.autograd.saved import Pack, Unpacking, leads_to_leaves
 from gnomon.tensor.autograd.versions import allowing
-from gnomon.tensor.state import enter, leave, refusal, saving, state
+from gnomon.tensor.state import ModeBlock, refusal, saving, state
 from gnomon.tensor.tensor import Tensor, leaf_node, pair_of, pairs_of, raw, wrap
 
 __all__ = [
@@ -323,7 +322,7 @@ class Group:
 _disabled: ContextVar[str | None] = ContextVar("gnomon_saving_disabled", default=None)
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(ModeBlock):
     """Inside of the block, what gradients read of each operation goes through two functions.
 
     pack_hook is called with it when the operation is; unpack_hook, in a backward pass, gives a
@@ -353,14 +352,7 @@ class saved_tensors_hooks:
                 "compile: saved_tensors_hooks inside of a compiled function: its program decides "
                 "what is kept for gradients. Open the block around the call."
             )
-        enter(self, {saving: Pack(self.pack_hook, self.unpack_hook)})
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            leave(self)
-        except BaseException:
-            leave(self)
-            raise
+        self.enter({saving: Pack(self.pack_hook, self.unpack_hook)})
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -370,11 +362,9 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda x: x.detach(), lambda x: x)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+def disable_saved_tensors_hooks(error_message: str) -> holding[str | None]:
     """Inside of the block, saved_tensors_hooks is an error of this message."""
-    with holding(_disabled, error_message):
-        yield
+    return holding(_disabled, error_message)
 
 
 class SavedMutations:
@@ -384,8 +374,7 @@ class SavedMutations:
         """Nothing is kept beside graphs."""
 
 
-@contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[SavedMutations]:
+class allow_mutation_on_saved_tensors(ModeBlock):
     """Inside of the block, tensors that gradients read may be written over: graphs have the old.
 
     >>> import gnomon as gn
@@ -398,8 +387,11 @@ def allow_mutation_on_saved_tensors() -> Iterator[SavedMutations]:
     >>> x.grad
     Tensor([6., 6.])
     """
-    with holding(allowing, True):
-        yield SavedMutations()
+
+    def __enter__(self) -> SavedMutations:
+        made = SavedMutations()
+        self.enter({allowing: True})
+        return made
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

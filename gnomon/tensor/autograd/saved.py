@@ -8,8 +8,7 @@ Who sets them is graph.py's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import DtypeError, GradientError
@@ -18,10 +17,9 @@ from gnomon.ir.node import Arena, Graph, Node, copy_into, leaf_kind
 from gnomon.ops.histories import rewritten
 from gnomon.ops.registry import GradientRule, OpCall, Traced
 from gnomon.passes.grad import pull_back
-from gnomon.settings import holding
 from gnomon.tensor.autograd.function import PLAIN, building, passed_on, zeros
 from gnomon.tensor.borrowing import numbered
-from gnomon.tensor.state import grads, saving, state
+from gnomon.tensor.state import ModeBlock, grads, saving, state
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
 
 __all__ = ["Pack", "Unpacking", "leads_to_leaves"]
@@ -160,11 +158,11 @@ def reading(outputs: Sequence[Node]) -> set[Node]:
 # what is packed
 
 
-@contextmanager
-def plainly() -> Iterator[None]:
+class plainly(ModeBlock):
     """Record no gradients, and save nothing."""
-    with holding(grads, False), holding(saving, None):
-        yield
+
+    def __enter__(self) -> None:
+        self.enter({grads: False, saving: None})
 
 
 def packed(pack: Callable[[Tensor], Any], node: Node) -> Any:

@@ -82,4 +82,8 @@ def test_inside_cached_a_parameter_is_computed_once():
         assert layer.weight is layer.weight
     assert len(calls) == 1
     assert layer.weight is not layer.weight
+    twice = parametrize.cached()(lambda: layer.weight is layer.weight)
+    assert twice()
+    assert twice()
+    assert len(calls) == 5
     assert parametrize.type_before_parametrizations(layer) is nn.Linear

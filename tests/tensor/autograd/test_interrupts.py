@@ -2,15 +2,27 @@
 
 import gc
 import sys
+from contextvars import copy_context
+from types import SimpleNamespace
 
 import pytest
 
 import gnomon as gn
-from gnomon import settings
-from gnomon.ir.provenance import scope
+from gnomon.errors import TraceError
+from gnomon.ir.node import Arena
+from gnomon.ir.provenance import inherit, phase, scope
+from gnomon.library.custom_op import aside
+from gnomon.nn.utils import parametrize
 from gnomon.runtime import interrupts
-from gnomon.settings import holding, override
-from gnomon.tensor.state import grads, inference, narrow, state
+from gnomon.runtime.comm import environment, groups, here
+from gnomon.runtime.comm.fake import FakeBackend
+from gnomon.settings import holding, override, replacing
+from gnomon.tensor import func, random
+from gnomon.tensor.autograd import forward_ad, graph, saved
+from gnomon.tensor.autograd.function import building
+from gnomon.tensor.overrides import DisableTorchFunctionSubclass
+from gnomon.tensor.shapes import shapes_only
+from gnomon.tensor.state import grads, state, strict
 
 MOMENTS = ("call", "c_return")
 """Events of Python's profiler; signals are looked for there (and at jumps back)."""
@@ -23,55 +35,81 @@ class Interrupt:
 
     def __init__(self, at):
         self.at, self.seen, self.inside = at, 0, ""
+        self.error = None
+        """Python keeps it too, with its traceback, where somebody types."""
 
     def __call__(self, frame, event, _):
         if event in MOMENTS:
-            if self.seen == self.at:
+            self.seen += 1
+            if self.seen == self.at + 1:
                 sys.setprofile(None)
                 self.inside = frame.f_code.co_name if event == "call" else ""
                 raise KeyboardInterrupt
-            self.seen += 1
 
 
 def stopped(work, at):
-    """How many events there were, and which function had just begun where it was cut."""
+    """Do some work up to an event."""
     moment = Interrupt(at)
     sys.setprofile(moment)
     try:
         work()
-    except KeyboardInterrupt:
-        pass
+    except KeyboardInterrupt as error:
+        moment.error = error
     finally:
         sys.setprofile(None)
     return moment
 
 
-def modes():
-    """All that a block may leave behind."""
-    others = scope.sites, scope.phase, state.arena, state.unknown, state.capture
-    return (grads.get(), inference.get(), narrow.get(), settings.current(), *others)
+COMPUTING = ("pending", "sweep_at", "look_at", "evaluated_at", "kept_waits")
+"""The parts of a thread's state that change as tensors are computed."""
 
 
-def restore(before):
-    """Set all of it again."""
-    for mode, value in zip((grads, inference, narrow, settings._active), before, strict=False):
-        mode.set(value)
-    scope.sites, scope.phase, state.arena, state.unknown, state.capture = before[4:]
+class Modes:
+    """All that a block may leave behind: context variables, and the attributes of objects."""
+
+    def __init__(self):
+        self.variables = dict(copy_context().items())
+        self.attributes = [(vars(x), dict(vars(x))) for x in (state, scope, OPTIONS)]
+        self.drawn = stood()
+
+    def changed(self, allowed=()):
+        """The names of what is something else now."""
+        now = copy_context()
+        found = [x.name for x, value in self.variables.items() if now[x] is not value]
+        for owner, before in self.attributes:
+            found += [x for x, value in before.items() if owner[x] is not value]
+        found += ["draws"] if stood() != self.drawn else []
+        return sorted({*found} - {*allowed})
+
+    def restore(self):
+        """Set all of it again."""
+        for mode, value in self.variables.items():
+            mode.set(value)
+        for owner, before in self.attributes:
+            owner.update(before)
+        stream = random.default_generator.shared
+        stream.manual_seed(self.drawn[0]).count = self.drawn[1]
 
 
-def block(mode):
-    """A function that does nothing inside a block."""
+def stood():
+    """Where the stream of draws is."""
+    stream = random.default_generator.shared
+    return stream.seeded, stream.count, stream.words.tolist()
+
+
+def block(mode, inside=lambda: len("")):
+    """A function that does nothing, or something, inside a block."""
 
     def work():
         with mode():
-            len("")
+            inside()
 
     return work
 
 
-def decorated(mode):
-    """A decorated function that does nothing."""
-    return mode()(lambda: len(""))
+def decorated(mode, inside=lambda: len("")):
+    """A decorated function that does nothing, or something."""
+    return mode()(lambda: inside())
 
 
 class Double(gn.autograd.Function):
@@ -101,26 +139,51 @@ class Trained:
         Double.apply(self.x).sum().backward()
 
 
-MODES = {"no_grad": gn.no_grad, "inference_mode": gn.inference_mode, "autocast": gn.autocast}
+OPTIONS = SimpleNamespace(color="red", size=3)
+MODES = {
+    "no_grad": gn.no_grad,
+    "inference_mode": gn.inference_mode,
+    "autocast": gn.autocast,
+    "override": lambda: override(debug=1),
+    "holding": lambda: holding(grads, False),
+    "replacing": lambda: replacing(OPTIONS, color="blue", size=5),
+    "phase": lambda: phase("optimizer"),
+    "strict": strict,
+    "plainly": saved.plainly,
+    "saved_tensors_hooks": lambda: graph.saved_tensors_hooks(len, len),
+    "disable_saved_tensors_hooks": lambda: graph.disable_saved_tensors_hooks("no"),
+    "allow_mutation_on_saved_tensors": graph.allow_mutation_on_saved_tensors,
+    "dual_level": forward_ad.dual_level,
+    "followed": func.followed,
+    "shapes_only": shapes_only,
+    "own_stream": random.own_stream,
+    "cached": parametrize.cached,
+    "without torch_function": DisableTorchFunctionSubclass,
+    "along": lambda: here.along({}),
+    "of_rank": lambda: groups.of_rank(FakeBackend(0, 2)),
+    "standing": lambda: environment.standing(environment.ALONE),
+    "aside": aside,
+}
 WORKS = {
     **{f"with {name}": block(mode) for name, mode in MODES.items()},
     **{f"@{name}": decorated(mode) for name, mode in MODES.items()},
     "enable_grad in no_grad": decorated(lambda: lambda f: gn.no_grad()(gn.enable_grad()(f))),
-    "override": block(lambda: override(debug=1)),
-    "holding": block(lambda: holding(grads, False)),
+    "inherit": block(lambda: inherit(())),
+    "building": block(lambda: building(Arena(), ())),
+    "fork_rng": block(random.fork_rng, lambda: gn.manual_seed(3)),
 }
 
 
-def check(work, stride=1):
+def check(work, stride=1, allowed=()):
     """Interrupt some work everywhere."""
     for _ in range(3):
         work()
-    before, count = modes(), stopped(work, -1).seen
-    for at in range(0, count, stride):
+    for at in range(0, stopped(work, -1).seen, stride):
+        before = Modes()
         moment = stopped(work, at)
         if moment.inside != PYTHONS_OWN:
-            assert modes() == before, f"event {at}, {moment.inside}"
-        restore(before)
+            assert not before.changed(allowed), f"event {at}, {moment.inside}"
+        before.restore()
         gn.tensor([1.0]).item()
 
 
@@ -128,28 +191,31 @@ def check(work, stride=1):
 def lost(monkeypatch):
     """An interrupt inside a destructor is sent again, but not here."""
     monkeypatch.setattr(interrupts, "resend", lambda: None)
+    told = sys.unraisablehook
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: interrupts.heed(lost, told))
     yield
     gc.collect()  # tracebacks hold tensors that wait
     gn.evaluate()
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_a_block_leaves_no_mode_behind(name):
+def test_a_block_leaves_no_mode_behind(name, monkeypatch):
+    monkeypatch.setattr(state, "refused", TraceError("before"))
     check(WORKS[name])
 
 
 @pytest.mark.parametrize("name", ["step", "backward"])
 def test_a_pass_and_a_step_leave_no_mode_behind(name):
-    check(getattr(Trained(), name), stride=7)
+    check(getattr(Trained(), name), stride=7, allowed=COMPUTING)
 
 
 def test_what_is_interrupted_can_be_done_again():
     for at in range(0, 400, 9):
-        trained, before = Trained(), modes()
+        trained, before = Trained(), Modes()
         moment = stopped(trained.backward, at)
         if moment.inside != PYTHONS_OWN:
-            assert modes() == before, f"event {at}, {moment.inside}"
-        restore(before)
+            assert not before.changed(COMPUTING), f"event {at}, {moment.inside}"
+        before.restore()
         trained.x.grad = None
         trained.backward()
         assert trained.x.grad.tolist() == [2.0, 2.0]
