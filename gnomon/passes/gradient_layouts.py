@@ -51,12 +51,12 @@ class GradientLayouts:
         """The gradient of x that one of its readers gives, lying as x does where it varies."""
         for name, kinds in self.kinds.items():
             kind, n = kinds.get(x), self.mesh[name]
-            if kind == VARYING and isinstance(kinds.get(reader), Split):
+            above = None if reader is None else kinds.get(reader, VARYING)
+            if kind == VARYING and isinstance(above, Split):
                 g = place(g, ((name, n, None),), pins=True)
             elif x in self.own[name] and name not in rows_of(g):
                 # what varies gives a gradient that is whole already
-                is_own = reader is not None and kinds.get(reader, VARYING) == VARYING
-                g = g if is_own else place(g, ((name, n, None),), only="split")
+                g = g if above == VARYING else place(g, ((name, n, None),), only="split")
             elif isinstance(kind, Split) and name not in rows_of(x):
                 # behind it a rank's own value meets the gradient, or another part of it does
                 own = mixes(x) or any(kinds.get(y) == VARYING for y in x.inputs)
