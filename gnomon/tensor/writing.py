@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
+
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ir.provenance import user_site
 from gnomon.ops.histories import has_other_history, rewritten
 from gnomon.ops.primitives import expand
+from gnomon.ops.strides import shown_by, strided
+from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor import views, watchers
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
@@ -17,7 +21,7 @@ from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import FREED, Storage, grads, laid, refusal, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
-from gnomon.tensor.views import full_chain
+from gnomon.tensor.views import Chain, full_chain
 
 
 def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
@@ -36,7 +40,7 @@ def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
         give(storage, value)
     else:
         storage.tracked, storage.released = storage.tracked or tracked, False
-        give(storage, written_through(tensor, value))
+        give(storage, written_through(tensor, value), chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
     if laid and state.capture is None and views.lying_of(view):
@@ -56,7 +60,7 @@ def write_unseen(tensor: Tensor, value: Node, lost: bool) -> None:
         if lost and state.capture is not None:
             raise refusal(f"compile: {views.LOST}   [{user_site()}]")
         view.lost = lost
-    give(storage, node, storage.tracked)
+    give(storage, node, storage.tracked, () if whole else full_chain(tensor))
 
 
 def written_through(tensor: Tensor, value: Node) -> Node:
@@ -64,12 +68,15 @@ def written_through(tensor: Tensor, value: Node) -> Node:
     return views.write(afresh(source(tensor._storage)), full_chain(tensor), value)
 
 
-def give(storage: Storage, node: Node, history: bool = False) -> None:
-    """Give a storage a new value; where others have its memory, they see it at once."""
+def give(storage: Storage, node: Node, history: bool = False, chain: Chain = ()) -> None:
+    """Give a storage a new value; where others have its memory, they see it at once.
+
+    chain: the steps to the part that was written, the only one that is touched in such memory.
+    """
     if state.capture is None and is_lent(storage.node) and not storage.node.value.readonly:
         value = storage.node.value
         evaluate([] if borrows(node) else [node])
-        ctypes.memmove(value.address, node.value.address, value.nbytes)
+        overwrite(value, node, chain)
         node = over(node, value, history or has_history(node))
     before = storage.node
     moved = watchers.retained(before) if before.watch and before.arena is state.arena else []
@@ -78,6 +85,23 @@ def give(storage: Storage, node: Node, history: bool = False) -> None:
         if tensor._storage is storage and tensor._view is None:
             storage.used = True
             watchers.attach(storage.node, tensor)
+
+
+def overwrite(memory: DeviceBuffer, node: Node, chain: Chain) -> None:
+    """Copy a value, or the part of it behind such steps, over memory that others have too.
+
+    Another process may write to the rest meanwhile.
+    """
+    laid = strided(node.shape, chain, None) if chain else None
+    if laid is None:
+        ctypes.memmove(memory.address, node.value.address, memory.nbytes)
+        return
+    steps = tuple(step * node.dtype.itemsize for step in laid.strides)
+    parts = [
+        shown_by(x.numpy(node.dtype.numpy, (node.size,))[laid.start :], laid.shape, steps)
+        for x in (memory, node.value)
+    ]
+    np.copyto(*parts)
 
 
 def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
@@ -101,7 +125,8 @@ def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int)
         return
     storage = target._storage
     overwritten(storage, node.serial)
-    give(storage, written_through(target, node if tracked else settled(node)), tracked)
+    written = written_through(target, node if tracked else settled(node))
+    give(storage, written, tracked, full_chain(target))
     storage.tracked, storage.released = storage.tracked or tracked, released
 
 

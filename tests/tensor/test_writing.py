@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
+import numpy as np
 import pytest
 
 import gnomon as gn
+
+writing = importlib.import_module("gnomon.tensor.writing")
 
 
 def test_a_write_is_cast_and_broadcast_to_its_target():
@@ -33,3 +38,34 @@ def test_a_whole_write_of_a_plain_value_ends_the_gradient():
     assert not x.requires_grad
     with pytest.raises(RuntimeError):
         x.sum().backward()
+
+
+WRITES = {
+    "a row": lambda t: t.__setitem__(0, 5.0),
+    "a column": lambda t: t[:, 1].fill_(5.0),
+    "in steps": lambda t: t[::2].copy_(gn.full((2,), 5.0)),
+    "a diagonal": lambda t: t[:2].diagonal().add_(5),
+    "of a view": lambda t: t.view(2, 3).t()[0].mul_(0).add_(5),
+    "without gradients": lambda t: t.detach()[1:].add_(5),
+    "compiled": lambda t: gn.compile(lambda x: x.add_(5))(t[0]),
+    "nothing": lambda t: t[:0].add_(5),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "float16"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_to_a_part_leaves_what_others_write_beside_it(write, dtype: str, monkeypatch):
+    alone, memory = np.zeros((3, 2), dtype), np.zeros((3, 2), dtype)
+    write(gn.from_numpy(alone))
+    t, others = gn.from_numpy(memory), alone == 0
+    original = writing.evaluate
+
+    def evaluate(nodes: list) -> None:
+        original(nodes)
+        memory[others] = 7  # as another process does meanwhile
+
+    monkeypatch.setattr(writing, "evaluate", evaluate)
+    write(t)
+
+    assert set(memory[others].tolist()) == {7}
+    assert (memory[~others] == 5).all()
