@@ -195,11 +195,10 @@ def test_what_is_dropped_unwaited_harms_nothing():
 def test_what_is_let_go_is_forgotten_by_its_group():
     def work(rank: int, ranks: int) -> bool:
         link = dist.new_group([0, 1]).link
-        for _ in range(2):  # after a barrier all of the first hundred is there to be let go
-            for _ in range(100):
-                dist.all_reduce(gn.ones(3), async_op=True, group=membership().groups["group 1"])
+        for _ in range(100):  # after a barrier all that was begun is there to be let go
+            dist.all_reduce(gn.ones(3), async_op=True, group=membership().groups["group 1"])
             dist.barrier()
-        return len(link._due) <= len(link.under_way) < 200
+        return len(link._due) <= len(link.under_way) < 20
 
     assert on_threads(work, 2) == [True, True]
 
