@@ -7,17 +7,20 @@ captured anew, with a warning. Python's own state is seen by a walk (closure_sta
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 from gnomon.ir.provenance import user_site
 from gnomon.lazy import object_state
+from gnomon.settings import Block
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.state import grads, inference, narrow, refusal
+from gnomon.tensor.state import grads, inference, narrow, refusal, state
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["Ambient"]
+if TYPE_CHECKING:
+    from gnomon.capture.tracing import Capture
+
+__all__ = ["Ambient", "CaptureRun"]
 
 ANEW = "so that each of its calls is captured anew"
 DRAWN = (
@@ -68,14 +71,43 @@ class Ambient:
                 f"before the first draw, or outside.   [{user_site()}]"
             )
 
-    @contextmanager
-    def as_it_was(self) -> Iterator[None]:
-        """See whether modes and generators that are not ours are left as they were."""
-        self.stood, before = object_state.random_state(), modes()
+    def check_modes(self, before: tuple[Hashable, ...]) -> None:
+        """See whether modes are left as they were."""
+        if modes() != before:
+            self.once("it leaves another mode or default dtype behind", MODES)
+
+    def check_draws(self) -> None:
+        """See whether generators that are not ours are left as they were."""
+        if object_state.random_state() != self.stood:
+            self.once("a number was drawn by Python's `random` or numpy's", DRAWN)
+
+
+class CaptureRun(Block):
+    """A block in which this thread builds into a capture; inside `strict`."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture, self.parts = capture, capture.in_place()
+
+    def __enter__(self) -> None:
+        self.capture.stood, self.modes = object_state.random_state(), modes()
+        self.parts.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            yield
-            if modes() != before:
-                self.once("it leaves another mode or default dtype behind", MODES)
-        finally:
-            if object_state.random_state() != self.stood:
-                self.once("a number was drawn by Python's `random` or numpy's", DRAWN)
+            try:
+                if kind is None:
+                    self.capture.check_switches()
+                    self.capture.check_modes(self.modes)
+                self.capture.check_draws()
+            finally:
+                self.leave()
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Take the capture's parts out of the thread's state again."""
+        if state.capture is self.capture:
+            self.capture.pending = state.pending
+        self.parts.__exit__()
+        self.capture.put_back()

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from gnomon.capture.object_trees import (
     is_data,
     split,
 )
+from gnomon.settings import Block
 from gnomon.tensor.overrides import as_subclass
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, nothing, unflatten
 from gnomon.tensor.tensor import Paired, Tensor
@@ -167,29 +167,39 @@ def as_given(value: Tensor, stand_in: Tensor) -> Tensor:
     return made
 
 
-@contextmanager
-def standing(
-    arguments: Sequence[Tensor], tree: TreeSpec, stand_ins: Sequence[Any]
-) -> Iterator[CapturedCall]:
+class standing(Block):
     """The call with stand-ins; at the end all is as before, and what was written is known."""
-    filled = StandIns(stand_ins)
-    called, counts = None, references(objects_of(arguments))
-    args, kwargs = call_of(arguments)
-    given, words = tree.parts
-    try:
-        values = tuple(map(filled.value, args, given.parts))
-        named = dict(zip(kwargs, map(filled.value, kwargs.values(), words.parts), strict=True))
-        called = CapturedCall(values, named, counts)
-        del values, named
-        yield called
-    finally:
-        for number, (value, before, stood) in enumerate(filled.filled):
+
+    def __init__(
+        self, arguments: Sequence[Tensor], tree: TreeSpec, stand_ins: Sequence[Any]
+    ) -> None:
+        self.arguments, self.tree, self.filled = arguments, tree, StandIns(stand_ins)
+        self.called: CapturedCall | None = None
+
+    def __enter__(self) -> CapturedCall:
+        counts, filled = references(objects_of(self.arguments)), self.filled
+        args, kwargs = call_of(self.arguments)
+        given, words = self.tree.parts
+        try:
+            values = tuple(map(filled.value, args, given.parts))
+            named = dict(zip(kwargs, map(filled.value, kwargs.values(), words.parts), strict=True))
+            called = self.called = CapturedCall(values, named, counts)
+        except BaseException:
+            self.leave()
+            raise
+        return called
+
+    def leave(self) -> None:
+        """Put back what was in the objects, and hold none of them any more."""
+        called = self.called
+        for number, (value, before, stood) in enumerate(self.filled.filled):
             now = content(value)
             if called is not None:
                 called.note(number, now, stood)
             fill(value, *before, now[1].keys() - before[1].keys())
         if called is not None:
             called.args, called.kwargs = (), {}
+        self.called, self.filled = None, StandIns(())
 
 
 def same(now: Any, before: Any) -> bool:

@@ -13,14 +13,14 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from gnomon.capture.identities import tells_apart
 from gnomon.ir import collector
 from gnomon.ir.provenance import PACKAGE, USERS, Site, frame_at, is_machinery, site_of
 from gnomon.runtime import events
+from gnomon.settings import Block
 
 __all__ = ["Witness", "watching"]
 
@@ -190,26 +190,36 @@ def name_of(called: Any) -> str:
     return name
 
 
-@contextmanager
-def watching(is_first: bool = False) -> Iterator[Witness]:
+class watching(Block):
     """See what this thread runs; another tool's hook goes on being called.
 
     One in C cannot be called beside ours: the first run is left to it, and is not a replay's model.
     Cycles are not looked for meanwhile: what dies of somebody else's is no part of the run.
     """
-    before = sys.getprofile()
-    seen = Witness(frame_at(2))
-    seen.is_blind = is_first and not (before is None or callable(before))
-    with collector.paused():
-        if not seen.is_blind:
-            sys.setprofile(seen.hook(before if callable(before) else None))
+
+    def __init__(self, is_first: bool = False) -> None:
+        self.is_first, self.pause = is_first, collector.paused()
+
+    def __enter__(self) -> Witness:
+        before = self.before = sys.getprofile()
+        seen = self.seen = Witness(frame_at(1))
+        seen.is_blind = self.is_first and not (before is None or callable(before))
         try:
-            yield seen
-        finally:
+            self.pause.__enter__()
             if not seen.is_blind:
-                sys.setprofile(None)
-                restore(before)
-            seen._begun = None
+                sys.setprofile(seen.hook(before if callable(before) else None))
+        except BaseException:
+            self.leave()
+            raise
+        return seen
+
+    def leave(self) -> None:
+        """Let another tool's hook be the only one again."""
+        if not self.seen.is_blind:
+            sys.setprofile(None)
+            restore(self.before)
+        self.seen._begun = None
+        self.pause.__exit__()
 
 
 def restore(hook: Any) -> None:

@@ -50,7 +50,7 @@ from gnomon.lazy import (
 )
 from gnomon.runtime import events
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.state import grads, inference, narrow, state
+from gnomon.tensor.state import grads, inference, narrow, state, strict
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.traced_numbers import StandInRefused
 
@@ -244,7 +244,7 @@ class Compiled(CompiledObject, CompiledReports):
         path = self._path(capture, arguments, met if sized is None else None)
         undo = functools.partial(endings.undo, capture, guard, guard.stood(), arguments)
         try:
-            with capture.running():
+            with strict(), capture.running():
                 program = self._traced(key[0], stand_ins, path, guard)
             if sized is not None:
                 program = sized.settled(guard, program, path)
@@ -314,7 +314,7 @@ class Compiled(CompiledObject, CompiledReports):
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)
         watched = effects.watching(not self.captures)
-        with given as called, watched as seen, number_places.standing(capture, guard):
+        with given as called, watched as seen, number_places.replaced_numbers(capture, guard):
             path.seen = seen
             try:
                 results[0] = self.function(*called.args, **called.kwargs)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of, held_by
 from gnomon.dtypes import float64, int64
 from gnomon.ir.node import typed
+from gnomon.settings import Block
 from gnomon.tensor import module_versions
 from gnomon.tensor.traced_numbers import SMALL, kind_of_number, made, varies
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gnomon.capture.guards import Guard
     from gnomon.capture.tracing import Capture
 
-__all__ = ["CellContents", "NumberPlace", "WithoutNumbers", "place_in", "standing"]
+__all__ = ["CellContents", "NumberPlace", "WithoutNumbers", "place_in", "replaced_numbers"]
 
 
 class CellContents:
@@ -93,19 +93,28 @@ def place_in(value: Any, number: int) -> NumberPlace | None:
     return NumberPlace(NumberedParts(value), number) if issubclass(type(value), list) else None
 
 
-@contextmanager
-def standing(capture: Capture, guard: Guard) -> Iterator[None]:
+class replaced_numbers(Block):
     """Have stand-ins at places; at the end the numbers are back, and replays do what was done."""
-    places = [place for place in guard.numbers if place.before is None]
-    try:
-        for place in places:
-            place.before = place()
-            place.names[place.key] = stand_in(capture, place)
-        yield
-    finally:
-        put = [x for place in places if (x := ending(capture, place)) is not None]
+
+    def __init__(self, capture: Capture, guard: Guard) -> None:
+        self.capture, self.guard = capture, guard
+        self.places = [place for place in guard.numbers if place.before is None]
+
+    def __enter__(self) -> None:
+        try:
+            for place in self.places:
+                place.before = place()
+                place.names[place.key] = stand_in(self.capture, place)
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Put the numbers back."""
+        guard, stood = self.guard, [place for place in self.places if place.before is not None]
+        put = [x for place in stood if (x := ending(self.capture, place)) is not None]
         if put:
-            capture.afterwards.append(([], lambda: write(put, guard)))
+            self.capture.afterwards.append(([], lambda: write(put, guard)))
 
 
 def stand_in(capture: Capture, place: NumberPlace) -> Any:

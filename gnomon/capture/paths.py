@@ -7,8 +7,7 @@ and the function goes on with the answer. What was computed is an input of what 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from gnomon.ir.provenance import Site, user_site
 from gnomon.lazy import call_objects, effects, object_state, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.index_primitives import is_view
+from gnomon.settings import Block
 from gnomon.tensor.autograd.backward import CHEAP, read_by_gradients
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.evaluate import differentiable
@@ -241,15 +241,24 @@ def once(tensor: Tensor, read: Read) -> Read:
     return lambda values: now.pop() if now else read(values)
 
 
-@contextmanager
-def aside(capture: Capture) -> Iterator[None]:
+class aside(Block):
     """For a moment this is no part of the function: nobody watches, and tensors are ordinary."""
-    hook, before = sys.getprofile(), object_state.random_state()
-    sys.setprofile(None)
-    try:
-        with capture.outside():
-            yield
-    finally:
-        if capture.stood == before:  # what loads meanwhile may draw
-            capture.stood = object_state.random_state()
-        effects.restore(hook)
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture, self.parts = capture, capture.outside()
+
+    def __enter__(self) -> None:
+        self.hook, self.before = sys.getprofile(), object_state.random_state()
+        try:
+            sys.setprofile(None)
+            self.parts.__enter__()
+        except BaseException:
+            effects.restore(self.hook)
+            raise
+
+    def leave(self) -> None:
+        """Go on with the function."""
+        self.parts.__exit__()
+        if self.capture.stood == self.before:  # what loads meanwhile may draw
+            self.capture.stood = object_state.random_state()
+        effects.restore(self.hook)

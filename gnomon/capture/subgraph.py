@@ -20,7 +20,7 @@ from gnomon.ops.assertion import asserted
 from gnomon.ops.scalars import where
 from gnomon.passes.calls import leaves_like
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
-from gnomon.tensor.state import Storage, grads, refusal, state
+from gnomon.tensor.state import Storage, grads, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 
 __all__ = ["Inner", "Trace", "close", "draw_on", "drawn_outside", "spread", "trace"]
@@ -137,7 +137,7 @@ Kinds = Sequence[tuple[Shape, DType]]
 
 def trace(inner: Inner, function: Callable, kinds: Kinds, arguments: Callable) -> Trace:
     """Run a function on stand-ins of these kinds; `arguments` makes what it takes of them."""
-    with inner.running():
+    with strict(), inner.running():
         given = [inner.arena.input(shape, dtype) for shape, dtype in kinds]
         return run(inner, function, given, arguments)
 

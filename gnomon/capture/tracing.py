@@ -8,12 +8,11 @@ that other threads can see is touched while the function runs.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from gnomon.capture.ambient import Ambient
+from gnomon.capture.ambient import Ambient, CaptureRun
 from gnomon.capture.inputs import (
     Always,
     GivenInput,
@@ -37,10 +36,11 @@ from gnomon.ops.histories import has_other_history
 from gnomon.ops.primitives import reshape
 from gnomon.ops.view_primitives import slice_
 from gnomon.passes.grad import depends_on, mark_dependents
+from gnomon.settings import replacing
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.layouts import layout_of, local_of
-from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state, strict
+from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state
 from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
 
 
@@ -104,42 +104,27 @@ class Capture(Questioned, Ambient, Wholes):
 
     # entering and leaving
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Let this thread build into the capture."""
-        with strict(), self._in_place(), self.as_it_was():
-            yield
-            self.check_switches()
+    def running(self) -> CaptureRun:
+        """Let this thread build into the capture, inside of `strict`."""
+        return CaptureRun(self)
 
-    @contextmanager
-    def _in_place(self) -> Iterator[None]:
+    def in_place(self) -> replacing:
         """Put this capture's parts in the thread's state for a while."""
-        before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
-        shown = state.shown
-        try:
-            state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
-            state.sweep_at, state.capture, state.shown = 1 << 62, self, self.shown
-            yield
-        finally:
-            self.pending, state.shown = state.pending, shown
-            state.arena, state.images, state.pending, state.sweep_at, state.capture = before
-            self.leave()
-            for storage, flags in self.flags.items():
-                storage.tracked, storage.released = flags
-            for tensor, wanted, _ in self.switched.values():
-                tensor._requires = wanted
+        own = {"arena": self.arena, "images": WeakKeyDictionary(), "pending": self.pending}
+        return replacing(state, **own, capture=self, shown=self.shown, sweep_at=1 << 62)
 
-    @contextmanager
-    def outside(self) -> Iterator[None]:
+    def put_back(self) -> None:
+        """Let go of the run, and give tensors from outside the flags that they had before it."""
+        self.leave()
+        for storage, flags in self.flags.items():
+            storage.tracked, storage.released = flags
+        for tensor, wanted, _ in self.switched.values():
+            tensor._requires = wanted
+
+    def outside(self) -> replacing:
         """For a moment, tensors are ordinary ones with values, as if made before the capture."""
-        before = (state.arena, state.images, state.pending)
-        (state.arena, state.images), state.pending, state.capture = self.home, [], None
-        state.sweep_at = KEPT_REFERENCES
-        try:
-            yield
-        finally:
-            state.arena, state.images, state.pending = before
-            state.capture, state.sweep_at = self, 1 << 62
+        home = dict(zip(("arena", "images"), self.home, strict=True))
+        return replacing(state, **home, pending=[], capture=None, sweep_at=KEPT_REFERENCES)
 
     # what comes from outside
 

@@ -50,8 +50,10 @@ def check(cond: Any, message: Callable[[], str] | None = None) -> None:
         raise RuntimeError("Expected cond to be True" if message is None else message())
 
 
+METHODS = ("equal", "nonzero", "prod", "sort", "squeeze", "std", "sum", "var")
+"""Functions whose meaning without a word is the array API's here, and the method's in PyTorch."""
 MEANINGS: dict[str, Any] = {
-    **{name: as_method(name) for name in ("equal", "nonzero", "sort", "squeeze", "std", "var")},
+    **{name: as_method(name) for name in METHODS},
     "__version__": "2.13.0+gnomon",
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
     "_check": check,

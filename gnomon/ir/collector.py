@@ -9,10 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 
 from gnomon.forking import held
+from gnomon.settings import Block
 
 __all__ = ["paused"]
 
@@ -22,44 +21,54 @@ class Pauses:
 
     def __init__(self) -> None:
         self.lock = held(threading.Lock())
-        self.count, self.ran_before = 0, False
+        self.under_way: set[int] = set()
+        self.ran_before = False
 
-    def begin(self) -> None:
+    def begin(self, pause: int) -> None:
         """One more; the first sees whether anybody else has stopped the collector."""
         with self.lock:
-            if not self.count:
+            if not self.under_way:
                 self.ran_before = gc.isenabled()
-                gc.disable()
-            self.count += 1
+            self.under_way.add(pause)
+            gc.disable()
 
-    def end(self) -> None:
-        """One less; none is left of a pause that was under way at a fork."""
+    def end(self, pause: int) -> None:
+        """One less, if it is under way: it may have ended before, or at a fork."""
         with self.lock:
-            if self.count == 1 and self.ran_before:
+            if self.under_way == {pause} and self.ran_before:
                 gc.enable()
-            self.count = max(self.count - 1, 0)
+            self.under_way.discard(pause)
 
     def forget(self) -> None:
         """In a child of a fork: whoever paused is a thread that the child has not got."""
-        if self.count and self.ran_before:
+        if self.under_way and self.ran_before:
             gc.enable()
-        self.count = 0
+        self.under_way.clear()
 
 
-_pauses = Pauses()
-os.register_at_fork(after_in_child=_pauses.forget)
-
-
-@contextmanager
-def paused() -> Generator[None]:
+class paused(Block):
     """Look for no cycles until the end, nor while another thread's pause lasts.
 
     >>> with paused():
     ...     print(gc.isenabled())
     False
     """
-    _pauses.begin()
-    try:
-        yield
-    finally:
-        _pauses.end()
+
+    def __enter__(self) -> None:
+        try:
+            _pauses.begin(id(self))
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Look for cycles again, if it was the last pause."""
+        _pauses.end(id(self))
+
+    def __del__(self) -> None:
+        if id(self) in _pauses.under_way:  # Ctrl-C came before `with` could leave it
+            self.leave()
+
+
+_pauses = Pauses()
+os.register_at_fork(after_in_child=_pauses.forget)

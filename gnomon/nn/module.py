@@ -74,9 +74,9 @@ class Module(SavedParts, Walked, Converted):
         """forward(), with hooks, under the module's name."""
         before = scope.modules
         scope.modules = (*before, self._label) if self._label else before
-        if state.kept_waits:
-            evaluate_kept()
         try:
+            if state.kept_waits:
+                evaluate_kept()
             hooked = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
             output = self._hooked(inputs, named) if hooked else self.forward(*inputs, **named)
         finally:

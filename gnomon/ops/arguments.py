@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeGuard
 
-from gnomon.dtypes import DType, accumulator, float32
+from gnomon.dtypes import DType, accumulator, float32, int64, uint64
 from gnomon.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.operators import SCALAR_TYPES, Scalar, cast, constant, together
@@ -206,7 +206,12 @@ def kept_sizes(shape: Shape, axes: Sequence[int]) -> Shape:
 
 
 def result_of_sum(x: Node, dtype: DType | None) -> DType:
-    """The dtype of a sum: floats keep theirs, integers and truth values widen."""
+    """The dtype of a sum: floats keep theirs, integers and truth values are int64, as PyTorch's."""
     if dtype is not None:
         return dtype
-    return x.dtype if x.dtype.is_floating_point else accumulator(x.dtype)
+    return x.dtype if x.dtype.is_floating_point else int64
+
+
+def standard_sum(kind: DType, dtype: object) -> object:
+    """The dtype of a sum by the array API standard, where none is asked for: uint64 of unsigned."""
+    return uint64 if dtype is None and kind.kind == "uint" else dtype

@@ -101,6 +101,8 @@ class Facts(NamedTuple):
     """Outside of programs a call is computed at once: values may be refused."""
     standard: tuple[tuple[str, Any], ...] = ()
     """Keywords and values of the standard's function, where PyTorch's method has other defaults."""
+    widens_unsigned: bool = False
+    """The standard's function makes uint64 of unsigned integers, PyTorch's int64."""
     copies: bool = False
     """The standard's function takes `copy`: its result lies in memory of its own."""
     refuses: Callable[..., None] | None = None

@@ -50,6 +50,7 @@ def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
     reference=lambda x, axis=None, keepdims=False: np.sum(x, np_axis(axis), keepdims=keepdims),
     autocast="wide",
     complex="parts",
+    widens_unsigned=True,
 )
 def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The sum over axes; integers and truth values are summed in 64 bits.
@@ -141,6 +142,7 @@ def before(x: Node) -> Node:
     gradient=prod_gradient,
     autocast="wide",
     complex="formula",
+    widens_unsigned=True,
 )
 def prod(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The product over axes; integers and truth values are multiplied in 64 bits.

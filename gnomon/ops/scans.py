@@ -15,7 +15,7 @@ from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logaddexp
-from gnomon.ops.arguments import floating, one_axis, result_of_sum, wide
+from gnomon.ops.arguments import floating, one_axis, result_of_sum, standard_sum, wide
 from gnomon.ops.joining import cat
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import reduce, reshape
@@ -73,7 +73,7 @@ def cumulative_sum(
     Tensor([0, 1, 3, 6])
     """
     axis = the_axis("cumulative_sum", axis, x)
-    y = cumsum(x, axis, dtype=dtype)
+    y = cumsum(x, axis, dtype=standard_sum(x.dtype, dtype))
     return led(0, y, axis) if include_initial else y
 
 
@@ -142,7 +142,7 @@ def cumulative_prod(
     Tensor([1, 2, 6])
     """
     axis = the_axis("cumulative_prod", axis, x)
-    y = cumprod(x, axis, dtype=dtype)
+    y = cumprod(x, axis, dtype=standard_sum(x.dtype, dtype))
     return led(1, y, axis) if include_initial else y
 
 

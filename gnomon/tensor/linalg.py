@@ -39,7 +39,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
     """The sum of a diagonal of the last two axes."""
-    return FUNCTIONS["sum"](diagonal(x, offset=offset), -1, dtype=dtype)
+    return FUNCTIONS["sum"](diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def norm(

@@ -49,6 +49,17 @@ def with_defaults(op: Op) -> None:
         return torchs(*args, **kwargs)
 
 
+def with_unsigned(op: Op) -> None:
+    """The standard's function folds unsigned integers to uint64, unless a word is PyTorch's."""
+    torchs = FUNCTIONS[op.__name__]
+
+    @instead(op.__name__)
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        if len(args) == 1 and isinstance(args[0], Tensor) and not TORCHS_WORDS & kwargs.keys():
+            kwargs["dtype"] = arguments.standard_sum(args[0].dtype, kwargs.get("dtype"))
+        return torchs(*args, **kwargs)
+
+
 def with_refusals(op: Op) -> None:
     """The standard's function refuses more, unless a word of PyTorch's is used."""
     torchs, refuses = FUNCTIONS[op.__name__], explained(op.facts.refuses, op.__name__)
@@ -119,6 +130,8 @@ for _op in operations():
         with_refusals(_op)
     if _op.facts.copies:
         with_copies(_op)
+    if _op.facts.widens_unsigned:
+        with_unsigned(_op)
 
 
 class PlacesByAxis(tuple):

@@ -113,3 +113,19 @@ def test_bytes_are_seen_under_another_dtype():
         gn.zeros(3).view(gn.float64)
     assert x.view(4).shape == x.view((2, 2)).view(-1).shape == (4,)
     assert x.view(size=(4, 1)).shape == (4, 1)
+
+
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", [*UNSIGNED, "int8", "bool"])
+def test_sums_of_integers_are_the_standards_by_its_words_and_pytorchs_as_methods(dtype: str):
+    x = gn.ones(2, 3, dtype=dtype)
+    torchs = [x.sum(), x.prod(), x.cumsum(0), x.cumprod(0), x.nansum(), x.trace()]
+    torchs += [gn.sum(x, dim=0), gn.prod(x, 1), gn.cumsum(x, 0), gn.cumprod(x, 0)]
+    standards = [gn.sum(x), gn.prod(x, axis=0), gn.linalg.trace(x)]
+    standards += [gn.cumulative_sum(x, axis=0), gn.cumulative_prod(x, axis=1)]
+
+    assert {y.dtype for y in torchs} == {gn.int64}
+    assert {y.dtype for y in standards} == {gn.uint64 if dtype in UNSIGNED else gn.int64}
+    assert gn.sum(x, dtype=gn.int32).dtype is gn.int32

@@ -14,7 +14,7 @@ from typing import Any
 from gnomon.errors import ArgumentError, CollectiveError
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.base import Backend, Link
-from gnomon.settings import holding
+from gnomon.settings import Block, holding
 
 __all__ = ["Membership", "ProcessGroup", "default_group", "membership", "of_rank"]
 
@@ -137,10 +137,11 @@ class of_rank(holding["Membership | None"]):
         self.own = Membership(backend)
         super().__init__(_own, self.own)
 
-    def __exit__(self, *_: object) -> None:
-        try:
-            for name, group in self.own.groups.items():
-                here.remove(name)
-                group.link.close()
-        finally:
-            super().__exit__()
+    __exit__ = Block.__exit__
+
+    def leave(self) -> None:
+        """Be what it was, and let go of its groups."""
+        _own.set(self.before[0])
+        for name in list(self.own.groups):
+            here.remove(name)
+            self.own.groups.pop(name).link.close()

@@ -8,7 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import gnomon as gn
+from gnomon.capture import effects, paths
+from gnomon.capture.tracing import Capture
 from gnomon.errors import TraceError
+from gnomon.ir import collector
 from gnomon.ir.node import Arena
 from gnomon.ir.provenance import inherit, phase, scope
 from gnomon.library.custom_op import aside
@@ -44,6 +47,8 @@ class Interrupt:
             if self.seen == self.at + 1:
                 sys.setprofile(None)
                 self.inside = frame.f_code.co_name if event == "call" else ""
+                if frame.f_back.f_code.co_name in ("leave", PYTHONS_OWN):
+                    self.inside += ", as another block is left"
                 raise KeyboardInterrupt
 
 
@@ -68,9 +73,10 @@ class Modes:
     """All that a block may leave behind: context variables, and the attributes of objects."""
 
     def __init__(self):
-        self.variables = dict(copy_context().items())
+        own = [x for x in copy_context() if not x.name.startswith("numpy.")]
+        self.variables = {x: x.get() for x in own}
         self.attributes = [(vars(x), dict(vars(x))) for x in (state, scope, OPTIONS)]
-        self.drawn = stood()
+        self.drawn, self.collects = stood(), gc.isenabled()
 
     def changed(self, allowed=()):
         """The names of what is something else now."""
@@ -79,6 +85,7 @@ class Modes:
         for owner, before in self.attributes:
             found += [x for x, value in before.items() if owner[x] is not value]
         found += ["draws"] if stood() != self.drawn else []
+        found += ["collector"] if gc.isenabled() != self.collects else []
         return sorted({*found} - {*allowed})
 
     def restore(self):
@@ -87,6 +94,7 @@ class Modes:
             mode.set(value)
         for owner, before in self.attributes:
             owner.update(before)
+        gc.enable() if self.collects else gc.disable()
         stream = random.default_generator.shared
         stream.manual_seed(self.drawn[0]).count = self.drawn[1]
 
@@ -139,6 +147,17 @@ class Trained:
         Double.apply(self.x).sum().backward()
 
 
+def outside(mode):
+    """A function that leaves a capture for a moment."""
+
+    def work():
+        capture = Capture([])
+        with strict(), capture.running(), mode(capture):
+            len("")
+
+    return work
+
+
 OPTIONS = SimpleNamespace(color="red", size=3)
 MODES = {
     "no_grad": gn.no_grad,
@@ -169,6 +188,11 @@ WORKS = {
     **{f"@{name}": decorated(mode) for name, mode in MODES.items()},
     "enable_grad in no_grad": decorated(lambda: lambda f: gn.no_grad()(gn.enable_grad()(f))),
     "inherit": block(lambda: inherit(())),
+    "paused": block(collector.paused),
+    "watching": block(effects.watching),
+    "running": block(lambda: Capture([]).running()),
+    "outside": outside(lambda capture: capture.outside()),
+    "aside of a path": outside(paths.aside),
     "building": block(lambda: building(Arena(), ())),
     "fork_rng": block(random.fork_rng, lambda: gn.manual_seed(3)),
 }
@@ -183,6 +207,7 @@ def check(work, stride=1, allowed=()):
         moment = stopped(work, at)
         if moment.inside != PYTHONS_OWN:
             assert not before.changed(allowed), f"event {at}, {moment.inside}"
+        moment.error = None
         before.restore()
         gn.tensor([1.0]).item()
 
@@ -215,7 +240,43 @@ def test_what_is_interrupted_can_be_done_again():
         moment = stopped(trained.backward, at)
         if moment.inside != PYTHONS_OWN:
             assert not before.changed(COMPUTING), f"event {at}, {moment.inside}"
+        moment.error = None
         before.restore()
         trained.x.grad = None
         trained.backward()
         assert trained.x.grad.tolist() == [2.0, 2.0]
+
+
+class Scaled:
+    """A compiled function that reads a number, and puts its result in a list."""
+
+    def __init__(self):
+        self.x, self.parts, self.factor = gn.ones(2), [None, 5], {"by": 2.0}
+        self.call = gn.compile(self.scale)
+
+    def scale(self, x, parts):
+        made = x * self.factor["by"]
+        parts[0] = made + parts[1]
+        return made
+
+    def twice(self):
+        self.call(self.x, self.parts)
+        self.factor["by"] = 3.0  # captured again, with a stand-in for it
+        self.call(self.x, self.parts)
+
+
+def test_a_capture_leaves_nothing_behind():
+    for _ in range(3):
+        Scaled().twice()
+    for at in range(0, stopped(Scaled().twice, -1).seen, 97):
+        scaled, before = Scaled(), Modes()
+        moment = stopped(scaled.twice, at)
+        if moment.inside != PYTHONS_OWN:
+            assert not before.changed(COMPUTING), f"event {at}, {moment.inside}"
+            assert type(scaled.factor["by"]) is float
+        moment.error = None
+        before.restore()
+        scaled.factor["by"], scaled.parts[0] = 4.0, None
+        assert scaled.call(scaled.x, scaled.parts).tolist() == [4.0, 4.0]
+        assert scaled.parts[0].tolist() == [9.0, 9.0]
+        assert scaled.parts[1] == 5
