@@ -34,6 +34,7 @@ __all__ = [
     "in_leaves",
     "is_constant",
     "is_microbatches",
+    "names_layouts",
     "note_axes",
     "note_constant",
     "own_share",
@@ -283,7 +284,7 @@ def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
     """The same, where those of what it reads are known."""
     if is_known(node):
         return NOWHERE
-    if node.op == "region" and has_layouts(node.params["body"]):
+    if names_layouts(node):
         body: Graph = node.params["body"]
         index: int = node.params["index"]
         inside = dict(zip(body.inputs, inputs, strict=True))
@@ -299,9 +300,12 @@ def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
 @cache
 def has_layouts(body: Graph) -> bool:
     """Whether a layout is named inside of a region."""
-    return any(
-        x.op in LAYOUTS or (x.op == "region" and has_layouts(x.params["body"])) for x in body
-    )
+    return any(x.op in LAYOUTS or names_layouts(x) for x in body)
+
+
+def names_layouts(node: Node) -> bool:
+    """Whether a node is a region inside of which a layout is named."""
+    return node.op == "region" and has_layouts(node.params["body"])
 
 
 def is_constant(node: Node) -> bool:

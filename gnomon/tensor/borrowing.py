@@ -11,7 +11,7 @@ import numpy as np
 
 from gnomon.ir.node import Node, asked_by, leaf_kind
 from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.layouts import LAYOUTS, is_constant
+from gnomon.ops.layouts import LAYOUTS, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf
@@ -67,19 +67,18 @@ class Survey:
     of the structure, unless it is among the numbers.
     """
 
-    __slots__ = ("calls", "constants", "cuts", "key", "layouts", "leaves", "lines", "order")
+    __slots__ = ("calls", "constants", "cuts", "key", "leaves", "lines", "order", "over_ranks")
 
     def __init__(self, roots: Sequence[Node], numbers: Container[Node] = ()) -> None:
         self.order: dict[Node, int] = {}
         self.leaves: list[Node] = []
         self.calls: list[Node] = []
         self.cuts: list[Node] = []
-        self.layouts: list[Node] = []
         self.constants: list[Node] = []
         """Values made of constants, where ranks must run one program, whoever knows them."""
         key: list[int] = []
         lines: list[tuple] = []
-        order, stack = self.order, [*reversed(roots)]
+        order, stack, layouts = self.order, [*reversed(roots)], 0
         while stack:
             node = stack.pop()
             place = order.get(node)
@@ -94,13 +93,17 @@ class Survey:
                 continue
             key += (node.kind, len(inputs))
             if op in NOTED:
-                noted = self.layouts if op in LAYOUTS else self.cuts
-                (self.calls if op in CALLS else noted).append(node)
+                if op in LAYOUTS:
+                    layouts += 1
+                else:
+                    (self.calls if op in CALLS else self.cuts).append(node)
                 lines.append(asked_by(node) if op in INSIDE else node.sites)
             else:
                 lines.append(node.sites)
             stack += inputs
-        if self.layouts:
+        self.over_ranks = layouts > 0 or any(map(names_layouts, self.calls))
+        """Whether layouts are named here, or inside of a call."""
+        if self.over_ranks:
             self.constants = [x for x in self.leaves if is_constant(x)]
             for x in self.constants:
                 key += (order[x], CONSTANT)

@@ -275,7 +275,7 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
     images = list(known.values())
     outputs = copy_into(arena, between(seen, roots), known)
     # a rank may know what others compute: what it printed
-    return build.build(Graph(images, outputs), ranks_differ=bool(seen.layouts))
+    return build.build(Graph(images, outputs), ranks_differ=seen.over_ranks)
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:

@@ -54,6 +54,22 @@ def test_a_compiled_loss_over_a_mesh_is_computed_at_its_call():
     assert on_threads(work, 2, 5.0) == [[np.full((6, 6), 3.0).tolist()] * 2] * 2
 
 
+def test_messages_of_a_compiled_body_start_in_one_order():
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (ranks,))
+
+        @gn.compile
+        def gathered(x: gn.Tensor, y: gn.Tensor) -> gn.Tensor:
+            late = DTensor.from_local(x, mesh, [Shard(0)]).full_tensor()
+            return late.sum() + DTensor.from_local(y, mesh, [Shard(0)]).full_tensor()
+
+        weight = gn.full((512, 512), 0.5).requires_grad_()
+        x = printed_by(0, gn.eye(512) @ weight @ weight @ weight)
+        return gathered(x, weight[0] * 2.0).tolist()
+
+    assert on_threads(work, 2, 5.0) == [[2.0**34] * 1024] * 2
+
+
 VIEWS = {
     "rows of the first rank": (lambda s, p: s[:1].expand(6, 6), WHOLE[:1].repeat(6, 0)),
     "a pending sum's transpose": (lambda s, p: p.t(), 2 * WHOLE.T),
