@@ -333,7 +333,7 @@ class Capture(Questioned, Ambient, Wholes):
         wanted = [*passed, *(x for x in self.inputs if x.watch)]
         node = versions.reader_of_overwritten(roots, wanted)
         if node is not None:
-            raise refusal(f"compile: {versions.told(node)}")
+            raise refusal(f"compile: {versions.message(node)}")
 
     # the graph
 

@@ -30,7 +30,7 @@ def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
     if not is_filled(value):  # one number may be written several times to one place
         check_places(tensor)
     storage, view = tensor._storage, tensor._view
-    overwritten(storage, value.serial)
+    overwritten(storage, value.serial, view is not None and view.detached)
     before = raw(tensor)
     value = expand(cast(value, before.dtype), before.shape)
     if not grads.get() or (view is not None and view.detached):

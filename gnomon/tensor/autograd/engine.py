@@ -174,7 +174,7 @@ def pulled(
     """The gradients of the nodes that wait: by a plan where nobody looks, else node by node."""
     wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
     if state.overwritten:
-        versions.check(seeds, wanted)
+        versions.check(seeds, order, wanted)
     seen = partial(observe, tracked=create_graph) if any(map(is_watched, waiting)) else None
     ruled = any(rule_of(node) is not None for node in order)
     if create_graph or seen is not None or ruled or state.capture is not None:

@@ -18,6 +18,7 @@ from gnomon.ops.histories import rewritten
 from gnomon.ops.registry import GradientRule, OpCall, Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.autograd.function import PLAIN, building, passed_on, zeros
+from gnomon.tensor.autograd.versions import reading
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.state import ModeBlock, grads, saving, state
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
@@ -132,27 +133,6 @@ def derive(root: Node, operands: Sequence[Node], wanted: Sequence[int]) -> Deriv
     given = (k for k, x in zip(wanted, parts, strict=True) if x is not None)
     traced = Traced("saved.grad", body, OpCall((), ()), True)
     return Derived(traced, tuple(sorted(found)), tuple(given))
-
-
-def reading(outputs: Sequence[Node]) -> set[Node]:
-    """The leaves that nodes read, also inside of regions, whose operands may stand there unread."""
-    found: set[Node] = set()
-    stack, seen = list(outputs), set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.op == "input":
-            found.add(node)
-        elif node.op == "region":
-            body = node.params["body"]
-            inside = reading([body.outputs[node.params["index"]]])
-            pairs = zip(node.inputs, body.inputs, strict=True)
-            stack.extend(x for x, inner in pairs if inner in inside)
-        else:
-            stack.extend(node.inputs)
-    return found
 
 
 # what is packed

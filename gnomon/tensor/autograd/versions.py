@@ -17,8 +17,9 @@ from gnomon.errors import GradientError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import PRIMITIVES, Arena, Node, topological
 from gnomon.ir.provenance import inherit
+from gnomon.ops.index_primitives import is_view
 from gnomon.ops.registry import REGIONS
-from gnomon.passes.grad import depends_on
+from gnomon.passes.grad import depends_on, pull_back
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.state import Storage, state
 
@@ -44,29 +45,39 @@ def read_by_gradient(f: str, arity: int, operand: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def overwritten(storage: Storage, since: int) -> None:
+def overwritten(storage: Storage, since: int, detached: bool = False) -> None:
     """Remember that a value which gradients may need is written over.
 
     What was made since, by its serial number, may read it: an operation in place, or a program
-    that writes, keeps what it writes over.
+    that writes, keeps what it writes over. An expression of several lines may be another tensor's
+    value too, which is not written over: nothing is remembered of it.
+    detached: whether a leaf is written by its `data`, which PyTorch allows.
     """
-    if storage.tracked and not allowing.get():
-        away = state.capture is not None and storage.node.arena is not state.arena
-        state.overwritten[state.capture.claim(storage) if away else storage.node] = since
+    node = storage.node
+    if (storage.tracked or (node.watch and not detached)) and len(node.sites) < 2 and not allowing.get():
+        away = state.capture is not None and node.arena is not state.arena
+        state.overwritten[state.capture.claim(storage) if away else node] = since
 
 
-def check(roots: Iterable[Node], wanted: Iterable[Node]) -> None:
-    """Refuse a backward pass that would read an overwritten value."""
+def check(roots: Iterable[Node], order: Iterable[Node], wanted: Iterable[Node]) -> None:
+    """Refuse a backward pass that would read an overwritten value.
+
+    order: the history behind the roots.
+    """
+    latest = max(state.overwritten.values())
+    if all([node.serial >= latest for node in order if node.inputs]):
+        return  # as in a loop, whose steps read what the last one wrote
     node = reader_of_overwritten(roots, wanted)
     if node is not None:
-        raise GradientError(f"backward: {told(node)}")
+        raise GradientError(f"backward: {message(node)}")
 
 
-def told(node: Node) -> str:
+def message(node: Node) -> str:
     """The error of a node whose gradient reads an overwritten value."""
+    called = node.params.get("f") or node.params["name"]
     return (
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: {node.params['f']} needs a value that was written over. Write to a clone(), "
+        f"operation: {called} needs a value that was written over. Write to a clone(), "
         f"or use the operation that is not in place.   [{node.sites[0] if node.sites else ''}]"
     )
 
@@ -85,15 +96,70 @@ def reader_of_overwritten(
         if node.op == "map" and node.params["f"] not in ("where", "cast"):
             if reads_overwritten(node, on_the_way, known):
                 return node
+        elif is_product(node):
+            if product_reads(node, on_the_way, known):
+                return node
         elif (found := reader_inside(node, on_the_way, known)) is not None:
             return found
     return None
 
 
+def shown(node: Node) -> Node:
+    """The value that a node shows elements of; a reshaped view may be a copy, and shows itself."""
+    while is_view(node):
+        (of,) = node.inputs
+        if node.op == "reshape" and is_view(of):
+            break
+        node = of
+    return node
+
+
+def is_product(node: Node) -> bool:
+    """Whether a node is a call of an operation that is made of a product: linear, a convolution."""
+    if node.op != "region" or node.params["name"] not in REGIONS:
+        return False
+    return any(x.op == "contract" for x in node.params["body"])
+
+
+def product_reads(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
+    """Whether the gradient of a product reads such a value."""
+    late = {k for k, x in enumerate(node.inputs) if node.serial < since.get(shown(x), 0)}
+    if not late:
+        return False
+    arena = Arena()
+    inputs = [arena.input(x.shape, x.dtype) for x in node.inputs]
+    seed = arena.input(node.shape, node.dtype)
+    copy = arena.with_inputs(node, tuple(inputs))
+    wanted = [inputs[k] for k, x in enumerate(node.inputs) if x in on_the_way]
+    read = reading([x for x in pull_back({copy: seed}, wanted) if x is not None])
+    return any(inputs[k] in read for k in late)
+
+
+def reading(outputs: Iterable[Node]) -> set[Node]:
+    """The leaves that nodes read, also inside of regions, whose operands may stand there unread."""
+    found: set[Node] = set()
+    stack, seen = list(outputs), set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op == "input":
+            found.add(node)
+        elif node.op == "region":
+            body = node.params["body"]
+            inside = reading([body.outputs[node.params["index"]]])
+            pairs = zip(node.inputs, body.inputs, strict=True)
+            stack.extend(x for x, inner in pairs if inner in inside)
+        else:
+            stack.extend(node.inputs)
+    return found
+
+
 def reads_overwritten(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
     """Whether the gradient of one scalar function reads such a value."""
     return any(
-        node.serial < since.get(node if k == OUTPUT else node.inputs[k], 0)
+        node.serial < since.get(node if k == OUTPUT else shown(node.inputs[k]), 0)
         for place, x in enumerate(node.inputs)
         if x in on_the_way
         for k in read_by_gradient(node.params["f"], len(node.inputs), place)

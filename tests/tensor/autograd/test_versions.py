@@ -92,3 +92,79 @@ def test_a_detached_value_is_no_way_to_what_was_written_over():
     (x * shown).sum().backward()
 
     assert x.grad.tolist() == [4.0, 4.0, 4.0]
+
+
+def step(w: gn.Tensor) -> None:
+    w.grad = gn.ones_like(w)
+    gn.optim.SGD([w], lr=1.0).step()
+
+
+def without_gradients(w: gn.Tensor) -> None:
+    with gn.no_grad():
+        w.mul_(2.0)
+
+
+WRITES = {"an optimizer": step, "without gradients": without_gradients}
+PRODUCTS = {
+    "linear": lambda h, w: gn.nn.functional.linear(h, w),
+    "matmul": lambda h, w: h @ w.t(),
+    "convolution": lambda h, w: gn.nn.functional.conv2d(h[None, :, None], w[:, :, None, None]),
+    "by number": lambda h, w: h.sum(0) * w,
+}
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
+def test_a_weight_that_a_gradient_reads_is_protected(product, write, is_read: bool):
+    first, w = (gn.ones(3, 3, requires_grad=True) for _ in range(2))
+    out = product(gn.ones(3, 3) @ first, w).sum()
+    if is_read:
+        out.item()
+    write(w)
+
+    with pytest.raises(GradientError, match="modified by an inplace operation"):
+        out.backward()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_bias_and_the_last_weight_may_be_written_over(write):
+    x, w, b = gn.ones(2, 3), gn.ones(3, 3, requires_grad=True), gn.ones(3, requires_grad=True)
+    out = gn.nn.functional.linear(x, w, b).sum()
+    write(w)
+    write(b)
+    out.backward()
+
+    assert w.grad.sum().item() >= 18
+    assert b.grad.sum().item() >= 6
+
+
+def test_a_step_whose_loss_comes_later_is_not_refused():
+    first, w = (gn.ones(3, 3, requires_grad=True) for _ in range(2))
+    optimizer = gn.optim.SGD([first, w], lr=0.01)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (gn.ones(3, 3) @ first @ w).sum().backward()
+        optimizer.step()
+
+    assert w.grad.isfinite().all()
+
+
+def test_an_equal_expression_of_another_line_is_another_tensor():
+    x, w = (gn.ones(2, requires_grad=True) for _ in range(2))
+    a = x + 1
+    b = x + 1
+    out = b * w
+    a.mul_(2)
+    out.sum().backward()
+
+    assert w.grad.tolist() == [2, 2]
+
+
+def test_data_may_be_written_over():
+    first, w = (gn.ones(3, 3, requires_grad=True) for _ in range(2))
+    out = (gn.ones(3, 3) @ first @ w).sum()
+    w.data.clamp_(-0.5, 0.5)
+    out.backward()
+
+    assert first.grad is not None
