@@ -20,7 +20,7 @@ from gnomon.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from gnomon.capture.tracing import Capture
 
-__all__ = ["Ambient", "CaptureRun"]
+__all__ = ["Ambient", "AmbientChecks", "CaptureRun"]
 
 ANEW = "so that each of its calls is captured anew"
 DRAWN = (
@@ -89,21 +89,7 @@ class CaptureRun(Block):
         self.capture, self.parts = capture, capture.in_place()
 
     def __enter__(self) -> None:
-        self.capture.stood, self.modes = object_state.random_state(), modes()
         self.parts.__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            try:
-                if kind is None:
-                    self.capture.check_switches()
-                    self.capture.check_modes(self.modes)
-                self.capture.check_draws()
-            finally:
-                self.leave()
-        except BaseException:
-            self.leave()
-            raise
 
     def leave(self) -> None:
         """Take the capture's parts out of the thread's state again."""
@@ -111,3 +97,21 @@ class CaptureRun(Block):
             self.capture.pending = state.pending
         self.parts.__exit__()
         self.capture.put_back()
+
+
+class AmbientChecks(Block):
+    """A block after which a capture sees whether ambient state is as it was."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture = capture
+
+    def __enter__(self) -> None:
+        self.capture.stood, self.modes = object_state.random_state(), modes()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.capture.check_switches()
+                self.capture.check_modes(self.modes)
+        finally:
+            self.capture.check_draws()

@@ -244,7 +244,7 @@ class Compiled(CompiledObject, CompiledReports):
         path = self._path(capture, arguments, met if sized is None else None)
         undo = functools.partial(endings.undo, capture, guard, guard.stood(), arguments)
         try:
-            with strict(), capture.running():
+            with strict(), capture.running(), capture.checking():
                 program = self._traced(key[0], stand_ins, path, guard)
             if sized is not None:
                 program = sized.settled(guard, program, path)

@@ -137,7 +137,7 @@ Kinds = Sequence[tuple[Shape, DType]]
 
 def trace(inner: Inner, function: Callable, kinds: Kinds, arguments: Callable) -> Trace:
     """Run a function on stand-ins of these kinds; `arguments` makes what it takes of them."""
-    with strict(), inner.running():
+    with strict(), inner.running(), inner.checking():
         given = [inner.arena.input(shape, dtype) for shape, dtype in kinds]
         return run(inner, function, given, arguments)
 

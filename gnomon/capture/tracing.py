@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from gnomon.capture.ambient import Ambient, CaptureRun
+from gnomon.capture.ambient import Ambient, AmbientChecks, CaptureRun
 from gnomon.capture.inputs import (
     Always,
     GivenInput,
@@ -107,6 +107,10 @@ class Capture(Questioned, Ambient, Wholes):
     def running(self) -> CaptureRun:
         """Let this thread build into the capture, inside of `strict`."""
         return CaptureRun(self)
+
+    def checking(self) -> AmbientChecks:
+        """See at the end whether modes and generators that are not ours are as they were."""
+        return AmbientChecks(self)
 
     def in_place(self) -> replacing:
         """Put this capture's parts in the thread's state for a while."""

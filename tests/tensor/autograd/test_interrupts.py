@@ -152,7 +152,7 @@ def outside(mode):
 
     def work():
         capture = Capture([])
-        with strict(), capture.running(), mode(capture):
+        with strict(), capture.running(), capture.checking(), mode(capture):
             len("")
 
     return work
@@ -191,6 +191,7 @@ WORKS = {
     "paused": block(collector.paused),
     "watching": block(effects.watching),
     "running": block(lambda: Capture([]).running()),
+    "checking": block(lambda: Capture([]).checking()),
     "outside": outside(lambda capture: capture.outside()),
     "aside of a path": outside(paths.aside),
     "building": block(lambda: building(Arena(), ())),
