@@ -1,80 +1,225 @@
-"""torch.hub for programs that fetch weights: files by their address, kept in a folder.
+"""torch.hub's repositories: what a `hubconf.py` offers, of a folder or of one fetched from GitHub.
 
-Repositories are not fetched, and their code is not run: load, list and help are refused.
+The code of a repository runs in the program that asks for it. A repository that is fetched has to
+be trusted: by `trust_repo=True`, by its owner, or by an answer on the terminal, which is kept.
 """
 
 from __future__ import annotations
 
-import hashlib
+import importlib.util
 import os
 import re
+import shutil
 import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
-from urllib.parse import urlparse
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import gnomon as gn
+from gnomon.drop_in.hub_files import (
+    HASH_REGEX,
+    _get_torch_home,
+    download_url_to_file,
+    get_dir,
+    load_state_dict_from_url,
+    set_dir,
+)
 from gnomon.errors import ArgumentError
 
-__all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
+__all__ = [
+    "HASH_REGEX",
+    "_get_torch_home",
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
 
-HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
-"""The beginning of a file's hash, in its name."""
-PIECE = 1 << 17
-_chosen: list[str] = []
-
-
-def _get_torch_home() -> str:
-    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return os.path.expanduser(os.environ.get("TORCH_HOME", str(Path(cache) / "torch")))
-
-
-def get_dir() -> str:
-    """The folder where fetched files are kept."""
-    return _chosen[-1] if _chosen else str(Path(_get_torch_home()) / "hub")
-
-
-def set_dir(d: str | os.PathLike) -> None:
-    """Keep fetched files in another folder."""
-    _chosen[:] = [os.path.expanduser(d)]
+GITHUB = "https://github.com"
+OWNERS = frozenset({"facebookresearch", "facebookincubator", "pytorch", "fairinternal"})
+"""Owners that PyTorch trusts."""
+ADDRESS = re.compile(r"(\w[\w.-]*)/(\w[\w.-]*)(?::(\w[\w./-]*))?")
+ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 
-def download_url_to_file(
-    url: str, dst: str | os.PathLike, hash_prefix: str | None = None, progress: bool = True
-) -> None:
-    """Fetch a file to a place, which it reaches whole or not at all."""
-    part, found = Path(f"{dst}.{os.getpid()}.part"), hashlib.sha256()
+def load(
+    repo_or_dir: str | os.PathLike,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: bool | str | None = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call an entry point of a repository: `load("owner/name:ref", "model", ...)`."""
+    if source not in ("github", "local"):
+        raise ArgumentError(
+            f"hub.load: Unknown source: {source!r}. Allowed values: 'github' | 'local'."
+        )
+    if source == "github":
+        folder = fetched(str(repo_or_dir), trust_repo, force_reload, verbose)
+    else:
+        folder = Path(repo_or_dir)
+    with on_path(folder):
+        return entry_of(hubconf(folder), model)(*args, **kwargs)
+
+
+def list(
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = None,
+    verbose: bool = True,
+) -> Any:
+    """The names of the entry points of a repository on GitHub."""
+    folder = fetched(github, trust_repo, force_reload, verbose)
+    with on_path(folder):
+        found = vars(hubconf(folder))
+    return [name for name, x in found.items() if callable(x) and not name.startswith("_")]
+
+
+def help(
+    github: str,
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = None,
+) -> str | None:
+    """The docstring of an entry point of a repository on GitHub."""
+    folder = fetched(github, trust_repo, force_reload, True)
+    with on_path(folder):
+        return entry_of(hubconf(folder), model).__doc__
+
+
+@contextmanager
+def on_path(folder: Path) -> Any:
+    """Import a repository's own modules meanwhile."""
+    sys.path.insert(0, str(folder))
     try:
-        with urlopen(url) as source, part.open("wb") as file:
-            while piece := source.read(PIECE):
-                found.update(piece)
-                file.write(piece)
-        if hash_prefix is not None and not found.hexdigest().startswith(hash_prefix):
-            raise ArgumentError(
-                f"download_url_to_file: {url}: its hash begins {found.hexdigest()[:8]}, not "
-                f"{hash_prefix}. Fetch it again."
-            )
-        part.replace(dst)
+        yield
     finally:
-        part.unlink(missing_ok=True)
+        sys.path.remove(str(folder))
 
 
-def load_state_dict_from_url(
-    url: str,
-    model_dir: str | os.PathLike | None = None,
-    map_location: Any = None,
-    progress: bool = True,
-    check_hash: bool = False,
-    file_name: str | None = None,
-    weights_only: bool = True,
-) -> dict[str, Any]:
-    """The weights under an address, fetched once."""
-    folder = Path(get_dir()) / "checkpoints" if model_dir is None else Path(model_dir)
-    path = folder / (file_name or Path(urlparse(url).path).name)
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        print(f'Downloading: "{url}" to {path}', file=sys.stderr)
-        prefix = HASH_REGEX.search(path.name) if check_hash else None
-        download_url_to_file(url, path, prefix and prefix[1], progress)
-    return gn.load(path, map_location, weights_only=weights_only)
+def hubconf(folder: Path) -> ModuleType:
+    """Run the `hubconf.py` of a folder."""
+    path = folder / "hubconf.py"
+    if not path.is_file():
+        raise ArgumentError(f"hub: {path}: no such file. Name a repository that has a hubconf.py.")
+    spec = importlib.util.spec_from_file_location("hubconf", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hubconf"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def entry_of(module: ModuleType, name: str) -> Callable[..., Any]:
+    """The entry point of a name, once the packages that it depends on are there."""
+    needed = getattr(module, "dependencies", None) or []
+    lacking = [x for x in needed if importlib.util.find_spec(x) is None]
+    if lacking:
+        raise ArgumentError(f"hub: Missing dependencies: {', '.join(lacking)}. Install them.")
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise ArgumentError(f"hub: Cannot find callable {name} in hubconf.")
+    return found
+
+
+# what is fetched
+
+
+def fetched(address: str, trust: bool | str | None, force_reload: bool, verbose: bool) -> Path:
+    """The folder of a repository, fetched unless it is there."""
+    found = ADDRESS.fullmatch(address)
+    if found is None:
+        raise ArgumentError(
+            f"hub: {address!r} is no repository. Write 'owner/name' or 'owner/name:ref'."
+        )
+    owner, name, ref = found.groups()
+    root = Path(get_dir())
+    ref = ref or default_branch(owner, name, root)
+    folder = root / f"{owner}_{name}_{ref.replace('/', '_')}"
+    check_trusted(owner, name, trust, root)
+    if folder.exists() and not force_reload:
+        if verbose:
+            print(f"Using cache found in {folder}", file=sys.stderr)
+        return folder
+    root.mkdir(parents=True, exist_ok=True)
+    archive = root / f"{folder.name}.{os.getpid()}.zip"
+    url = f"{GITHUB}/{owner}/{name}/zipball/{ref}"
+    if verbose:
+        print(f'Downloading: "{url}" to {archive}', file=sys.stderr)
+    try:
+        download_url_to_file(url, archive)
+        unpack(archive, folder)
+    finally:
+        archive.unlink(missing_ok=True)
+    return folder
+
+
+def default_branch(owner: str, name: str, root: Path) -> str:
+    """The branch that a repository has: main or master; without a network, one that is there."""
+    try:
+        with urlopen(f"{GITHUB}/{owner}/{name}/tree/main/"):
+            return "main"
+    except HTTPError as error:
+        if error.code == 404:
+            return "master"
+        raise
+    except OSError:
+        for branch in ("main", "master"):
+            if (root / f"{owner}_{name}_{branch}").exists():
+                return branch
+        raise
+
+
+def check_trusted(owner: str, name: str, trust: bool | str | None, root: Path) -> None:
+    """Refuse a repository that nobody trusts; whom the user trusts now is kept in a list."""
+    if trust not in (True, False, None, "check"):
+        raise ArgumentError(f"hub: trust_repo is True, False, None or 'check': got {trust!r}.")
+    kept, repository = root / "trusted_list", f"{owner}_{name}"
+    known = kept.read_text().split() if kept.exists() else []
+    if repository in known:
+        return
+    is_known = owner in OWNERS or any(root.glob(f"{repository}_*/"))
+    if trust is not True and (trust is False or not is_known):
+        words = (
+            f"The repository {owner}/{name} does not belong to the list of trusted repositories "
+            "and as such cannot be downloaded. Do you trust this repository and wish to add it to "
+            "the trusted list of repositories (y/N)?"
+        )
+        if not ANSWERS.get(input(words).strip().lower(), False):
+            raise ArgumentError(f"hub: Untrusted repository {owner}/{name}. Give trust_repo=True.")
+    root.mkdir(parents=True, exist_ok=True)
+    with kept.open("a") as file:
+        file.write(f"{repository}\n")
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack the one folder of an archive to a place, which it reaches whole or not at all."""
+    aside = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for member in file.namelist():
+                place = (aside / member).resolve()
+                if not place.is_relative_to(aside.resolve()):
+                    raise ArgumentError(f"hub: {archive.name}: {member!r} leaves its folder.")
+            file.extractall(aside)
+        tops = [x for x in aside.iterdir() if x.is_dir()]
+        if len(tops) != 1:
+            raise ArgumentError(f"hub: {archive.name} holds {len(tops)} folders, not one.")
+        shutil.rmtree(folder, ignore_errors=True)
+        tops[0].replace(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

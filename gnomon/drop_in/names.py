@@ -128,8 +128,8 @@ NAMESPACES = {
     "_dynamo._trace_wrapped_higher_order_op": SimpleNamespace(TransformGetItemToIndex=nullcontext),
 }
 """Parts of PyTorch's own library -> what packages call of them."""
-HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir")}
-"""PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
+HERE = frozenset({"hub"})
+"""PyTorch's modules that scripts alone have, files of this folder."""
 FILES = {
     f"{home}.{name}": home
     for home, names in (

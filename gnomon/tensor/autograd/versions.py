@@ -54,7 +54,11 @@ def overwritten(storage: Storage, since: int, detached: bool = False) -> None:
     detached: whether a leaf is written by its `data`, which PyTorch allows.
     """
     node = storage.node
-    if (storage.tracked or (node.watch and not detached)) and len(node.sites) < 2 and not allowing.get():
+    if (
+        (storage.tracked or (node.watch and not detached))
+        and len(node.sites) < 2
+        and not allowing.get()
+    ):
         away = state.capture is not None and node.arena is not state.arena
         state.overwritten[state.capture.claim(storage) if away else node] = since
 
