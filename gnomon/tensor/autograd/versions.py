@@ -51,7 +51,7 @@ def overwritten(storage: Storage, since: int, detached: bool = False) -> None:
     What was made since, by its serial number, may read it: an operation in place, or a program
     that writes, keeps what it writes over. An expression of several lines may be another tensor's
     value too, which is not written over: nothing is remembered of it.
-    detached: whether a leaf is written by its `data`, which PyTorch allows.
+    detached: whether it is written by `data`, which PyTorch allows, or by `detach()`.
     """
     node = storage.node
     if (

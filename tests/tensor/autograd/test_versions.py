@@ -168,3 +168,13 @@ def test_data_may_be_written_over():
     out.backward()
 
     assert first.grad is not None
+
+
+def test_parts_may_be_written_by_data():
+    x = gn.ones(3, requires_grad=True)
+    stages = x.expand(2, 3).clone()
+    first = stages[0] * x
+    stages.data[1] = 5.0
+    (first + stages[1]).sum().backward()
+
+    assert x.grad.tolist() == [3, 3, 3]
