@@ -139,9 +139,10 @@ from gnomon.tensor.selection import (
     where,
 )
 from gnomon.tensor.show import set_printoptions
+from gnomon.tensor.size import Size
 from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
 from gnomon.tensor.state import complexes as _complexes
-from gnomon.tensor.tensor import Size, Tensor
+from gnomon.tensor.tensor import Tensor
 
 __version__ = "0.1.0"
 version = _Names(__version__=__version__, cuda=None, hip=None, xpu=None, debug=False)

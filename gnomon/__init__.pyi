@@ -33,7 +33,7 @@ HalfTensor: Constructor
 IntTensor: Constructor
 LongTensor: Constructor
 ShortTensor: Constructor
-from gnomon.tensor.tensor import Size as Size
+from gnomon.tensor.size import Size as Size
 from gnomon.tensor.tensor import Tensor as Tensor
 from gnomon.tensor.storage import TypedStorage as TypedStorage
 from gnomon.tensor.storage import UntypedStorage as UntypedStorage

@@ -209,7 +209,8 @@ class ObjectWalk:
         """The tree of a value; None in `named` takes the attributes of every object of data."""
         kind = type(value)
         if issubclass(kind, Tensor):
-            return self._object(value, True) if kind._overrides else self._leaf(value)
+            is_object = kind._overrides or value.__dict__
+            return self._object(value, True) if is_object else self._leaf(value)
         if kind in PLAIN or kind is type:
             return Constant(value)
         if issubclass(kind, tuple) and not issubclass(kind, (TreeLeaf, TreeSpec)):

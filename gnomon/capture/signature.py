@@ -33,7 +33,7 @@ def structure_of_call(
     count = len(args)
     if not kwargs and count < LONGEST:
         for x in args:
-            if type(x) is not Tensor:
+            if type(x) is not Tensor or x.__dict__:
                 break
         else:
             if count < 2 or len(set(map(id, args))) == count:

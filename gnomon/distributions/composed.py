@@ -12,7 +12,8 @@ from gnomon.distributions.distribution import Distribution, Family, Shape
 from gnomon.distributions.parameters import added, lazy_property
 from gnomon.distributions.transform import ComposeTransform, Transform
 from gnomon.errors import ArgumentError, ShapeError
-from gnomon.tensor.tensor import Size, Tensor
+from gnomon.tensor.size import Size
+from gnomon.tensor.tensor import Tensor
 
 
 class Independent(Distribution):

@@ -16,7 +16,8 @@ from gnomon.distributions.parameters import broadcast_all, one_of, open_share
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.forking import cached_property
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.tensor import Size, Tensor
+from gnomon.tensor.size import Size
+from gnomon.tensor.tensor import Tensor
 
 Shape = Sequence[int]
 ANYHOW = Parameter.POSITIONAL_OR_KEYWORD

@@ -13,7 +13,8 @@ from gnomon.distributions.parameters import LIMITS
 from gnomon.distributions.transform import Shape, Transform
 from gnomon.errors import ShapeError
 from gnomon.nn import functional as F
-from gnomon.tensor.tensor import Size, Tensor
+from gnomon.tensor.size import Size
+from gnomon.tensor.tensor import Tensor
 
 
 def countdown(x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import gnomon as gn
@@ -80,3 +81,52 @@ def log_beta(a: Tensor, b: Tensor) -> Tensor:
 def added(x: Tensor, count: int) -> Tensor:
     """The sum over the last axes, as many as are said."""
     return x.sum(tuple(range(-count, 0))) if count else x
+
+
+# what packages take of PyTorch's torch.distributions.utils
+
+
+def standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
+    """Numbers of the standard normal distribution."""
+    return gn.randn(tuple(shape), dtype=dtype, device=device)
+
+
+def sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last `dim` axes."""
+    if dim == 0:
+        return value
+    return value.reshape(*value.shape[: value.ndim - dim], -1).sum(-1)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The lower triangles of matrices, row after row.
+
+    >>> tril_matrix_to_vec(gn.tensor([[1, 2], [3, 4]]))
+    Tensor([1, 3, 4])
+    """
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ArgumentError(f"tril_matrix_to_vec: diag ({diag}) provided is outside [{-n}, {n}).")
+    rows, columns = gn.tril_indices(n, n, diag)
+    return mat[..., rows, columns]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Matrices of lower triangles, 0 above.
+
+    >>> vec_to_tril_matrix(gn.tensor([1, 3, 4]))
+    Tensor([[1, 0],
+            [3, 4]])
+    """
+    shifted = 1 + 2 * diag
+    root = math.isqrt(shifted**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1))
+    n = (root - shifted) // 2
+    rows, columns = gn.tril_indices(n, n, diag)
+    if len(rows) != vec.shape[-1]:
+        raise ArgumentError(
+            f"vec_to_tril_matrix: The size of last dimension is {vec.shape[-1]} which cannot be "
+            "expressed as the lower triangular part of a square D x D matrix."
+        )
+    made = gn.zeros((*vec.shape[:-1], n, n), dtype=vec.dtype)
+    made[..., rows, columns] = vec
+    return made

@@ -12,7 +12,8 @@ from gnomon.distributions import constraints
 from gnomon.distributions.constraints import Constraint
 from gnomon.distributions.parameters import added
 from gnomon.errors import ArgumentError, ShapeError
-from gnomon.tensor.tensor import Size, Tensor
+from gnomon.tensor.size import Size
+from gnomon.tensor.tensor import Tensor
 
 Shape = Sequence[int]
 

@@ -28,6 +28,10 @@ HOLDERS = (ModuleType, SimpleNamespace, Absent)
 """What a module of PyTorch's can stand for."""
 
 
+own_names = ModuleType.__dict__["__dict__"].__get__
+"""The names that a module has already."""
+
+
 class TorchModule(NamesElsewhere):
     """A module of PyTorch's name, with what Gnomon has under its path."""
 
@@ -35,7 +39,7 @@ class TorchModule(NamesElsewhere):
         super().__init__(name, target)
         self._report = report
         if name == ROOT:
-            vars(self).update(MEANINGS)
+            own_names(self).update(MEANINGS, torch=self)
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
@@ -52,8 +56,15 @@ class TorchModule(NamesElsewhere):
             found = absent_value(self.__name__, name, self._report.lacks)
             if found is None:
                 raise self.missing(name) from None
-        vars(self)[name] = found
+        own_names(self)[name] = found
         return found
+
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """The public names with their values: what walks over a module finds all of them."""
+        for name in self.__all__:
+            getattr(self, name, None)
+        return own_names(self)
 
     def calls(self, name: str) -> bool:
         """Whether a name is a function's, which a module of that name leaves it."""

@@ -11,6 +11,7 @@ from datetime import timedelta
 from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlparse
 
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
@@ -18,6 +19,7 @@ from gnomon.lazy import HOMES, load, reached
 from gnomon.tensor import out
 from gnomon.tensor.conversions import target
 from gnomon.tensor.device import KINDS
+from gnomon.tensor.rejection import standard_gamma
 
 __all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
@@ -50,13 +52,23 @@ def check(cond: Any, message: Callable[[], str] | None = None) -> None:
         raise RuntimeError("Expected cond to be True" if message is None else message())
 
 
+def check_now(input: Any, assert_msg: str = "Expected Tensor with single nonzero value") -> None:
+    """PyTorch's check of a tensor that need not be read at once: here it is."""
+    check(bool(input), lambda: assert_msg)
+
+
 METHODS = ("equal", "nonzero", "prod", "sort", "squeeze", "std", "sum", "var")
 """Functions whose meaning without a word is the array API's here, and the method's in PyTorch."""
+CASTS = ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+"""Dtypes by the names of old: `torch._cast_Long(x)` is `x.long()`."""
 MEANINGS: dict[str, Any] = {
     **{name: as_method(name) for name in METHODS},
+    **{f"_cast_{name}": as_method(name.lower()) for name in CASTS},
     "__version__": "2.13.0+gnomon",
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
+    "_assert_async": check_now,
     "_check": check,
+    "_standard_gamma": standard_gamma,
     "meshgrid": meshgrid,
     "ops": Operators("torch.ops", "", lambda name: None),
     "version": SimpleNamespace(__version__="2.13.0+gnomon", cuda=None, hip=None, git_version=""),
@@ -65,13 +77,18 @@ MEANINGS: dict[str, Any] = {
 
 
 SPELLED = {
+    "GradScaler": "amp.GradScaler",
     "_grouped_mm": "grouped_mm",
+    "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
+    "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
+    "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
     "nn.modules.linear.NonDynamicallyQuantizableLinear": (
         "nn.linear.NonDynamicallyQuantizableLinear"
     ),
+    "nn.modules.transformer._get_activation_fn": "nn.transformer.activation_of",
     "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
 }
 """PyTorch's names -> those under which the same is here."""
@@ -106,6 +123,8 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
         "_dynamo.utils.has_triton",
         "_dynamo.utils.has_triton_package",
         "_inductor.utils.has_triton_package",
+        "_C._are_functorch_transforms_active",
+        "_C._get_tracing_state",
         "_jit_internal.is_scripting",
         "distributed.is_nccl_available",
         "distributed.is_torchelastic_launched",
@@ -121,6 +140,10 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
 """Questions of programs that ask first -> what answers them."""
 ANSWERS |= {
     "distributed.constants.default_pg_timeout": timedelta(minutes=30),
+    "hub.urlparse": urlparse,
+    "optim.optimizer.ParamsT": Any,
+    "optim.optimizer.required": object(),
+    "serialization.MAP_LOCATION": Any,
     "utils._pytree._dict_flatten_with_keys": by_keys,
 }
 NAMESPACES = {

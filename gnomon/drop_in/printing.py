@@ -37,11 +37,14 @@ def printed() -> Iterator[None]:
     """Print as PyTorch for a while."""
     before = gn.Tensor.__repr__, dtypes.package[0], show.options()
     gn.Tensor.__repr__, dtypes.package[0] = as_printed, "torch"
+    shape = gn.Size.__repr__
+    gn.Size.__repr__ = lambda sizes: f"torch.{shape(sizes)}"
     show.set_printoptions(linewidth=WIDTH)
     try:
         yield
     finally:
         gn.Tensor.__repr__, dtypes.package[0], _ = before
+        gn.Size.__repr__ = shape
         show.set_printoptions(linewidth=before[2].linewidth)
 
 

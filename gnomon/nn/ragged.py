@@ -20,8 +20,9 @@ from gnomon.ops.external import EXTERNALS, ExternalOp, external
 from gnomon.tensor.creation import arange, full
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.size import Size
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Size, Tensor, node_of, wrap
+from gnomon.tensor.tensor import Tensor, node_of, wrap
 
 __all__ = ["RaggedBatch", "ends_of", "in_steps", "items_of", "like"]
 

@@ -371,7 +371,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return copy_(self, value)
     filled = apply(FUNCTIONS["full_like"].__wrapped__, (alias(self, (), True), value))
-    return write(self, raw(filled), False)
+    return write(self, raw(filled), False, given=True)
 
 
 @method

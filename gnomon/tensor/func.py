@@ -13,8 +13,8 @@ from math import prod
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.tensor.autograd.engine import grad as gradients_of
 from gnomon.tensor.autograd.engine import recorded, watched
+from gnomon.tensor.autograd.grad import grad as gradients_of
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.creation import eye, zeros_like
 from gnomon.tensor.functions import FUNCTIONS

@@ -282,7 +282,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if axes:
         check_places(shown, "x[...] = y")
         value = apply(put_at, (out_of_sight(shown), value, axes, False, *arrays))
-    write(shown, fitted(node_of(value), raw(shown).shape), value.requires_grad)
+    fits = fitted(node_of(value), raw(shown).shape)
+    write(shown, fits, value.requires_grad, given=not axes)
 
 
 def is_single_mask(index: Any) -> bool:

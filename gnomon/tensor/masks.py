@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import bool_
-from gnomon.tensor import host_calls
+from gnomon.lazy import host_calls
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["is_mask", "position_arrays", "positions"]

@@ -7,7 +7,6 @@ files of their subject; `method` attaches them. Values appear in evaluate.py onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
 from typing import Any
 from weakref import ref
 
@@ -24,6 +23,7 @@ from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
+from gnomon.tensor.size import Size
 from gnomon.tensor.state import (
     Storage,
     at_home,
@@ -39,23 +39,6 @@ from gnomon.tensor.state import (
 )
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import GradientWatcher
-
-
-class Size(tuple):
-    """A shape: a tuple that can count elements.
-
-    >>> Size((2, 3)).numel()
-    6
-    """
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """Number of elements."""
-        return prod(self)
-
-    def __repr__(self) -> str:
-        return f"Size({list(self)})"
 
 
 class Rare:
@@ -78,7 +61,7 @@ class Rare:
 class Tensor:
     """An array of one dtype whose value is computed when it is needed."""
 
-    __slots__ = ("__weakref__", "_rare", "_requires", "_storage", "_view")
+    __slots__ = ("__dict__", "__weakref__", "_rare", "_requires", "_storage", "_view")
     __array_priority__ = 1000
 
     _storage: Storage
@@ -91,6 +74,11 @@ class Tensor:
         """Sizes of the axes."""
         shape = raw(self).shape
         return Size(shape if state.shown is None else state.shown(shape))
+
+    @property
+    def _version(self) -> int:
+        """How often the storage was written to."""
+        return self._storage.version
 
     @property
     def dtype(self) -> DType:
@@ -170,7 +158,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same storage, out of sight of backward passes."""
-        return alias(self, (), detached=True)
+        return alias(self, (), detached=True, unchecked=True)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -240,7 +228,7 @@ def wrap(node: Node, tracked: bool = False) -> Tensor:
     return tensor
 
 
-def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
+def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool = False) -> Tensor:
     """A tensor that shows part of another's storage."""
     made, before, asked = Tensor.__new__(Tensor), tensor._view, detached
     made._storage, made._rare, made._requires = tensor._storage, None, False
@@ -254,6 +242,7 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
             chain = chain[len(before.chain) :]
     made._view = View(chain, base, detached, before is not None and before.lost and not asked)
     made._view.version = tensor._storage.version
+    made._view.unchecked = unchecked or (before is not None and before.unchecked and detached)
     if before is not None and not (detached or tensor._requires):
         if before.own is not None:
             node_of_view(tensor)  # as it is after what was written since

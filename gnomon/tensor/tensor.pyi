@@ -17,7 +17,6 @@ _float = builtins.float
 _int = builtins.int
 _type = builtins.type
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
 from typing import Any
 from weakref import ref
 import numpy as np
@@ -32,16 +31,10 @@ from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
+from gnomon.tensor.size import Size
 from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, settled, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import GradientWatcher
-class Size(tuple):
-
-    def numel(self) -> _int:
-        ...
-
-    def __repr__(self) -> str:
-        ...
 class Rare:
     accumulated: Any
     ends: Any
@@ -63,6 +56,10 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
+        ...
+
+    @property
+    def _version(self) -> _int:
         ...
 
     @property
@@ -2100,7 +2097,7 @@ def rare(tensor: Tensor) -> Rare:
     ...
 def wrap(node: Node, tracked: _bool=False) -> Tensor:
     ...
-def alias(tensor: Tensor, chain: Chain, detached: _bool=False) -> Tensor:
+def alias(tensor: Tensor, chain: Chain, detached: _bool=False, unchecked: _bool=False) -> Tensor:
     ...
 def from_buffer(buffer: DeviceBuffer, shape: Sequence[_int], dtype: DType) -> Tensor:
     ...

@@ -63,7 +63,7 @@ class View:
 
     __slots__ = (
         *("base", "chain", "detached", "lost", "node", "own", "parent", "source"),
-        *("used", "version"),
+        *("unchecked", "used", "version"),
     )
 
     def __init__(
@@ -78,6 +78,8 @@ class View:
         """The view of which it shows a part."""
         self.own: tuple[Node, Node] | None = None
         """A storage's node, and what this view shows of it, if that is watched."""
+        self.unchecked = False
+        """Whether it is `data`, by which a value that gradients read may be written over."""
         self.used = False
         """Whether something was computed from it, or shows part of it."""
         self.version = 0

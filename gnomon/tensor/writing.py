@@ -24,13 +24,17 @@ from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain, full_chain
 
 
-def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
-    """Give a tensor a new value; everything that shows its storage changes with it."""
+def write(tensor: Tensor, value: Node, tracked: bool, given: bool = False) -> Tensor:
+    """Give a tensor a new value; everything that shows its storage changes with it.
+
+    given: whether the value comes from elsewhere, and is not computed of the tensor's own.
+    """
     check_writable(tensor)
     if not is_filled(value):  # one number may be written several times to one place
         check_places(tensor)
     storage, view = tensor._storage, tensor._view
-    overwritten(storage, value.serial, view is not None and view.detached)
+    since = next(state.arena._serial) if given else value.serial
+    overwritten(storage, since, view is not None and view.unchecked)
     before = raw(tensor)
     value = expand(cast(value, before.dtype), before.shape)
     if not grads.get() or (view is not None and view.detached):

@@ -46,6 +46,23 @@ def test_names_are_those_of_gnomon_and_are_kept():
         assert {"nn", "ones", "__version__"} <= set(dir(torch))
 
 
+@pytest.mark.parametrize(
+    ("module", "name"), [("distributions", "Normal"), ("nn", "Linear"), ("nn.functional", "relu")]
+)
+def test_who_walks_over_a_module_finds_its_names(module: str, name: str):
+    with installed(NameReport()):
+        found = importlib.import_module(f"torch.{module}")
+
+        assert found.__dict__[name] is getattr(found, name)
+
+
+def test_the_root_is_below_itself():
+    with installed(NameReport()):
+        torch = importlib.import_module("torch")
+
+        assert torch.torch is torch
+
+
 @pytest.mark.parametrize("name", ["exp", "equal", "var", "meshgrid", "nn.functional.gelu"])
 def test_functions_are_pickled_by_their_place(name: str):
     with installed(NameReport()):
@@ -99,3 +116,21 @@ def test_names_at_which_transformers_and_lightning_stopped_are_there():
         assert constants.default_pg_timeout.total_seconds() == 1800
         with index.TransformGetItemToIndex():
             assert isinstance(importlib.import_module("torch.distributed").ReduceOp.RedOpType, type)
+
+
+def test_names_at_which_gpytorch_pyro_and_kornia_stopped_are_there():
+    names = """
+        distributions.transforms._InverseTransform distributions.utils._sum_rightmost
+        distributions.utils._standard_normal nn.modules.transformer._get_activation_fn hub.urlparse
+        optim.optimizer.ParamsT optim.optimizer.required serialization.MAP_LOCATION GradScaler
+        _standard_gamma
+    """
+    with installed(NameReport()):
+        torch = importlib.import_module("torch")
+
+        assert all(attrgetter(name)(torch) is not None for name in names.split())
+        assert torch._cast_Long(torch.tensor(2.5)).item() == 2
+        torch._assert_async(torch.tensor(True))
+        with pytest.raises(RuntimeError, match="none"):
+            torch._assert_async(torch.tensor(False), "none")
+        assert repr(torch.ones(2, 3).shape) == "torch.Size([2, 3])"

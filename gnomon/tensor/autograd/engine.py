@@ -21,12 +21,11 @@ from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import (
     gradients_by_plan,
     seed_of,
-    sum_of,
     watched,
     whole_seed,
 )
 from gnomon.tensor.autograd.function import Function
-from gnomon.tensor.autograd.gathering import gather_all, hooks_of_leaf, observe, through
+from gnomon.tensor.autograd.gathering import gather_all, observe
 from gnomon.tensor.autograd.hooks import BackwardPass, recorded, retain_grad, under_way
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
 from gnomon.tensor.state import ModeBlock, Storage, grads, inference, state
@@ -35,7 +34,6 @@ from gnomon.tensor.tensor import (
     Tensor,
     alias,
     detached,
-    gradient_for,
     method,
     node_of,
     pairs_of,
@@ -48,7 +46,6 @@ __all__ = [
     "Function",
     "backward",
     "enable_grad",
-    "grad",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
@@ -288,47 +285,6 @@ def backward(
     roots = ends_of(tensors)
     given = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
     run_backward(roots, given or [None] * len(roots), retain_graph, create_graph, inputs)
-
-
-def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool = False,
-) -> tuple[Tensor | None, ...]:
-    """The gradients of outputs with respect to inputs, gathered nowhere."""
-    roots, asked = pairs_of(ends_of(outputs)), ends_of(inputs)
-    given = pairs_of([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)
-    seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
-    waiting = watched(numbered(seeds, is_plain_part))
-    reads = [reads_of(x, waiting) for x in pairs_of(asked)]
-    wanted = [node for nodes in reads for node in nodes]
-    seen = partial(observe, tracked=create_graph)
-    with holding(under_way, BackwardPass(seeds, wanted)):
-        found = iter(pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, seen))
-        parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
-        parts = [
-            None if x is None else through(hooks_of_leaf(t), x, create_graph)
-            for t, x in zip(pairs_of(asked), parts, strict=True)
-        ]
-    if None in parts and state.capture is not None:
-        state.capture.keep_inside(seeds)
-    if None in parts and not allow_unused:
-        raise GradientError(
-            f"grad: input {parts.index(None)} is not used by the outputs. "
-            "Give allow_unused=True to get None for it."
-        )
-    release(roots, create_graph if retain_graph is None else retain_graph)
-    return tuple(gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
-
-
-def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
-    """The nodes by which outputs read a tensor: a leaf in others' memory has one for each read."""
-    found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
-    return found if found and tensor._requires else [recorded(tensor)]
 
 
 # what tensors say about gradients

@@ -12,13 +12,13 @@ from gnomon.tensor.autograd.engine import (
     Function,
     backward,
     enable_grad,
-    grad,
     inference_mode,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
 from gnomon.tensor.autograd.function import InplaceFunction
+from gnomon.tensor.autograd.grad import grad
 from gnomon.tensor.autograd.gradcheck import gradcheck, gradgradcheck
 from gnomon.tensor.creation import as_tensor
 from gnomon.tensor.tensor import Tensor

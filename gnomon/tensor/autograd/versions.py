@@ -45,20 +45,17 @@ def read_by_gradient(f: str, arity: int, operand: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def overwritten(storage: Storage, since: int, detached: bool = False) -> None:
+def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
     """Remember that a value which gradients may need is written over.
 
     What was made since, by its serial number, may read it: an operation in place, or a program
     that writes, keeps what it writes over. An expression of several lines may be another tensor's
     value too, which is not written over: nothing is remembered of it.
-    detached: whether it is written by `data`, which PyTorch allows, or by `detach()`.
+    unchecked: whether it is written by `data`, which PyTorch allows.
     """
     node = storage.node
-    if (
-        (storage.tracked or (node.watch and not detached))
-        and len(node.sites) < 2
-        and not allowing.get()
-    ):
+    is_read = (storage.tracked or node.watch) and not unchecked
+    if is_read and len(node.sites) < 2 and not allowing.get():
         away = state.capture is not None and node.arena is not state.arena
         state.overwritten[state.capture.claim(storage) if away else node] = since
 
