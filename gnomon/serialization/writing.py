@@ -223,8 +223,8 @@ def pickled(value: Any, protocol: int, older: bool) -> tuple[bytes, Sequence[Sto
         if isinstance(cause, ArgumentError):
             raise
         raise ArgumentError(
-            f"save: {clipped(cause).rstrip('.')}. Save state_dict()s, tensors, numbers, strings, "
-            "and dicts or lists of them."
+            f"save: cannot save {type(value).__name__}: {clipped(cause).rstrip('.')}. Save "
+            "state_dict()s, tensors, numbers, strings, and dicts or lists of them."
         ) from cause
     return file.getvalue(), list(pickler.memories.values())
 
