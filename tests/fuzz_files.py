@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import random
 import resource
 import signal
 import tempfile
 import time
 import traceback
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -116,12 +118,30 @@ class Hang(BaseException):
 # gn.load
 
 
+TREE = {"tensor": 0, "shape": [2, 3], "dtype": "int64"}
+
+
 def write_tree(folder: Path) -> dict[str, tuple[Mutation, ...]]:
-    """A tree of tensors of several dtypes."""
-    x = gn.arange(6).reshape(2, 3)
-    tree = {"x": x, "again": [x, (x > 2, None, 1.5)], 7: gn.float16, "half": x.to(gn.bfloat16)}
-    gn.save(tree, folder / "tree.gn")
+    """A file as gn.save wrote it before: a tree of tensors of several dtypes."""
+    truths = {"tensor": 1, "shape": [2, 3], "dtype": "bool"}
+    lists = {"list": [TREE, {"tuple": [truths, None, 1.5]}]}
+    tree = {"dict": [["x", TREE], ["again", lists], [7, {"dtype_of": "float16"}]]}
+    with zipfile.ZipFile(folder / "tree.gn", "w") as archive:
+        archive.writestr("tree.json", json.dumps(tree))
+        archive.writestr("tensors/0", np.arange(6).tobytes())
+        archive.writestr("tensors/1", bytes([0, 1, 0, 1, 1, 0]))
     return {"tree.gn": (*ZIP, *ZIP, bomb)}
+
+
+def write_saved(folder: Path, **words: bool) -> dict[str, tuple[Mutation, ...]]:
+    """What gn.save writes of tensors of several dtypes and kinds."""
+    x = gn.arange(6).reshape(2, 3)
+    pairs, weight = gn.ones(3, dtype=gn.complex64), gn.nn.Parameter(gn.ones(2))
+    weight.note = {"a": 1}
+    tree = {"x": x, "again": [x, x.T, (x > 2, None, 1.5)], 7: gn.float16, "half": x.bfloat16()}
+    tree |= {"pairs": [pairs, pairs.real], "kept": [weight, gn.nn.Buffer(gn.ones(2))]}
+    gn.save(tree, folder / "tree.gn", **words)
+    return {"tree.gn": TORCH if not words else BYTES}
 
 
 def read_tree(folder: Path) -> None:
@@ -332,7 +352,13 @@ def call_compiled(folder: Path) -> None:
 
 
 TARGETS = (
-    Target("gn.load", write_tree, read_tree),
+    Target("gn.load", write_saved, read_tree),
+    Target(
+        "older gn.load",
+        lambda x: write_saved(x, _use_new_zipfile_serialization=False),
+        read_tree,
+    ),
+    Target("former gn.load", write_tree, read_tree),
     Target("torch zip", torch_files(zipped, TORCH), lambda x: look_at(gn.load(x / "x.pt"))),
     Target("torch file", torch_files(older, BYTES), lambda x: look_at(gn.load(x / "x.pt"))),
     Target("recipe", write_recipe, lambda x: configure(str(x / "mine.toml"), ["run.seed=1"])),

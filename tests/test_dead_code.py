@@ -153,6 +153,7 @@ HANDED = {
 ASKED_FOR = {
     "_register_load_state_dict_pre_hook": "packages over PyTorch, transformers among them",
     "_repr_html_": "notebooks",
+    "reducer_override": "Python's pickler",
 }
 """Methods that other programs ask for by name."""
 INSTRUMENTS = {

@@ -22,6 +22,15 @@ def entry(group: dict[str, Any], name: str, part: int | None) -> Any:
     return group[name] if part is None else group[name][part]
 
 
+def apart(entries: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """The states of parameters; a tensor that several share is the first one's, and copied."""
+    met, made = set[int](), dict[int, dict[str, Any]]()
+    for number, state_of in sorted(entries.items()):
+        made[number] = {k: v.clone() if id(v) in met else v for k, v in state_of.items()}
+        met.update(id(v) for v in state_of.values() if isinstance(v, Tensor))
+    return made
+
+
 class NumberTensors:
     """Keeps the tensors of numbers that did not change since the last step."""
 

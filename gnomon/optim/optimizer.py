@@ -25,7 +25,7 @@ from gnomon.ops.arguments import wide
 from gnomon.ops.layouts import divided
 from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
-from gnomon.optim.numbers import NumberTensors
+from gnomon.optim.numbers import NumberTensors, apart
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.autograd.hooks import Handle, attach
@@ -267,7 +267,7 @@ class Optimizer:
             for p, entry in self.state.items()
             if entry
         }
-        made = {"state": dict(sorted(kept.items())), "param_groups": groups}
+        made = {"state": apart(kept), "param_groups": groups}
         return self._called("after saving", made)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

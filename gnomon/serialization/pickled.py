@@ -132,7 +132,12 @@ class Interpreter:
 
     def extend(self, items: list[Any]) -> None:
         """Append to the list on top."""
-        only(self.stack[-1], list).extend(items)
+        made = self.stack[-1]
+        if isinstance(made, list) or not self.lets(made):
+            only(made, list).extend(items)
+            return
+        for item in items:
+            made.append(item)
 
     def add(self, items: list[Any]) -> None:
         """Add to the set on top."""
@@ -140,17 +145,22 @@ class Interpreter:
 
     def put(self, items: list[Any]) -> None:
         """Put keys and values into the dict on top."""
-        holder = only(self.stack[-1], dict)
+        made = self.stack[-1]
+        holder = made if self.lets(made) else only(made, dict)
         for name, value in pairs(items):
             holder[key(name)] = value
 
+    def lets(self, made: Any) -> bool:
+        """Whether the code of an object's class may run."""
+        return self.trusted or type(made) in _allowed.values()
+
     def find(self, module: str, name: str) -> Any:
-        """The value of a name."""
-        full = f"{module}.{name}"
+        """The value of a name; a trusted pickle has tables for PyTorch's alone."""
+        full, theirs = f"{module}.{name}", module.partition(".")[0] == "torch"
         for known in (self.names, _allowed):
-            if full in known:
+            if full in known and (theirs or not self.trusted):
                 return known[full]
-        if module.partition(".")[0] == "torch":
+        if theirs:
             raise ArgumentError(
                 f"it holds {full}, which is PyTorch's own. Save a state_dict() there, tensors, "
                 "numbers, strings, and dicts or lists of them."
@@ -175,9 +185,9 @@ class Interpreter:
     def build(self, state: Any) -> None:
         """Give the object on top its state."""
         made = self.stack[-1]
-        if self.settle(made, state):
+        if not self.trusted and self.settle(made, state):
             return
-        if not self.trusted and type(made) not in _allowed.values():
+        if not self.lets(made):
             raise ValueError(f"its pickle changes a value of {type(made).__name__}")
         if hasattr(made, "__setstate__"):
             made.__setstate__(state)

@@ -17,16 +17,28 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+import gnomon as gn
 from gnomon.dtypes import ALL, COMPLEX, DType, bool_
 from gnomon.errors import brief
-from gnomon.nn.parameter import Parameter
+from gnomon.nn.parameter import Buffer, Parameter, adopted
 from gnomon.serialization.members import Members, check_truths
 from gnomon.serialization.pickled import Interpreter, key, only
 from gnomon.serialization.strided import is_whole, strided
 from gnomon.tensor.device import Device
+from gnomon.tensor.module_versions import Watched
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
-__all__ = ["DTYPES", "FACTORIES", "folder_of", "is_older", "read_older", "read_zip"]
+__all__ = [
+    "DTYPES",
+    "FACTORIES",
+    "MAGIC",
+    "PROTOCOL",
+    "STORAGES",
+    "folder_of",
+    "is_older",
+    "read_older",
+    "read_zip",
+]
 
 DTYPES = {dtype.name: dtype for dtype in (*ALL, *COMPLEX)}
 STORAGES = {
@@ -48,12 +60,13 @@ class SavedStorage:
     def __init__(self, dtype: DType, content: np.ndarray) -> None:
         self.dtype, self.content = dtype, content
         self.bases: dict[DType, Tensor] = {}
-        """Tensors of the whole storage; one of a second dtype is a copy."""
+        """Tensors of the whole storage; one of a second dtype is a copy, but of complex parts."""
 
     def tensor(self, dtype: DType, offset: int, size: tuple, stride: tuple) -> Tensor:
         """A tensor of some elements; the first of a storage is no view if it has them all."""
         size, stride = only(size, tuple), only(stride, tuple)
         known = self.bases.get(dtype)
+        known = self.twin(dtype) if known is None else known
         if known is None:
             content = self.content.copy() if self.bases else self.content
             if content.size % dtype.itemsize:
@@ -64,6 +77,17 @@ class SavedStorage:
                 return self.bases[dtype]
             known = self.bases[dtype] = from_array(elements)
         return strided(known.detach().reshape(-1), offset, size, stride)
+
+    def twin(self, dtype: DType) -> Tensor | None:
+        """The whole storage as complex numbers, or their parts, where the other is there."""
+        real, pairs = dtype.to_real(), dtype.to_complex()
+        if pairs.to_real() is not real:
+            return None
+        if dtype is real and pairs in self.bases:
+            return gn.view_as_real(self.bases[pairs].detach()).reshape(-1)
+        if dtype is pairs and real in self.bases:
+            return gn.view_as_complex(self.bases[real].detach().reshape(-1, 2))
+        return None
 
     def check(self) -> None:
         """Refuse a storage that no tensor shows, and bytes that are no truths."""
@@ -207,17 +231,34 @@ def of_dtype(
     return made.requires_grad_() if requires is True else made
 
 
-def parameter(data: Tensor, requires_grad: bool, *_: Any) -> Parameter:
-    """A parameter; its hooks and attributes stay behind."""
-    return Parameter(only(data, Tensor), requires_grad is True)
+def parameter(data: Tensor, requires_grad: bool, _: Any = None, state: Any = None) -> Tensor:
+    """A parameter with attributes; its hooks stay behind."""
+    return with_attributes(Parameter(only(data, Tensor), requires_grad is True), state)
 
 
-def of_type(make: Any, kind: Any, arguments: tuple, *_: Any) -> Tensor:
-    """A tensor with attributes, which stay behind."""
-    if make not in (rebuilt, of_dtype) or kind not in KINDS:
+def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
+    """A tensor of a class, with attributes where the class has room for them."""
+    ours = isinstance(kind, type) and issubclass(kind, Tensor)  # a class that was let in
+    if make not in (rebuilt, of_dtype) or not (ours or kind in KINDS):
         raise ValueError("a tensor is made by what makes none")
     made = make(*arguments)
-    return Parameter(made, made.requires_grad) if kind == "Parameter" else made
+    if ours:
+        made = adopted(kind, made, made.requires_grad)
+        put = getattr(made, "__setstate__", vars(made).update)
+        put(state or {})
+        return made
+    if kind == "Parameter":
+        return with_attributes(Parameter(made, made.requires_grad), state)
+    is_buffer = isinstance(state, dict) and state.get("_is_buffer") is True
+    return with_attributes(Buffer(made), state) if is_buffer else made
+
+
+def with_attributes(made: Tensor, state: Any) -> Tensor:
+    """A tensor with attributes, none of which takes the place of one that its class has."""
+    for name, value in only(state or {}, dict).items():
+        if not hasattr(type(made), only(name, str)) and name != "_is_buffer":
+            vars(made)[name] = value
+    return made
 
 
 def dtype_of_numpy(code: str, *_: Any) -> np.dtype:
@@ -307,5 +348,6 @@ NAMES: dict[str, Any] = {
     },
     "numpy.dtype": dtype_of_numpy,
     "numpy.ndarray": "ndarray",
+    "gnomon.tensor.module_versions.Watched": Watched,  # the tables of a module that is let in
 }
 """Everything that a file may name, and what it means."""

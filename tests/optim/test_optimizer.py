@@ -60,6 +60,19 @@ def test_parameters_that_step_together_share_a_count_and_part_when_one_sits_out(
     assert counts == [3.0, 3.0, 2.0]
 
 
+def test_a_state_dict_shares_no_count():
+    params = parameters()
+    optimizer = optim.AdamW(params, lr=0.1)
+    walk(optimizer, params, range(2))
+
+    entries = optimizer.state_dict()["state"]
+    for entry in entries.values():
+        entry["step"].add_(1)
+
+    assert [entry["step"].item() for entry in entries.values()] == [3.0, 3.0, 3.0]
+    assert entries[0]["step"] is optimizer.state[params[0]]["step"]
+
+
 def test_zero_grad_forgets_or_clears():
     params = parameters()
     optimizer = optim.SGD(params, lr=0.1)

@@ -7,10 +7,10 @@ import io
 import json
 import os
 import pickle
-import struct
 import zipfile
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,15 +45,15 @@ def test_notes_of_a_state_come_back(tmp_path):
     assert gn.load(tmp_path / "state.gn")._metadata == {"": {"version": 3}}
 
 
-def test_a_dict_of_a_kind_that_no_file_can_name_is_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="makes its values by <function"):
+def test_what_makes_the_values_of_a_dict_is_pickled_by_its_name(tmp_path):
+    with pytest.raises(
+        ArgumentError, match=r"save: cannot save defaultdict: Can't pickle <function \S*<lambda>"
+    ):
         gn.save(defaultdict(lambda: 0), tmp_path / "tree.gn")
-    path = tmp_path / "tree.gn"
-    for kind in ({"kind": "Path"}, {"kind": "defaultdict", "factory": "open"}, {"kind": 3}):
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("tree.json", json.dumps({"dict": [], **kind}))
-        with pytest.raises(ArgumentError, match="no dict is of kind"):
-            gn.load(path)
+
+    gn.save(defaultdict(os.getcwd), tmp_path / "tree.gn")
+    with pytest.raises(ArgumentError, match="getcwd, and to make one its code would run"):
+        gn.load(tmp_path / "tree.gn")
 
 
 def test_nested_values_come_back_as_they_were(tmp_path):
@@ -86,7 +86,9 @@ def test_a_file_object_will_do():
 
 
 def test_an_object_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(ArgumentError, match=r"cannot save generator: .*pickle"):
+    with pytest.raises(
+        ArgumentError, match=r"save: cannot save dict: cannot pickle 'generator' object\. Save"
+    ):
         gn.save({"x": (k for k in "ab")}, tmp_path / "x.gn")
 
     assert not (tmp_path / "x.gn").exists()
@@ -103,7 +105,7 @@ def test_an_object_comes_back_where_its_class_is_let_in(tmp_path):
     path = tmp_path / "x.gn"
     gn.save([Settings(lr=0.1, x=gn.ones(2)), gn.nn.Linear(2, 3), date(2020, 1, 2)], path)
 
-    with pytest.raises(ArgumentError, match="it holds an object of kind 'Settings'"):
+    with pytest.raises(ArgumentError, match=r"it holds tests\S+\.Settings, and to make"):
         gn.load(path)
     with (
         gn.serialization.safe_globals([Settings, date]),
@@ -119,14 +121,10 @@ def test_an_object_comes_back_where_its_class_is_let_in(tmp_path):
 
 
 def test_an_object_that_is_let_in_calls_nothing_else(tmp_path):
-    path, inner = tmp_path / "x.gn", (gn.ones(2).__reduce_ex__(2)[0], (list, None, True, None))
-    gn.save([Caller(os.getcwd, ()), Caller(*inner)], path)
+    gn.save([Settings(lr=Caller(os.getcwd, ()))], tmp_path / "x.gn")
 
     with gn.serialization.safe_globals([Settings]), pytest.raises(ArgumentError, match="getcwd"):
-        gn.load(path)
-    gn.save([Caller(*inner)], path)
-    with gn.serialization.safe_globals([Settings]), pytest.raises(ArgumentError, match="takes a"):
-        gn.load(path)
+        gn.load(tmp_path / "x.gn")
 
 
 class Caller:
@@ -143,7 +141,7 @@ def test_an_object_comes_back_where_its_file_is_trusted(tmp_path):
     model, path = gn.nn.Sequential(gn.nn.Linear(2, 3), gn.nn.BatchNorm1d(3)), tmp_path / "x.gn"
     gn.save({"model": model, "args": argparse.Namespace(lr=0.1), "x": gn.ones(2)}, path)
 
-    with pytest.raises(ArgumentError, match=r"x\.gn: it holds an object of kind 'Sequential'"):
+    with pytest.raises(ArgumentError, match=r"x\.gn: it holds gnomon\S+\.Sequential"):
         gn.load(path)
     back = gn.load(path, weights_only=False)
 
@@ -173,74 +171,6 @@ def test_a_missing_file_is_pythons_own_error(tmp_path):
         gn.load(tmp_path / "nothing")
 
 
-def zipped(tree: object, *members: bytes, how: int = zipfile.ZIP_STORED) -> io.BytesIO:
-    """A file that nobody saved."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", how) as archive:
-        archive.writestr("tree.json", tree if isinstance(tree, str) else json.dumps(tree))
-        for number, member in enumerate(members):
-            archive.writestr(f"tensors/{number}", member)
-    return file
-
-
-def tensor(shape: object, dtype: object = "uint8", number: object = 0) -> dict:
-    """How a tensor is written."""
-    return {"tensor": number, "shape": shape, "dtype": dtype}
-
-
-@pytest.mark.parametrize(
-    ("tree", "members", "said"),
-    [
-        (tensor([-1]), [b"abc"], r"tensor 0 has shape \[-1\] and dtype 'uint8'"),
-        (tensor([1.5]), [b"abc"], r"tensor 0 has shape \[1\.5\]"),
-        (tensor([True, 3]), [b"abc"], r"tensor 0 has shape \[True, 3\]"),
-        (tensor([3], "object"), [b"abc"], "and dtype 'object'"),
-        (tensor([3], "(2,)f4"), [b"abc"], "and dtype"),
-        (tensor([4]), [b"abc"], r"tensor 0 has 3 bytes for shape \[4\] of uint8"),
-        (tensor([2**62, 4]), [b"abc"], "tensor 0 has 3 bytes"),
-        (tensor([0, 2**70]), [b""], "Maximum allowed dimension exceeded"),
-        (tensor([2], "bool"), [b"\0\2"], "tensor 0 has truths other than 0 and 1"),
-        (tensor([3], number=1), [b"abc"], "There is no item named 'tensors/1'"),
-        ({"list": [tensor([3]), tensor([1, 3])]}, [b"abc"], "tensor 0 is said to be of two kinds"),
-        ({"object": "x"}, [], "no value is written like {'object': 'x'}"),
-        ([1, 2], [], r"no value is written like \[1, 2\]"),
-        ({"dict": [[{"list": []}, 1]]}, [], r"\[\] is a key"),
-        ({"dict": [[1]]}, [], "no value is written like"),
-        ({"dtype_of": "float31"}, [], "no value is written like"),
-        ('{"list": [], "list": []}', [], "an object has a key twice"),
-        ('{"list": ' * 5000 + "1" + "}" * 5000, [], "recursion"),
-        ("nonsense", [], "Expecting value"),
-    ],
-)
-def test_a_tree_that_does_not_fit_its_tensors_is_refused(tree, members, said):
-    with pytest.raises(ArgumentError, match=rf"load: the file is not .* damaged: .*{said}"):
-        gn.load(zipped(tree, *members))
-
-
-@pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_bomb_is_not_unpacked(how):
-    file = zipped(tensor([10**7]), bytes(10**7), how=how)
-
-    assert len(file.getvalue()) < 20_000
-    with pytest.raises(ArgumentError, match=r"damaged: (tree\.json|tensors/0) is compressed"):
-        gn.load(file)
-
-
-def test_members_that_share_their_bytes_are_not_read_again_and_again():
-    file, count = zipped({"list": [tensor([10_000], number=k) for k in range(9)]}, bytes(10_000)), 9
-    content = file.getvalue()
-    start = content.index(b"PK\1\2")
-    at, end = content.index(b"PK\1\2", start + 1), content.index(b"PK\5\6")
-    entry = content[at:end]
-    entries = [entry.replace(b"tensors/0", b"tensors/%d" % k) for k in range(count)]
-    listed = content[start:at] + b"".join(entries)
-    numbers = struct.pack("<HHIIH", count + 1, count + 1, len(listed), start, 0)
-    made = content[:start] + listed + content[end : end + 8] + numbers
-
-    with pytest.raises(ArgumentError, match="its members have more bytes than the file"):
-        gn.load(io.BytesIO(made))
-
-
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
@@ -264,3 +194,118 @@ def test_an_empty_tensor_comes_back(tmp_path):
     gn.save(gn.zeros(0, 3), tmp_path / "x.gn")
 
     assert np.shape(gn.load(tmp_path / "x.gn").numpy()) == (0, 3)
+
+
+class Shelf(dict):
+    """A dict of a user's own."""
+
+
+class Weighted(gn.Tensor):
+    """A tensor of a user's own."""
+
+
+class Kinds(gn.nn.Parameter):
+    """A parameter of a user's own."""
+
+
+def test_a_trusted_file_gives_every_object_back(tmp_path):
+    weighted = gn.ones(2).as_subclass(Weighted)
+    weighted.note = "x"
+    shelf = Shelf(a=[1])
+    shelf.owner = "me"
+    given = {
+        "shelf": shelf,
+        "weighted": weighted,
+        "kinds": Kinds(gn.ones(3), requires_grad=False),
+        "types": [int, list, dict, OrderedDict],
+        "queue": deque([1, 2], 5),
+        "part": partial(int, base=2),
+        "array": np.array([None, "x"], object),
+        "time": np.datetime64("2020-01-02"),
+    }
+
+    gn.save(given, tmp_path / "x.gn")
+    back = gn.load(tmp_path / "x.gn", weights_only=False)
+
+    assert (type(back["shelf"]), back["shelf"], vars(back["shelf"])) == (Shelf, shelf, vars(shelf))
+    assert (type(back["weighted"]), back["weighted"].note) == (Weighted, "x")
+    assert (type(back["kinds"]), back["kinds"].requires_grad) == (Kinds, False)
+    assert back["types"] == given["types"]
+    assert (back["queue"], back["queue"].maxlen) == (given["queue"], 5)
+    assert back["part"]("101") == 5
+    assert back["array"].tolist() == [None, "x"]
+    assert back["time"] == given["time"]
+
+
+def test_a_tensor_of_a_users_class_comes_back_where_that_is_let_in(tmp_path):
+    gn.save(gn.ones(2).as_subclass(Weighted), tmp_path / "x.gn")
+
+    with pytest.raises(ArgumentError, match=r"it holds \S+\.Weighted, and to make one"):
+        gn.load(tmp_path / "x.gn")
+    with gn.serialization.safe_globals([Weighted]):
+        assert type(gn.load(tmp_path / "x.gn")) is Weighted
+
+
+def test_numbers_and_arrays_of_numpys_come_back(tmp_path):
+    given = [np.float64(1.5), np.float32(2), np.int64(-3), np.bool_(True), np.arange(6)[::2]]
+
+    gn.save(given, tmp_path / "x.gn")
+
+    assert repr(gn.load(tmp_path / "x.gn")) == repr(given)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"pickle_module": json}, "save: pickle_module is Python's pickle: got <module 'json'"),
+        ({"pickle_protocol": 1}, "save: pickle_protocol is 2 to 5: got 1"),
+        ({"pickle_protocol": 6}, "save: pickle_protocol is 2 to 5: got 6"),
+    ],
+)
+def test_words_that_ask_for_another_pickle_are_refused(words, said):
+    with pytest.raises(ArgumentError, match=said):
+        gn.save(1, io.BytesIO(), **words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"pickle_module": pickle},
+        {"pickle_protocol": 4},
+        {"pickle_protocol": 5},
+        {"_use_new_zipfile_serialization": False},
+        {"_disable_byteorder_record": True},
+    ],
+    ids=str,
+)
+def test_pytorchs_words_are_taken(words):
+    file, x = io.BytesIO(), gn.arange(3)
+
+    gn.save({"x": x, "y": {1, 2}, "z": b""}, file, **words)
+    file.seek(0)
+    back = gn.load(file, pickle_module=pickle)
+
+    assert (back["x"].tolist(), back["y"], back["z"]) == ([0, 1, 2], {1, 2}, b"")
+
+
+def test_nobody_said_that_a_file_is_trusted(tmp_path):
+    gn.save(Settings(lr=1), tmp_path / "x.gn")
+
+    with pytest.raises(ArgumentError, match="it holds"):
+        gn.load(tmp_path / "x.gn", weights_only=None)
+
+
+def test_a_list_that_holds_itself_comes_back_and_one_without_end_is_refused():
+    file, deep = io.BytesIO(), []
+    own = [1]
+    own.append(own)
+    for _ in range(100_000):
+        deep = [deep]
+
+    gn.save(own, file)
+    file.seek(0)
+    back = gn.load(file)
+
+    assert back[1] is back
+    with pytest.raises(ArgumentError, match="save: cannot save list: maximum recursion depth"):
+        gn.save(deep, io.BytesIO())

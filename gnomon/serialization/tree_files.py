@@ -1,0 +1,148 @@
+"""The files that `save` wrote before it wrote PyTorch's: a zip with a tree in JSON, to be read.
+
+The tree is JSON, the tensors are raw bytes beside it, and what else Python can pickle is a pickle,
+which weights_only=False reads, or whoever lets its classes in by name. Nothing writes them now.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter, OrderedDict, defaultdict
+from io import BytesIO
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import bool_, dtype_of
+from gnomon.errors import ArgumentError, brief
+from gnomon.nn.parameter import Parameter
+from gnomon.serialization.members import Members, check_truths
+from gnomon.serialization.pickled import Interpreter, get_safe_globals, name_of, only
+from gnomon.serialization.torch_files import DTYPES, FACTORIES, NAMES, settle
+from gnomon.tensor.copies import restored
+from gnomon.tensor.device import Device
+from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.tensor import Size, Tensor, from_array
+
+__all__ = ["Reader"]
+
+TREE = "tree.json"
+
+
+class Reader:
+    """A zip of ours that is being read."""
+
+    def __init__(self, members: Members, trusted: bool = False) -> None:
+        self.members, self.trusted = members, trusted
+        self.made: dict[int, tuple[Tensor, str, list[int]]] = {}
+
+    def read(self) -> Any:
+        """The tree and its tensors."""
+        text = self.members.read(TREE).decode("utf-8")
+        return self.decode(json.loads(text, object_pairs_hook=without_twins))
+
+    def decode(self, tree: Any) -> Any:
+        """A value from its JSON."""
+        match tree:
+            case {"tensor": int(number), "shape": list(shape), "dtype": str(name)}:
+                return self.tensor(number, shape, name)
+            case {"object": int(number), "kind": str(kind)}:
+                return self.object(number, kind)
+            case {"dtype_of": str(name)} if name in DTYPES:
+                return DTYPES[name]
+            case {"dict": list(pairs)} if all(isinstance(x, list) and len(x) == 2 for x in pairs):
+                made = {hashable(self.decode(k)): self.decode(v) for k, v in pairs}
+                return dict_of_kind(made, tree, self.decode(tree.get("metadata")))
+            case {"list": list(parts)}:
+                return [self.decode(x) for x in parts]
+            case {"tuple": list(parts)}:
+                return tuple(self.decode(x) for x in parts)
+            case dict() | list():
+                raise ValueError(f"no value is written like {brief(tree)}")
+        return tree
+
+    def object(self, number: int, kind: str) -> Any:
+        """An object of another kind, whose code runs where it is let in."""
+        content = self.members.read(f"objects/{number}")
+        if self.trusted:
+            return pickle.loads(content)
+        if not get_safe_globals():
+            raise ArgumentError(
+                f"it holds an object of kind {brief(kind)}, and to make one its code would run. If "
+                f"you trust the file, use gn.serialization.add_safe_globals([{kind}]) or "
+                "weights_only=False."
+            )
+        return Interpreter(NAMES | OURS, settle, {}.__getitem__).read(BytesIO(content))
+
+    def tensor(self, number: int, shape: list, name: str) -> Tensor:
+        """A tensor by its number; mentioned again, it is the same one."""
+        if number not in self.made:
+            self.made[number] = self.fresh(number, shape, name), name, shape
+        found, *told = self.made[number]
+        if told != [name, shape]:
+            raise ValueError(f"tensor {number} is said to be of two kinds")
+        return found
+
+    def fresh(self, number: int, shape: list, name: str) -> Tensor:
+        """A tensor from its member, which must have the bytes that shape and dtype ask for."""
+        if name not in DTYPES or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(f"tensor {number} has shape {brief(shape)} and dtype {brief(name)}")
+        dtype, content = DTYPES[name], self.members.array(f"tensors/{number}")
+        if prod(shape) * dtype.itemsize != content.size:
+            raise ValueError(
+                f"tensor {number} has {content.size} bytes for shape {brief(shape)} of {name}"
+            )
+        if dtype is bool_:
+            check_truths(f"tensor {number}", content)
+        return from_array(content.view(dtype.numpy).reshape(shape))
+
+
+def tensor_of_pickle(kind: Any, array: Any, requires: Any, attributes: Any) -> Tensor:
+    """A tensor inside of an object."""
+    if not issubclass(only(kind, type), Tensor):
+        raise ValueError(f"its pickle makes a tensor of {kind.__name__}")
+    return restored(kind, only(array, np.ndarray), requires is True, attributes)
+
+
+OURS = {
+    name_of(restored): tensor_of_pickle,
+    **{name_of(x): x for x in (dtype_of, Device, Size, Tensor, Parameter, Watched)},
+}
+"""Names of ours that the pickle of an object may hold, and what they mean."""
+
+
+def hashable(key: Any) -> Any:
+    """A value that can be a key."""
+    if isinstance(key, (list, dict)):
+        raise ValueError(f"{brief(key)} is a key")
+    hash(key)
+    return key
+
+
+def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, whose keys must differ."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return made
+
+
+def dict_of_kind(made: dict, tree: dict[str, Any], metadata: Any) -> dict:
+    """A dict as the kind that is noted beside it."""
+    match tree.get("kind"):
+        case None:
+            return made
+        case "OrderedDict":
+            ordered = OrderedDict(made)
+            if "metadata" in tree:
+                vars(ordered)["_metadata"] = metadata
+            return ordered
+        case "Counter":
+            return Counter(made)
+        case "defaultdict" if tree.get("factory") is None:
+            return defaultdict(None, made)
+        case "defaultdict" if tree["factory"] in FACTORIES:
+            return defaultdict(FACTORIES[tree["factory"]], made)
+    raise ValueError(f"no dict is of kind {brief(tree['kind'])}")

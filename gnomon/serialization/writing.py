@@ -1,0 +1,272 @@
+"""Files of torch.save's kinds, written: a pickle by PyTorch's names beside the bytes of storages.
+
+PyTorch is not imported for it: a name is written as the text that it is. Tensors of one storage are
+written over one; what else there is, Python's own pickler writes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import pickle
+import struct
+import sys
+import zipfile
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from math import prod
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from gnomon.dtypes import DType, uint8
+from gnomon.errors import ArgumentError, clipped
+from gnomon.nn.parameter import Buffer, Parameter
+from gnomon.ops.strides import Form, Laid, row_major
+from gnomon.serialization.strided import LARGEST_REPEAT
+from gnomon.serialization.torch_files import DTYPES, MAGIC, PROTOCOL, STORAGES
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.device import Device
+from gnomon.tensor.strides import own_places
+from gnomon.tensor.tensor import Paired, Size, Tensor, alias, pair_of, source
+from gnomon.tensor.views import lying_of
+
+__all__ = ["write_older", "write_zip"]
+
+ALIGNMENT = 64
+"""Bytes of which a storage's place in the file is a multiple, so that it may be mapped."""
+LARGE = 1 << 30
+"""Bytes from which a member of a zip gets longer numbers."""
+LOCAL, LONG_NUMBERS = 30, 20
+"""Bytes of a member's own header: without its name, and what longer numbers add."""
+PADDING = struct.Struct("<2sH")
+"""The head of bytes that fill a member's header: their mark, and how many come."""
+
+
+class Name:
+    """A function or class of PyTorch's, known by its name alone."""
+
+    def __init__(self, name: str) -> None:
+        self.module, _, self.name = name.rpartition(".")
+
+    def __call__(self, *given: Any) -> tuple[Name, tuple]:
+        """A call of it, in the form of pickles."""
+        return self, given
+
+
+TENSOR, OF_DTYPE, PARAMETER, WITH_STATE = (
+    Name(f"torch._utils._rebuild_{x}")
+    for x in ("tensor_v2", "tensor_v3", "parameter", "parameter_with_state")
+)
+OF_TYPE, PLAIN = Name("torch._tensor._rebuild_from_type_v2"), Name("torch.Tensor")
+SIZE, DEVICE = Name("torch.Size"), Name("torch.device")
+UNTYPED = Name("torch.storage.UntypedStorage")
+NAMES = {dtype: Name(f"torch.{name}") for name, dtype in DTYPES.items()}
+TYPED = {DTYPES[name]: Name(f"torch.{kind}Storage") for kind, name in STORAGES.items()}
+"""The classes of storages that have a dtype; others are written in bytes."""
+
+
+@dataclass(frozen=True)
+class StoredMemory:
+    """Memory that tensors show, and its name in the file."""
+
+    key: str
+    kind: Name
+    count: int
+    """Its elements, or its bytes where the class of storages knows no more."""
+    whole: Tensor
+    form: Form | None
+
+    def content(self) -> np.ndarray:
+        """Its bytes, in the order in which strides count them."""
+        array = array_of(self.whole)
+        order = [axis for axis, _ in reversed(self.form or ())]
+        array = array.transpose(order) if order else array
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+class ShownMemory(NamedTuple):
+    """The elements of a memory that a tensor shows."""
+
+    laid: Laid
+    whole: Tensor
+    form: Form | None
+
+
+def places_of(pair: Tensor, lanes: int) -> ShownMemory:
+    """The places of a tensor in its memory; in a copy, where no strides of PyTorch's tell them.
+
+    lanes: numbers in one element, of which a complex one has two.
+    """
+    laid, storage = None if lying_of(pair._view) else own_places(pair), pair._storage
+    memory = source(storage)
+    if laid is None or not is_told(laid, lanes, memory.size):
+        shape = tuple(pair.shape)
+        return ShownMemory(Laid(shape, 0, row_major(shape)), alias(pair, (), detached=True), None)
+    whole = Tensor.__new__(Tensor)
+    whole._storage, whole._view, whole._rare, whole._requires = storage, None, None, False
+    return ShownMemory(laid, whole, storage.form)
+
+
+def is_told(laid: Laid, lanes: int, count: int) -> bool:
+    """Whether PyTorch's strides tell these places of so many elements, and `load` takes them."""
+    numbers = (laid.start, *laid.strides)
+    if min(numbers) < 0 or prod(laid.shape) > max(count, LARGEST_REPEAT):
+        return False
+    return lanes == 1 or (numbers[-1] == 1 and not any(x % lanes for x in (count, *numbers[:-1])))
+
+
+class TorchPickler(pickle._Pickler):
+    """A pickler that writes tensors by PyTorch's names, and puts their memory aside."""
+
+    def __init__(self, file: BinaryIO, protocol: int, older: bool) -> None:
+        super().__init__(file, protocol, fix_imports=False)
+        self.more = (None,) if older else ()
+        """What else the kind of file has in a storage's name."""
+        self.of_bytes = TYPED[uint8] if older else UNTYPED
+        """The class of memory whose elements only tensors name."""
+        self.memories: dict[int, StoredMemory] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        """The name of memory."""
+        if type(obj) is StoredMemory:
+            return ("storage", obj.kind, obj.key, "cpu", obj.count, *self.more)
+        return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        """A call of PyTorch's for what it has too."""
+        if isinstance(obj, Tensor):
+            return self.tensor(obj)
+        kind = type(obj)
+        if kind is Size:
+            return SIZE(tuple(obj))
+        if kind is Device:
+            return DEVICE(obj.type, *(() if obj.index is None else (obj.index,)))
+        if kind is bytes and not obj and self.proto < 3:
+            return codecs.encode, ("", "latin1")  # bytes() itself is not called by PyTorch's reader
+        return NotImplemented
+
+    def tensor(self, tensor: Any) -> tuple:
+        """A tensor of any class."""
+        kind = type(tensor)
+        if kind is Tensor or issubclass(kind, Paired):
+            return self.plain(tensor)
+        attributes = vars(tensor)
+        if kind is Parameter:
+            shown = alias(tensor, (), detached=True)
+            made = (shown, tensor.requires_grad, OrderedDict())
+            return WITH_STATE(*made, attributes) if attributes else PARAMETER(*made)
+        make, given = self.plain(tensor)
+        if kind is Buffer:
+            return OF_TYPE(make, PLAIN, given, attributes | {"_is_buffer": True})
+        return OF_TYPE(make, kind, given, attributes)
+
+    def plain(self, tensor: Any) -> tuple:
+        """A tensor of the plain class."""
+        pair, dtype = pair_of(tensor), tensor.dtype
+        lanes = 1 if pair is tensor else 2
+        places = places_of(pair, lanes)
+        axes = slice(None) if lanes == 1 else slice(-1)
+        shape, start, strides = places.laid
+        memory = self.memory(places, dtype)
+        given = (
+            memory,
+            start // lanes,
+            tuple(shape[axes]),
+            tuple(step // lanes for step in strides[axes]),
+            tensor.requires_grad,
+            OrderedDict(),
+        )
+        own = memory.kind is TYPED.get(dtype)
+        return TENSOR(*given) if own else OF_DTYPE(*given, NAMES[dtype])
+
+    def memory(self, places: ShownMemory, dtype: DType) -> StoredMemory:
+        """The memory of a tensor, in bytes if another dtype has it already."""
+        own = places.whole._view is None
+        name = id(places.whole._storage if own else places.whole)
+        nbytes = source(places.whole._storage).size if own else prod(places.laid.shape)
+        nbytes *= pair_of(places.whole).dtype.itemsize
+        kind = TYPED.get(dtype, self.of_bytes)
+        known = self.memories.get(name)
+        if known is None:
+            count = nbytes // dtype.itemsize if dtype in TYPED else nbytes
+            found = StoredMemory(str(len(self.memories)), kind, count, places.whole, places.form)
+            self.memories[name] = found
+            return found
+        return known if known.kind is kind else replace(known, kind=self.of_bytes, count=nbytes)
+
+
+def write_name(pickler: TorchPickler, name: Name) -> None:
+    """Write a name, which is not looked for."""
+    pickler.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())
+    pickler.memoize(name)
+
+
+TorchPickler.dispatch = {
+    **pickle._Pickler.dispatch,
+    Name: write_name,
+    DType: lambda pickler, dtype: pickler.save(NAMES[dtype]),
+}
+
+
+def pickled(value: Any, protocol: int, older: bool) -> tuple[bytes, Sequence[StoredMemory]]:
+    """The pickle of a value, and the memory beside it.
+
+    Raises ArgumentError for what Python cannot pickle.
+    """
+    file = BytesIO()
+    pickler = TorchPickler(file, protocol, older)
+    try:
+        pickler.dump(value)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as cause:
+        if isinstance(cause, ArgumentError):
+            raise
+        raise ArgumentError(
+            f"save: cannot save {type(value).__name__}: {clipped(cause).rstrip('.')}. Save "
+            "state_dict()s, tensors, numbers, strings, and dicts or lists of them."
+        ) from cause
+    return file.getvalue(), list(pickler.memories.values())
+
+
+def write_zip(value: Any, file: Any, protocol: int, order: bool = True) -> None:
+    """A value as a zip; order: whether it says in which order numbers have their bytes.
+
+    PyTorch's `.format_version` is left out: it says that bytes lie where PyTorch's own writer of
+    zips puts them, and without it PyTorch looks where they lie.
+    """
+    content, memories = pickled(value, protocol, False)
+    with zipfile.ZipFile(file, "w") as archive:
+        add(archive, "data.pkl", content)
+        add(archive, ".storage_alignment", str(ALIGNMENT).encode())
+        if order:
+            add(archive, "byteorder", sys.byteorder.encode())
+        for memory in memories:
+            add(archive, f"data/{memory.key}", memory.content().data)
+        add(archive, "version", b"3\n")
+
+
+def add(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
+    """A member of a zip, whose bytes begin at a multiple of the alignment."""
+    size, entry = memoryview(content).nbytes, zipfile.ZipInfo(f"archive/{name}")
+    assert archive.fp is not None, "the zip is open."
+    before = archive.fp.tell() + LOCAL + len(entry.filename) + PADDING.size
+    before += LONG_NUMBERS if size > LARGE else 0
+    missing = -before % ALIGNMENT
+    entry.extra = PADDING.pack(b"FB", missing) + bytes(missing)
+    with archive.open(entry, "w", force_zip64=size > LARGE) as member:
+        member.write(content)
+
+
+def write_older(value: Any, file: Any, protocol: int) -> None:
+    """A value as a file of the older kind: pickles, then each storage behind its length."""
+    content, memories = pickled(value, protocol, True)
+    sizes = {"short": 2, "int": 4, "long": 4}
+    about = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": sizes}
+    for part in (MAGIC, PROTOCOL, about):
+        file.write(pickle.dumps(part, 2))
+    file.write(content)
+    file.write(pickle.dumps([x.key for x in memories], 2))
+    for memory in memories:
+        file.write(struct.pack("<q", memory.count))
+        file.write(memory.content().data)
