@@ -17,7 +17,14 @@ from gnomon.errors import ComplexError
 from gnomon.ir.node import Arena, Node
 from gnomon.ops import fitting
 from gnomon.ops.registry import OPS, Op
-from gnomon.tensor import complex_circles, complex_folds, complex_math, complex_matrices, views
+from gnomon.tensor import (
+    complex_circles,
+    complex_factorizations,
+    complex_folds,
+    complex_math,
+    complex_matrices,
+    views,
+)
 from gnomon.tensor.calls import unwrapped
 from gnomon.tensor.complex_creation import view_as_complex
 from gnomon.tensor.complex_math import complex_abs, conj, plus
@@ -189,7 +196,10 @@ def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: An
 
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """An operation's own function of complex numbers."""
-    homes = complex_math, complex_circles, complex_folds, complex_matrices
+    homes = (
+        *(complex_math, complex_circles, complex_folds),
+        *(complex_matrices, complex_factorizations),
+    )
     found = (getattr(home, f"complex_{op.__name__}", None) for home in homes)
     return next(filter(None, found))(*args, **kwargs)
 
