@@ -107,6 +107,8 @@ class Facts(NamedTuple):
     """The standard's function takes `copy`: its result lies in memory of its own."""
     refuses: Callable[..., None] | None = None
     """Given a node and the other arguments, refuses what PyTorch's takes and the standard's not."""
+    bare: str = ""
+    """What PyTorch's forms say without an argument: methods, and aliases of the standard's name."""
     read: tuple[str, ...] = ()
     """Parameters whose tensors are read before a call: the operation gets Python's numbers."""
     meant: Callable[..., Any] | None = None
