@@ -80,7 +80,7 @@ class Facts(NamedTuple):
     complex: str | tuple[Any, ...] = ""
     """What it is of complex numbers: "parts", the same of both parts, beside those of operands by
     number; "product", linear in each tensor, "turned product", of the first's conjugate; "truth",
-    of what is not 0; "size", of distances from 0, but for these orders; "turned", a view of the
+    of what is not 0; "size", of distances from 0; "turned", a view of the
     conjugate; "formula", its own (complex_math.py); or nothing.
     """
     autocast: str = ""

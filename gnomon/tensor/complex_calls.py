@@ -182,10 +182,8 @@ def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: An
     return multilinear(op, places, conj(x) if isinstance(x, Complex) else x, *args, **kwargs)
 
 
-def of_size(op: Op, refused: Sequence[Any], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
-    """A function of distances from 0; some orders are of more."""
-    if args and args[0] in refused:
-        raise ComplexError(f"{op.__name__}: order {args[0]!r} takes no {x.dtype.name}. {ADVICE}")
+def of_size(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
+    """A function of distances from 0."""
     return as_function(op)(complex_abs(x), *args, **kwargs)
 
 
