@@ -60,7 +60,6 @@ from gnomon.tensor.autograd.engine import (
     set_grad_enabled,
 )
 from gnomon.tensor.control import (
-    are_deterministic_algorithms_enabled,
     evaluate,
     explain,
     get_default_device,
@@ -72,7 +71,6 @@ from gnomon.tensor.control import (
     set_memory_limit,
     set_num_threads,
     synchronize,
-    use_deterministic_algorithms,
 )
 from gnomon.tensor.creation import (
     arange,
@@ -212,6 +210,7 @@ _LATE_NAMES = {
     "gnomon.tensor.spectrograms": ("istft", "stft"),
     "gnomon.tensor.storage": ("TypedStorage", "UntypedStorage"),
     "gnomon.tensor.matrices": (*_LATE_METHODS["matrices"], "chain_matmul"),
+    "gnomon.tensor.lobpcg": ("lobpcg",),
     "gnomon.tensor.low_rank": ("pca_lowrank", "svd_lowrank"),
     "gnomon.tensor.questions": (*_LATE_METHODS["questions"], "histogramdd", "unravel_index"),
     "gnomon.tensor.splicing": (
@@ -219,14 +218,18 @@ _LATE_NAMES = {
         *("constant_pad_nd", "empty_permuted", "empty_strided", "range", "scalar_tensor"),
         "slice_copy",
     ),
+    "gnomon.tensor.determinism": (
+        *("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode"),
+        *("is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode"),
+        "use_deterministic_algorithms",
+    ),
     "gnomon.tensor.switches": (
         *("clear_autocast_cache", "get_autocast_cpu_dtype"),
-        *("get_autocast_gpu_dtype", "get_deterministic_debug_mode", "get_num_interop_threads"),
+        *("get_autocast_gpu_dtype", "get_num_interop_threads"),
         *("has_lapack", "has_mkl", "has_openmp", "has_spectral", "init_num_threads"),
         *("is_anomaly_check_nan_enabled", "is_autocast_cache_enabled", "is_autocast_cpu_enabled"),
-        *("is_deterministic_algorithms_warn_only_enabled", "is_storage"),
-        *("is_vulkan_available", "is_warn_always_enabled", "set_autocast_cache_enabled"),
-        *("set_default_tensor_type", "set_deterministic_debug_mode", "set_flush_denormal"),
+        *("is_storage", "is_vulkan_available", "is_warn_always_enabled"),
+        *("set_autocast_cache_enabled", "set_default_tensor_type", "set_flush_denormal"),
         *("set_num_interop_threads", "set_warn_always", "typename"),
     ),
     "gnomon.nn.functional": ("alpha_dropout", "ctc_loss", "feature_alpha_dropout", "rrelu"),

@@ -117,7 +117,7 @@ def arctan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float
     """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
 def arctanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
-from gnomon.tensor.control import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from gnomon.tensor.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
 def argmin(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
@@ -493,7 +493,7 @@ from gnomon.tensor.switches import get_autocast_gpu_dtype as get_autocast_gpu_dt
 from gnomon.tensor.control import get_default_device as get_default_device
 def get_default_dtype() -> DType:
     """The dtype of new tensors of floats."""
-from gnomon.tensor.switches import get_deterministic_debug_mode as get_deterministic_debug_mode
+from gnomon.tensor.determinism import get_deterministic_debug_mode as get_deterministic_debug_mode
 def get_device(input: Tensor) -> _int:
     """The number of a tensor's GPU: −1, main memory."""
 from gnomon.tensor.control import get_float32_matmul_precision as get_float32_matmul_precision
@@ -611,7 +611,7 @@ from gnomon.tensor.amp import is_autocast_enabled as is_autocast_enabled
 from gnomon.tensor.limits import is_complex as is_complex
 def is_conj(input: Tensor) -> _bool:
     """Whether a conjugate waits: never."""
-from gnomon.tensor.switches import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from gnomon.tensor.determinism import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 def is_distributed(input: Tensor) -> _bool:
     """Whether a conjugate waits: never."""
 from gnomon.tensor.limits import is_floating_point as is_floating_point
@@ -690,6 +690,7 @@ def linspace(start: _float, stop: _float, num: _int, *, endpoint: _bool = ..., d
     """Numbers at equal distances, both ends included unless endpoint says otherwise."""
 from gnomon.serialization.files import load as load
 from gnomon.capture.loaded import load_compiled as load_compiled
+from gnomon.tensor.lobpcg import lobpcg as lobpcg
 def local_response_norm(x: Tensor, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
     """x divided by a power of the mean square of channels (axis 1) nearby."""
 def log(x: Tensor) -> Tensor:
@@ -1056,7 +1057,7 @@ from gnomon.tensor.control import set_default_device as set_default_device
 def set_default_dtype(dtype: object) -> None:
     """Choose the dtype of new tensors of floats."""
 from gnomon.tensor.switches import set_default_tensor_type as set_default_tensor_type
-from gnomon.tensor.switches import set_deterministic_debug_mode as set_deterministic_debug_mode
+from gnomon.tensor.determinism import set_deterministic_debug_mode as set_deterministic_debug_mode
 from gnomon.tensor.control import set_float32_matmul_precision as set_float32_matmul_precision
 from gnomon.tensor.switches import set_flush_denormal as set_flush_denormal
 from gnomon.tensor.autograd.engine import set_grad_enabled as set_grad_enabled
@@ -1136,7 +1137,7 @@ def sum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = .
 def surprise(x: Tensor, target: Tensor) -> Tensor:
     """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
 def svd(input: Tensor, some: _bool = ..., compute_uv: _bool = ...) -> Svd:
-    """U, S and V of U · diag(S) · Vᵀ = input."""
+    """U, S and V of U · diag(S) · Vᴴ = input."""
 def svd_lowrank(A: Tensor, q: _int | None = ..., niter: _int | None = ..., M: Tensor | None = ...) -> Svd:
     """U, S and V of U · diag(S) · Vᵀ, which is near A, or near A - M; of q singular values."""
 def swapaxes(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
@@ -1234,7 +1235,7 @@ def unsqueeze(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """An axis of size 1 more, at this place in the result."""
 def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """Every position of an axis, which goes."""
-from gnomon.tensor.control import use_deterministic_algorithms as use_deterministic_algorithms
+from gnomon.tensor.determinism import use_deterministic_algorithms as use_deterministic_algorithms
 from gnomon import utils as utils
 def vander(x: Tensor, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
     """The powers of a vector's elements as columns, the highest first."""

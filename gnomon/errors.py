@@ -71,6 +71,10 @@ class ArgumentError(GnomonError, ValueError, RuntimeError):
     """An argument is out of its domain; PyTorch raises one or the other."""
 
 
+class BareCall(ArgumentError, TypeError):
+    """A call without the arguments that it needs."""
+
+
 class AxisError(ArgumentError, IndexError):
     """An axis that a tensor does not have."""
 

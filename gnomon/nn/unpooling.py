@@ -9,8 +9,9 @@ from typing import Any
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.arguments import repeated
-from gnomon.tensor.creation import arange, zeros
-from gnomon.tensor.functions import FUNCTIONS
+from gnomon.ops.pooling import unpooled
+from gnomon.tensor.creation import arange
+from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.random import rand
 from gnomon.tensor.tensor import Tensor
 
@@ -45,9 +46,9 @@ def unpool_over(count: int) -> Any:
             raise ArgumentError(
                 f"{name}: output_size is less than a stride away from {usual}: got {output_size}."
             )
-        flat = zeros(*lead, prod(size), dtype=input.dtype)
         first = len(lead)
-        made = flat.scatter(first, indices.flatten(first), input.flatten(first))
+        rows = [x.reshape(-1, prod(x.shape[first:])) for x in (input, indices)]
+        made = apply(unpooled, rows, {"size": prod(size)})
         return made.reshape(*lead, *size)
 
     function.__name__ = function.__qualname__ = name

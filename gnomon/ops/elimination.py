@@ -80,7 +80,7 @@ def eliminated(x: Node, *, pivot: bool = True, check: str = "") -> tuple[Node, .
     return tuple(called("lu", x, gives=gives, pivot=bool(pivot), check=check))
 
 
-@op(linalg=True, alone=True, prompt=True, results=("LU", "pivots", "info"))
+@op(linalg=True, alone=True, prompt=True, results=("LU", "pivots", "info"), complex="formula")
 def lu_factor_ex(
     x: Node, *, pivot: bool = True, check_errors: bool = False
 ) -> tuple[Node, Node, Node]:
@@ -96,7 +96,7 @@ def lu_factor_ex(
     return cast(both, x.dtype), pivots, failed
 
 
-@op(linalg=True, alone=True, prompt=True, results=("LU", "pivots"))
+@op(linalg=True, alone=True, prompt=True, results=("LU", "pivots"), complex="formula")
 def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
     """Both factors of lu in one matrix, and the row that each step exchanged with its own, from 1.
 
@@ -110,7 +110,7 @@ def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
     return lu_factor_ex(x, pivot=pivot)[:2]
 
 
-@op(results=("P", "L", "U"))
+@op(results=("P", "L", "U"), complex="formula")
 def lu_unpack(LU_data: Node, LU_pivots: Node) -> tuple[Node, Node, Node]:
     """P, L and U of lu, from the results of lu_factor.
 
@@ -131,7 +131,7 @@ def lu_unpack(LU_data: Node, LU_pivots: Node) -> tuple[Node, Node, Node]:
     return exchanged, low, triu(lines(LU_data, 0, k))
 
 
-@op(linalg=("lu",), prompt=True, results=("P", "L", "U"))
+@op(linalg=("lu",), prompt=True, results=("P", "L", "U"), complex="formula")
 def lu_decomposition(x: Node, *, pivot: bool = True) -> tuple[Node, Node, Node]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one.
 
@@ -145,7 +145,7 @@ def lu_decomposition(x: Node, *, pivot: bool = True) -> tuple[Node, Node, Node]:
     return lu_unpack(*lu_factor(x, pivot=pivot))
 
 
-@op(linalg=("lu_solve",))
+@op(linalg=("lu_solve",), complex="formula")
 def lu_solution(
     LU: Node, pivots: Node, B: Node, *, left: bool = True, adjoint: bool = False
 ) -> Node:
@@ -173,7 +173,7 @@ def lu_solution(
     return cast(triangular(both, half, upper=True), kind)
 
 
-@op(linalg=True, alone=True, prompt=True, results=("result", "info"))
+@op(linalg=True, alone=True, prompt=True, results=("result", "info"), complex="formula")
 def solve_ex(
     A: Node, B: Node, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Node, Node]:
@@ -193,7 +193,7 @@ def solve_ex(
     return reshape(made, made.shape[:-1]) if vector else made, failed
 
 
-@op(linalg=True, alone=True, prompt=True, results=("inverse", "info"))
+@op(linalg=True, alone=True, prompt=True, results=("inverse", "info"), complex="formula")
 def inv_ex(x: Node, *, check_errors: bool = False) -> tuple[Node, Node]:
     """The inverse, and the first pivot that is 0, from 1; 0 where none is.
 
@@ -206,7 +206,7 @@ def inv_ex(x: Node, *, check_errors: bool = False) -> tuple[Node, Node]:
     return solve_ex(x, one, check_errors=check_errors)
 
 
-@op(linalg=True, aliases=("orgqr",))
+@op(linalg=True, aliases=("orgqr",), complex="formula")
 def householder_product(x: Node, tau: Node) -> Node:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it.
 

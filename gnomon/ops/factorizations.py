@@ -104,7 +104,14 @@ def cholesky_gradient(
     return cast((both + turned(both)) * 0.5, x.dtype)
 
 
-@op(gradient=cholesky_gradient, linalg=True, alone=True, prompt=True, results=("L", "info"))
+@op(
+    gradient=cholesky_gradient,
+    linalg=True,
+    alone=True,
+    prompt=True,
+    results=("L", "info"),
+    complex="formula",
+)
 def cholesky_ex(x: Node, *, upper: bool = False, check_errors: bool = False) -> tuple[Node, Node]:
     """The factor of cholesky, and 0 or the order of the first leading minor that is not positive.
 
@@ -169,7 +176,7 @@ def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
     return q, r
 
 
-@op(reference=np.linalg.qr, linalg=True, results=("Q", "R"))
+@op(reference=np.linalg.qr, linalg=True, results=("Q", "R"), complex="formula")
 def qr(x: Node, mode: str = "reduced") -> tuple[Node, Node]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x.
 
@@ -227,6 +234,7 @@ def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
     alone=True,
     prompt=True,
     results=("U", "S", "Vh"),
+    complex="formula",
 )
 def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest.
@@ -283,6 +291,7 @@ def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -
     alone=True,
     prompt=True,
     results=("eigenvalues", "eigenvectors"),
+    complex="formula",
 )
 def eigh(x: Node, UPLO: str = "L") -> tuple[Node, Node]:
     """Eigenvalues of a symmetric matrix, from the smallest, and its eigenvectors as columns.

@@ -80,7 +80,7 @@ class Facts(NamedTuple):
     complex: str | tuple[Any, ...] = ""
     """What it is of complex numbers: "parts", the same of both parts, beside those of operands by
     number; "product", linear in each tensor, "turned product", of the first's conjugate; "truth",
-    of what is not 0; "size", of distances from 0, but for these orders; "turned", a view of the
+    of what is not 0; "size", of distances from 0; "turned", a view of the
     conjugate; "formula", its own (complex_math.py); or nothing.
     """
     autocast: str = ""
@@ -107,6 +107,8 @@ class Facts(NamedTuple):
     """The standard's function takes `copy`: its result lies in memory of its own."""
     refuses: Callable[..., None] | None = None
     """Given a node and the other arguments, refuses what PyTorch's takes and the standard's not."""
+    bare: str = ""
+    """What PyTorch's forms say without an argument: methods, and aliases of the standard's name."""
     read: tuple[str, ...] = ()
     """Parameters whose tensors are read before a call: the operation gets Python's numbers."""
     meant: Callable[..., Any] | None = None

@@ -92,12 +92,18 @@ def with_samples(node: Node, inputs: Sequence[Node], flags: Sequence[bool], size
     return made[int(p["index"])]
 
 
-def called(name: str, *xs: Node, gives: Sequence[tuple[Shape, DType]], **words: Any) -> list[Node]:
+def called(
+    name: str,
+    *xs: Node,
+    gives: Sequence[tuple[Shape, DType]],
+    inner: int = 2,
+    **words: Any,
+) -> list[Node]:
     """The results of a routine; the first operand is a matrix, and what comes before are batches.
 
-    gives: the axes of each result behind the batches, and its dtype.
+    gives: the axes of each result behind the batches, and its dtype. inner: the axes of a matrix.
     """
-    batch = xs[0].shape[:-2]
+    batch = xs[0].shape[:-inner]
     kinds = tuple(((*batch, *shape), dtype) for shape, dtype in gives)
     own = tuple(LETTERS[: len(batch)])
     sides = (tuple(x.shape for x in xs), tuple(shape for shape, _ in kinds))
@@ -219,6 +225,11 @@ def det(a: np.ndarray) -> tuple[np.ndarray, ...]:
     return (np.asarray(np.linalg.det(a)),)
 
 
+def size_of(a: Any) -> np.ndarray:
+    """The sizes of numbers by which LAPACK takes a pivot: of complex ones |re| + |im|."""
+    return np.abs(a.real) + np.abs(a.imag) if np.iscomplexobj(a) else np.abs(a)
+
+
 @routine
 def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
     """Both factors in one matrix, the rows exchanged at each step from 1, and a zero's place."""
@@ -230,7 +241,7 @@ def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
         stop = min(start + BLOCK, steps)
         for j in range(start, stop):
             if pivot:
-                found = j + np.argmax(np.abs(a[:, j:, j]), 1) if len(a) else batch
+                found = j + np.argmax(size_of(a[:, j:, j]), 1) if len(a) else batch
                 places[:, j] = found + 1
                 a[batch, j], a[batch, found] = a[batch, found], a[batch, j]
             head = a[:, j : j + 1, j : j + 1]

@@ -342,7 +342,12 @@ def clip_gradient(
     return tuple(parts)
 
 
-@op(reference=np.clip, gradient=clip_gradient, aliases=("clamp",))
+@op(
+    reference=np.clip,
+    gradient=clip_gradient,
+    aliases=("clamp",),
+    bare="at least one of min or max must not be None",
+)
 def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Node:
     """x, but at least min and at most max, where these are given.
 

@@ -28,7 +28,7 @@ from gnomon.ops.view_primitives import permute
 Order = float | str
 
 
-@op(reference=np.linalg.matrix_power, linalg=True)
+@op(reference=np.linalg.matrix_power, linalg=True, complex="formula")
 def matrix_power(x: Node, n: int) -> Node:
     """The product of n matrices x, of −n inverses of it, or the identity.
 
@@ -77,7 +77,7 @@ def matrix_exp(x: Node) -> Node:
 # norms
 
 
-@op(linalg=True, alone=True, complex=("size", "nuc", 2, -2))
+@op(linalg=True, alone=True, complex="formula")
 def matrix_norm(
     x: Node, ord: Order = "fro", axis: Sequence[int] = (-2, -1), keepdims: bool = False
 ) -> Node:
@@ -118,7 +118,7 @@ def matrix_norm(
     inline=True,
     reference=lambda x, p=2, axis=None, keepdims=False: np_norm(x, p, axis, keepdims),
     autocast="wide",
-    complex=("size", "nuc"),
+    complex="formula",
 )
 def norm(
     x: Node, p: float | str = 2, axis: Axes = None, keepdims: bool = False, *, dtype: object = None
@@ -134,7 +134,7 @@ def norm(
     return vector_norm(x, 2 if p == "fro" else float(p), axis, keepdims)
 
 
-@op(linalg=("cond",))
+@op(linalg=("cond",), complex="formula")
 def condition_number(x: Node, p: Order | None = None) -> Node:
     """The condition number: the norm of a matrix times that of its inverse, refused without one.
 

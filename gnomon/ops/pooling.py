@@ -17,11 +17,13 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import relu
 from gnomon.ops.arguments import floats_only, repeated
+from gnomon.ops.creation import zeros
 from gnomon.ops.elementwise import pow
+from gnomon.ops.indexing import scatter, take_along_axis
 from gnomon.ops.patches import around, spread, taken, tiles
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
-from gnomon.ops.registry import Op, op
+from gnomon.ops.registry import Op, internal, op
 from gnomon.ops.scalars import where
 from gnomon.ops.windows import Cut, Pairs
 
@@ -344,3 +346,19 @@ def lp_pool_over(count: int) -> Op:
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = map(lp_pool_over, (1, 2, 3))
+
+
+# the way back
+
+
+def unpooled_gradient(
+    g: Node, y: Node, x: Node, index: Node, *, size: int
+) -> tuple[Node, Node | None]:
+    """The gradient at each element's place, also of those that another one covers, as PyTorch's."""
+    return take_along_axis(g, index, 1), None
+
+
+@internal(gradient=unpooled_gradient)
+def unpooled(x: Node, index: Node, *, size: int) -> Node:
+    """Each row's elements at their positions in zeros; of several for a place the last stays."""
+    return scatter(zeros(x.arena, (x.shape[0], size), x.dtype), 1, index, x)

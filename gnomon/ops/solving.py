@@ -60,7 +60,7 @@ def identity(x: Node) -> Node:
 # triangles
 
 
-@op(linalg=True, alone=True)
+@op(linalg=True, alone=True, complex="formula")
 def solve_triangular(
     A: Node, B: Node, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Node:
@@ -86,7 +86,7 @@ def solve_triangular(
     return cast(turned(made), kind)
 
 
-@op
+@op(complex="formula")
 def cholesky_solve(x: Node, L: Node, upper: bool = False) -> Node:
     """y of L · Lᵀ · y = x, L a factor of cholesky.
 
@@ -109,7 +109,7 @@ def inverse_of_square(x: Any, upper: bool = False) -> Any:
     return numpys.inv(x.mT @ x if upper else x @ x.mT)
 
 
-@op(reference=inverse_of_square)
+@op(reference=inverse_of_square, complex="formula")
 def cholesky_inverse(x: Node, upper: bool = False) -> Node:
     """The inverse of x · xᵀ, x a factor of cholesky.
 
@@ -196,7 +196,7 @@ def spread(x: Node, g: Node) -> Node:
     return cast(made * reshape(wide(g), (*g.shape, 1, 1)), x.dtype)
 
 
-@op(reference=np.linalg.det, gradient=det_gradient, linalg=True)
+@op(reference=np.linalg.det, gradient=det_gradient, linalg=True, complex="formula")
 def det(x: Node) -> Node:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored.
 
@@ -221,6 +221,7 @@ def slogdet_gradient(gs: Sequence[Node | None], ys: Sequence[Node], x: Node) -> 
     gradient=slogdet_gradient,
     linalg=True,
     results=("sign", "logabsdet"),
+    complex="formula",
 )
 def slogdet(x: Node) -> tuple[Node, Node]:
     """The sign of the determinant, and the logarithm of its size.
@@ -237,7 +238,7 @@ def slogdet(x: Node) -> tuple[Node, Node]:
     return cast(sign, x.dtype), cast(size, x.dtype)
 
 
-@op(reference=lambda x: np.log(np.linalg.det(x)))
+@op(reference=lambda x: np.log(np.linalg.det(x)), complex="formula")
 def logdet(x: Node) -> Node:
     """The logarithm of the determinant, NaN of a negative one.
 
@@ -341,7 +342,7 @@ def matrix_rank(
     return fold("add", cast(above, int64), (s.rank - 1,), False)
 
 
-@op(linalg=True, alone=True, prompt=True, results=("solution", "rank"))
+@op(linalg=True, alone=True, prompt=True, results=("solution", "rank"), complex="formula")
 def lstsq(A: Node, B: Node, rcond: float | None = None) -> tuple[Node, Node]:
     """The x for which A · x is nearest to B, of least length, and the rank of A.
 

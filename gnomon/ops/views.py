@@ -438,7 +438,7 @@ def np_flip(x: np.ndarray, axis: Axes = None, *more: int) -> np.ndarray:
     return np.flip(x, axis if axis is None else sizes(axis, more))
 
 
-@op(inline=True, reference=np_flip, complex="parts")
+@op(inline=True, reference=np_flip, complex="parts", bare="missing the axes, PyTorch's dims")
 def flip(x: Node, axis: Axes = None, *more: int) -> Node:
     """Backwards along axes.
 

@@ -17,7 +17,14 @@ from gnomon.errors import ComplexError
 from gnomon.ir.node import Arena, Node
 from gnomon.ops import fitting
 from gnomon.ops.registry import OPS, Op
-from gnomon.tensor import complex_circles, complex_folds, complex_math, complex_matrices, views
+from gnomon.tensor import (
+    complex_circles,
+    complex_factorizations,
+    complex_folds,
+    complex_math,
+    complex_matrices,
+    views,
+)
 from gnomon.tensor.calls import unwrapped
 from gnomon.tensor.complex_creation import view_as_complex
 from gnomon.tensor.complex_math import complex_abs, conj, plus
@@ -175,10 +182,8 @@ def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: An
     return multilinear(op, places, conj(x) if isinstance(x, Complex) else x, *args, **kwargs)
 
 
-def of_size(op: Op, refused: Sequence[Any], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
-    """A function of distances from 0; some orders are of more."""
-    if args and args[0] in refused:
-        raise ComplexError(f"{op.__name__}: order {args[0]!r} takes no {x.dtype.name}. {ADVICE}")
+def of_size(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
+    """A function of distances from 0."""
     return as_function(op)(complex_abs(x), *args, **kwargs)
 
 
@@ -189,7 +194,10 @@ def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: An
 
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """An operation's own function of complex numbers."""
-    homes = complex_math, complex_circles, complex_folds, complex_matrices
+    homes = (
+        *(complex_math, complex_circles, complex_folds),
+        *(complex_matrices, complex_factorizations),
+    )
     found = (getattr(home, f"complex_{op.__name__}", None) for home in homes)
     return next(filter(None, found))(*args, **kwargs)
 

@@ -1,7 +1,7 @@
 """Functions of complex matrices by real ones: a + ib stands as blocks [[a, -b], [b, a]].
 
-Products, inverses and Cholesky factors of such matrices are such matrices, and each of their
-singular values and eigenvalues is there twice. A pivoted or orthogonal factor is not one.
+Products and inverses of such matrices are such matrices, and each of their singular values and
+eigenvalues is there twice. Factors are not: they are in complex_factorizations.py.
 """
 
 from __future__ import annotations
@@ -45,11 +45,6 @@ def complex_matrix_exp(x: Complex) -> Complex:
     return halved(FUNCTIONS["matrix_exp"](doubled(x)))
 
 
-def complex_cholesky(x: Complex, upper: bool = False) -> Complex:
-    """The triangle of which the matrix is the product with its conjugate."""
-    return halved(FUNCTIONS["cholesky"](doubled(hermitian_of(x)), upper))
-
-
 def complex_solve(A: Any, B: Any, *, left: bool = True) -> Complex:
     """x of A · x = B, or of x · A = B."""
     kind = (A if isinstance(A, Complex) else B).dtype
@@ -59,16 +54,6 @@ def complex_solve(A: Any, B: Any, *, left: bool = True) -> Complex:
         FUNCTIONS["solve"](doubled(A), doubled(B.unsqueeze(-1) if vector else B), left=left)
     )
     return made.squeeze(-1) if vector else made
-
-
-def complex_svdvals(x: Complex) -> Tensor:
-    """The singular values."""
-    return FUNCTIONS["svdvals"](doubled(x))[..., ::2]
-
-
-def complex_eigvalsh(x: Complex, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of a Hermitian matrix."""
-    return FUNCTIONS["eigvalsh"](doubled(hermitian_of(x)), UPLO)[..., ::2]
 
 
 def tolerance(x: Complex, atol: Any, rtol: Any) -> Any:

@@ -88,15 +88,6 @@ def get_memory_limit() -> int:
     return asked(lambda: memory.limit)
 
 
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing to switch: every algorithm here is deterministic."""
-
-
-def are_deterministic_algorithms_enabled() -> bool:
-    """Always."""
-    return True
-
-
 def set_float32_matmul_precision(precision: str) -> None:
     """Nothing to switch: products of float32 are always computed in float32."""
     if precision not in ("highest", "high", "medium"):

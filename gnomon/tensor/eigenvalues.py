@@ -1,62 +1,47 @@
-"""Eigenvalues of any square matrix, which are complex: LAPACK's, on the host, without gradients."""
+"""Eigenvalues of any square matrix, which are complex: LAPACK's."""
 
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
-import numpy as np
-
-from gnomon.errors import DtypeError, GradientError, LinAlgError, ShapeError
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.errors import DtypeError, ShapeError
+from gnomon.lazy import complex_factorizations
+from gnomon.tensor.tensor import Tensor
 
 EigenPairs = namedtuple("EigenPairs", ("eigenvalues", "eigenvectors"))
-KINDS = {"float32": "complex64", "complex64": "complex64"} | dict.fromkeys(
-    ("float64", "complex128"), "complex128"
-)
-"""Dtypes of matrices -> those of their eigenvalues."""
+KINDS = ("float32", "complex64", "float64", "complex128")
+"""Dtypes of matrices that have eigenvalues."""
 
 
 def eig(A: Tensor) -> EigenPairs:
-    """Eigenvalues and eigenvectors of length 1; symmetric matrices have eigh, with gradients.
+    """Eigenvalues and eigenvectors of length 1; Hermitian matrices have eigh.
+
+    A gradient is that of what no phase of a vector changes: a loss that depends on one is refused.
 
     >>> import gnomon as gn
     >>> eig(gn.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
     Tensor([1., 1.])
     """
-    array = checked("eig", A)
-    values, vectors = np.linalg.eig(array)
-    return EigenPairs(as_complex(values, A), as_complex(vectors, A))
+    return EigenPairs(*pairs("eig", A))
 
 
 def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues.
+    """Eigenvalues: those of eig, also where nobody asks for vectors.
 
     >>> import gnomon as gn
     >>> eigvals(gn.tensor([[2.0, 1.0], [0.0, 2.0]]))
     Tensor([2.+0.j, 2.+0.j])
     """
-    return as_complex(np.linalg.eigvals(checked("eigvals", A)), A)
+    return pairs("eigvals", A)[0]
 
 
-def checked(name: str, A: Tensor) -> np.ndarray:
-    """Square matrices as numpy has them."""
+def pairs(name: str, A: Tensor) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors of a square matrix."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(
             f"linalg.{name}: A must be batches of square matrices: got {tuple(A.shape)}."
         )
     if A.dtype.name not in KINDS:
         raise DtypeError(f"linalg.{name}: expected one of {', '.join(KINDS)}: got {A.dtype.name}.")
-    if A.requires_grad:
-        raise GradientError(
-            f"linalg.{name}: eigenvalues of matrices that are not symmetric have no gradients "
-            "here. Take detach() of A, or eigh."
-        )
-    array = A.numpy()
-    if not np.isfinite(array).all():
-        raise LinAlgError(f"linalg.{name}: input tensor should not contain infs or NaNs.")
-    return array
-
-
-def as_complex(found: np.ndarray, A: Tensor) -> Tensor:
-    """Results in the complex dtype of a matrix, real or not."""
-    return from_array(found.astype(KINDS[A.dtype.name]))
+    return complex_factorizations.eigen(A)

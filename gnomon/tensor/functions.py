@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnomon.errors import BareCall
 from gnomon.lazy import Lazy, out, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
@@ -140,7 +141,24 @@ def generated() -> dict[str, Callable]:
     return {name: renamed(others.get(name, made[op]), name) for name, op in OPS.items()}
 
 
+def with_arguments(op: Op, function: Callable, name: str) -> Callable:
+    """The same function, which refuses to be called without an argument, as PyTorch's."""
+
+    @overridable
+    def form(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            args, kwargs = with_first(op, kwargs)
+        if args and all(value is None for value in (*args[1:], *kwargs.values())):
+            raise BareCall(f"{name}: {op.facts.bare}.")
+        return function(*args, **kwargs)
+
+    return functools.update_wrapper(form, function)
+
+
 FUNCTIONS: dict[str, Callable] = generated()
+for _name, _op in OPS.items():
+    if _op.facts.bare and _name != _op.__name__:
+        FUNCTIONS[_name] = with_arguments(_op, FUNCTIONS[_name], _name)
 public.update(FUNCTIONS)
 
 
@@ -151,6 +169,8 @@ def install() -> None:
         if op.words[:1] != FIRST or not op.facts.method or op.facts.alone:
             continue
         function = FUNCTIONS[renames.get(name, name)]
+        if op.facts.bare:
+            function = with_arguments(op, function, name)
         if not hasattr(Tensor, name):
             setattr(Tensor, name, function)
         if not op.facts.view and not hasattr(Tensor, f"{name}_"):

@@ -21,11 +21,10 @@ from gnomon.ops.indexing import index_add, index_copy
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
-from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.calls import apply, apply_view
 from gnomon.tensor.creation import array_from, from_numbers
-from gnomon.tensor.masks import is_mask, position_arrays, positions
+from gnomon.tensor.masks import is_mask, position_arrays, positions, where_mask
 from gnomon.tensor.state import of_complex, whole
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Paired, Tensor, alias, from_array, method, node_of, raw
@@ -328,28 +327,6 @@ def set_by_mask(tensor: Tensor, mask: Any, value: Any) -> bool:
     result = apply(where_mask, (place, mask, value))
     write(tensor, node_of(result), result.requires_grad)
     return True
-
-
-def where_mask(x: Node, mask: Node, value: Node) -> Node:
-    """x with values where the mask holds: one for all, or one for each place in order."""
-    inner = x.shape[mask.rank :]
-    wide = expand(reshape(mask, mask.shape + (1,) * len(inner)), x.shape)
-    value = cast(value, x.dtype)
-    if value.rank <= len(inner) or value.shape[0] == 1:
-        return where(wide, expand(value, x.shape), x)
-    count, rows = prod(mask.shape), value.shape[0]
-    if not count:
-        return x
-    flat = reshape(mask, (count,))
-    number = scan("add", cast(flat, int64), 0)
-    found = expand(slice_(number, ((count - 1, count, 1),)), (count,))
-    # where there are more or fewer values than places, all of these are outside
-    differs = cast(elementwise("ne", found, rows), int64)
-    place = where(flat, number - 1, 0) + differs * max(rows, 1)
-    given = value if rows else constant(x.arena, 0, x.dtype, "x[mask] = y")
-    table = expand(given, (max(rows, 1), *inner))
-    rest = letters_of(len(inner))
-    return where(wide, reshape(gather(f"y{rest},z->z{rest}", table, place), x.shape), x)
 
 
 def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *arrays: Node) -> Node:

@@ -1,7 +1,4 @@
-"""gn.linalg: the standard's extension, and PyTorch's names.
-
-Factorizations take real matrices, but for eig and eigvals, which have no gradients.
-"""
+"""gn.linalg: the standard's extension, and PyTorch's names, of real and of complex matrices."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ def svd_lowrank(
     """
     rest = A if M is None else A - M
     wide = A.shape[-2] < A.shape[-1]
-    rest = rest.mT if wide else rest
+    rest = rest.mH if wide else rest
     basis = directions(rest, 6 if q is None else q, 2 if niter is None else niter)
-    u, s, vh = FUNCTIONS["svd"](basis.mT @ rest, full_matrices=False)
-    u, v = basis @ u, vh.mT
+    u, s, vh = FUNCTIONS["svd"](basis.mH @ rest, full_matrices=False)
+    u, v = basis @ u, vh.mH
     return Svd(v, s, u) if wide else Svd(u, s, v)
 
 
@@ -38,7 +38,7 @@ def directions(A: Tensor, count: int, niter: int) -> Tensor:
     """Orthogonal columns that span nearly what the columns of A do."""
     basis = orthogonal(A @ randn(A.shape[-1], count, dtype=A.dtype))
     for _ in range(niter):
-        basis = orthogonal(A @ orthogonal(A.mT @ basis))
+        basis = orthogonal(A @ orthogonal(A.mH @ basis))
     return basis
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import bool_
+from gnomon.dtypes import bool_, int64
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.lazy import host_calls
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.scalars import where
+from gnomon.ops.scan_primitives import scan
+from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_primitives import slice_
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["is_mask", "position_arrays", "positions"]
+__all__ = ["is_mask", "position_arrays", "positions", "where_mask"]
 
 
 def is_mask(item: Any) -> bool:
@@ -27,3 +36,30 @@ def positions(mask: Tensor) -> list[Tensor]:
 def position_arrays(array: np.ndarray) -> list[np.ndarray]:
     """The positions of what is not zero, one array per axis."""
     return [x.astype(np.int64) for x in np.nonzero(np.atleast_1d(array))]
+
+
+def where_mask(x: Node, mask: Node, value: Node) -> Node:
+    """x with values where the mask holds: one for all, or one for each place in order."""
+    inner = x.shape[mask.rank :]
+    wide = expand(reshape(mask, mask.shape + (1,) * len(inner)), x.shape)
+    value = cast(value, x.dtype)
+    while value.rank > len(inner) + 1 and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    if value.rank <= len(inner) or value.shape[0] == 1:
+        return where(wide, expand(value, x.shape), x)
+    count, rows = prod(mask.shape), value.shape[0]
+    value = expand(value, (rows if count else 0, *inner))
+    if not count:
+        return x
+    flat = reshape(mask, (count,))
+    number = scan("add", cast(flat, int64), 0)
+    found = expand(slice_(number, ((count - 1, count, 1),)), (count,))
+    # where there are more or fewer values than places, all of these are outside
+    differs = cast(elementwise("ne", found, rows), int64)
+    place = where(flat, number - 1, 0) + differs * max(rows, 1)
+    nothing = constant(x.arena, 0, x.dtype, "x[mask] = y")
+    table = value if rows else expand(nothing, (1, *inner))
+    rest = LETTERS[: len(inner)]
+    read = elementwise("or", flat, elementwise("ne", found, rows))  # also where no mask holds
+    read = expand(reshape(read, mask.shape + (1,) * len(inner)), x.shape)
+    return where(read, reshape(gather(f"y{rest},z->z{rest}", table, place), x.shape), x)

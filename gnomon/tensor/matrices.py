@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError, ShapeError
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor, from_array
@@ -26,14 +25,14 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def decomposed(input: Tensor, some: bool = True, compute_uv: bool = True) -> Svd:
-    """U, S and V of U · diag(S) · Vᵀ = input.
+    """U, S and V of U · diag(S) · Vᴴ = input.
 
     >>> import gnomon as gn
     >>> decomposed(gn.tensor([[3.0, 0.0], [0.0, 2.0]])).S
     Tensor([3., 2.])
     """
     u, s, vh = FUNCTIONS["svd"](input, full_matrices=not some)
-    return Svd(u, s, vh.mT) if compute_uv else Svd(u * 0, s, vh.mT * 0)
+    return Svd(u, s, vh.mH) if compute_uv else Svd(u * 0, s, vh.mH * 0)
 
 
 decomposed.__name__ = decomposed.__qualname__ = "svd"
@@ -72,7 +71,7 @@ def triangular_solve(
 
 def geqrf(input: Tensor) -> Reflected:
     """R of QR with the reflections that make Q below it, and their factors."""
-    raw = np.linalg.qr(array_of(input), "raw")
+    raw = np.linalg.qr(input.numpy(force=True), "raw")
     return Reflected(*(from_array(np.ascontiguousarray(x)) for x in (raw[0].mT, raw[1])))
 
 
@@ -83,7 +82,7 @@ def ormqr(
     missing = input.shape[-2] - input.shape[-1]
     square = FUNCTIONS["pad"](input, (0, missing))
     q = FUNCTIONS["householder_product"](square, tau)
-    q = q.mT if transpose else q
+    q = q.mH if transpose else q
     return q @ other if left else other @ q
 
 
@@ -168,7 +167,7 @@ def nearest(
         values = FUNCTIONS["svdvals"](A)
     full = driver == "gels" or (len(values) and bool((rank == A.shape[-1]).all()))
     if full and A.shape[-2] > A.shape[-1]:
-        residuals = ((A @ x - b) ** 2).sum(-2)
+        residuals = ((A @ x - b).abs() ** 2).sum(-2)
     told = zeros(0, dtype=rank.dtype) if driver == "gels" else rank
     return Nearest(x[..., 0] if alone else x, residuals, told, values)
 

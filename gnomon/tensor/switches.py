@@ -29,14 +29,13 @@ def answer(name: str, value: Any, what: str) -> Callable[..., Any]:
 
 FIXED = "Nothing to switch: it is accepted and changes nothing."
 ANSWERS: dict[str, Any] = {
-    **{"get_deterministic_debug_mode": 0, "get_num_interop_threads": 1},
+    "get_num_interop_threads": 1,
     **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_autocast_cache_enabled"), False),
-    **{"is_deterministic_algorithms_warn_only_enabled": False, "is_storage": False},
-    **{"is_vulkan_available": False, "is_warn_always_enabled": False},
+    **{"is_storage": False, "is_vulkan_available": False, "is_warn_always_enabled": False},
 }
 SETTERS = (
     *("clear_autocast_cache", "init_num_threads", "set_autocast_cache_enabled"),
-    *("set_deterministic_debug_mode", "set_num_interop_threads", "set_warn_always"),
+    *("set_num_interop_threads", "set_warn_always"),
 )
 globals().update({name: answer(name, x, f"Always {x!r}.") for name, x in ANSWERS.items()})
 globals().update({name: answer(name, None, FIXED) for name in SETTERS})

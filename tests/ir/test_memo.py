@@ -58,6 +58,7 @@ ALIVE = {
     "gnomon/serialization/pickled.py": {"_allowed"},
     "gnomon/tensor/collectives.py": {"_ends"},
     "gnomon/tensor/creation.py": {"_default"},
+    "gnomon/tensor/determinism.py": {"_mode"},
     "gnomon/tensor/memory.py": {"shared_storages"},
     "gnomon/tensor/nans.py": {"_on"},
     "gnomon/tensor/show.py": {"_now"},

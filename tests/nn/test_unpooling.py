@@ -22,6 +22,16 @@ def test_unpooled_elements_stand_where_they_were():
         F.max_unpool1d(values, places, 2, output_size=(9,))
 
 
+def test_elements_that_meet_have_the_gradient_of_their_place():
+    x = gn.tensor([[[1.0, 2.0, 3.0]]], requires_grad=True)
+
+    made = F.max_unpool1d(x, gn.tensor([[[0, 2, 2]]]), 2)
+    made.backward(gn.arange(6.0).reshape(1, 1, 6))
+
+    assert made.tolist() == [[[1, 0, 3, 0, 0, 0]]]
+    assert x.grad.tolist() == [[[0, 2, 2]]]
+
+
 def test_drawn_windows_lie_in_order_within_the_axis():
     draws = gn.rand(50, 2, 2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DtypeError, GradientError, LinAlgError, ShapeError
+from gnomon.errors import DtypeError, LinAlgError, ShapeError
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (0, 0), (2, 0, 3, 3)])
@@ -37,7 +37,6 @@ def test_real_eigenvalues_are_complex_too():
         (lambda: gn.ones(2, 3), ShapeError, r"batches of square matrices: got \(2, 3\)"),
         (lambda: gn.ones(3), ShapeError, "batches of square matrices"),
         (lambda: gn.ones(2, 2, dtype=gn.int64), DtypeError, "expected one of float32, complex64"),
-        (lambda: gn.ones(2, 2, requires_grad=True), GradientError, "have no gradients here"),
         (lambda: gn.full((2, 2), float("nan")), LinAlgError, "should not contain infs or NaNs"),
     ],
 )
@@ -45,3 +44,23 @@ def test_what_has_no_eigenvalues_is_refused(matrix, error: type[Exception], said
     for call in (gn.linalg.eig, gn.linalg.eigvals):
         with pytest.raises(error, match=said):
             call(matrix())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_gradient_through_pairs_is_that_of_the_matrix_they_make(rng, dtype: str):
+    x, g = (rng.standard_normal((2, 3, 3)) + 1j * rng.standard_normal((2, 3, 3)) for _ in "xg")
+    x, g = (x, g) if dtype == "complex128" else (x.real, g.real + 0j)
+    a = gn.tensor(x, requires_grad=True)
+    values, vectors = gn.linalg.eig(a)
+
+    (vectors * values.unsqueeze(-2) @ gn.linalg.inv(vectors)).backward(gn.tensor(g))
+
+    np.testing.assert_allclose(a.grad.numpy(), g if dtype == "complex128" else g.real, atol=1e-10)
+
+
+def test_a_compiled_function_has_eigenvalues(rng):
+    x = rng.standard_normal((3, 3))
+
+    made = gn.compile(lambda a: gn.linalg.eigvals(a).abs().sum())(gn.tensor(x))
+
+    np.testing.assert_allclose(made.item(), np.abs(np.linalg.eigvals(x)).sum(), rtol=1e-12)
