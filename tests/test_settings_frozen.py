@@ -40,7 +40,7 @@ READERS = {
     "gnomon/distributed/launcher.py": "ranks get the launcher's own",
     "gnomon/distributed/rank_main.py": "a script finds its rank under torchrun's names too",
     "gnomon/distributed/ray_launcher.py": "an actor finds its place as a launched rank does",
-    "gnomon/drop_in/hub.py": "PyTorch's TORCH_HOME says where weights are kept",
+    "gnomon/drop_in/hub_files.py": "PyTorch's TORCH_HOME says where weights are kept",
     "gnomon/runtime/workers.py": "a process that compiles gets its parent's environment",
     "gnomon/settings.py": "the knobs",
     "gnomon/train/doctor.py": "shows what a machine presets that would mislead a measurement",

@@ -20,7 +20,7 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 84_600
+MOST_CODE = 85_000
 """Lines of the package that are neither empty nor comment nor documentation (decision 0083)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
@@ -41,6 +41,7 @@ THEIR_PARAMETERS = (
     "gnomon/ops/convolution.py",
     "gnomon/ops/linear_cross_entropy.py",
     "gnomon/ops/pooling.py",
+    "gnomon/tensor/autograd/grad.py",
     "gnomon/tensor/lobpcg.py",
     "gnomon/tensor/spectrograms.py",
     "gnomon/utils/data/",

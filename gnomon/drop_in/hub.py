@@ -22,7 +22,7 @@ from urllib.request import urlopen
 
 from gnomon.drop_in.hub_files import (
     HASH_REGEX,
-    _get_torch_home,
+    _get_torch_home as _get_torch_home,
     download_url_to_file,
     get_dir,
     load_state_dict_from_url,
@@ -32,7 +32,6 @@ from gnomon.errors import ArgumentError
 
 __all__ = [
     "HASH_REGEX",
-    "_get_torch_home",
     "download_url_to_file",
     "get_dir",
     "help",

@@ -77,7 +77,7 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        """How often the storage was written to."""
+        """The count of writes to the storage."""
         return self._storage.version
 
     @property

@@ -37,7 +37,7 @@ ALIVE = {
     "gnomon/compiler/tiers.py": {"_live"},
     "gnomon/runtime/comm/environment.py": {"_declared"},
     "gnomon/distributed/fsdp_module.py": {"sharded_class"},
-    "gnomon/drop_in/hub.py": {"_chosen"},
+    "gnomon/drop_in/hub_files.py": {"_chosen"},
     "gnomon/forking.py": {"_locks", "_taken"},
     "gnomon/fx/graph_module.py": {"graphs"},
     "gnomon/ir/node.py": {"_KINDS"},  # nodes hold its numbers: none is given twice
