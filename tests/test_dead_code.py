@@ -134,7 +134,8 @@ gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.s
 gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel gnomon.export gnomon.export.graph_signature gnomon.onnx
-gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters gnomon.fft gnomon.library gnomon.linalg
+gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters
+gnomon.fft gnomon.library gnomon.linalg
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn

@@ -22,11 +22,13 @@ from urllib.request import urlopen
 
 from gnomon.drop_in.hub_files import (
     HASH_REGEX,
-    _get_torch_home as _get_torch_home,
     download_url_to_file,
     get_dir,
     load_state_dict_from_url,
     set_dir,
+)
+from gnomon.drop_in.hub_files import (
+    _get_torch_home as _get_torch_home,
 )
 from gnomon.errors import ArgumentError
 
