@@ -59,7 +59,7 @@ def test_a_script_runs_as_it_stands(tmp_path: Path, capfd: pytest.CaptureFixture
 
     told = capfd.readouterr()
     assert (code, told.err) == (0, "")
-    assert told.out == "done Size([1, 1]) Size([3, 3])\n"
+    assert told.out == "done torch.Size([1, 1]) torch.Size([3, 3])\n"
     assert sys.modules.get("torch") is before
 
 
