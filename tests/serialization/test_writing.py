@@ -73,7 +73,18 @@ def test_a_zip_has_the_members_that_pytorch_knows():
         (gn.device("cpu"), {"torch device"}),
         ({1, 2}, {"builtins set"}),
     ],
-    ids="float bfloat16 unsigned complex parameter buffer dtypes shape device set".split(),
+    ids=[
+        "float",
+        "bfloat16",
+        "unsigned",
+        "complex",
+        "parameter",
+        "buffer",
+        "dtypes",
+        "shape",
+        "device",
+        "set",
+    ],
 )
 def test_values_have_pytorchs_names(value, named):
     found = names(value)
