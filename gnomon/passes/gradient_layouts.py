@@ -8,21 +8,13 @@ goes on with another's stretch.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.layouts import LAYOUTS, axes_of, is_constant, place, rows_of
 from gnomon.passes.choose import types
-from gnomon.passes.layout import (
-    NETWORK,
-    REPLICATED,
-    VARYING,
-    MeshAxis,
-    Placement,
-    Split,
-)
+from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Placement, Split
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up
 from gnomon.settings import current
@@ -37,7 +29,6 @@ class GradientLayouts:
         self, nodes: Sequence[Node], on_the_way: AbstractSet[Node], mesh: Mapping[str, int]
     ) -> None:
         self.mesh = mesh
-        self.reads = Counter(x for node in nodes if node in on_the_way for x in node.inputs)
         self.kinds: dict[str, dict[Node, Placement]] = {}
         self.own: dict[str, set[Node]] = {}
         """By mesh axis the whole values whose gradients are each rank's own."""
@@ -55,14 +46,15 @@ class GradientLayouts:
             if kind == VARYING and isinstance(above, Split):
                 g = place(g, ((name, n, None),), pins=True)
             elif x in self.own[name] and name not in rows_of(g):
-                # what varies gives a gradient that is whole already
-                g = g if above == VARYING else place(g, ((name, n, None),), only="split")
+                # what varies gives a gradient that is whole already, but a part that is read
+                is_whole = above == VARYING and reader is not None and reader.op not in LAYOUTS
+                g = g if is_whole else place(g, ((name, n, None),), only="split")
             elif isinstance(kind, Split) and name not in rows_of(x):
                 # behind it a rank's own value meets the gradient, or another part of it does
                 own = mixes(x) or any(kinds.get(y) == VARYING for y in x.inputs)
                 layout = ((name, n, kind.axis),)
                 g = place(g, layout, pins=True) if own else g
-                g = place(g, layout, only="varying") if not own and self.reads[x] > 1 else g
+                g = g if own else place(g, layout, only="varying")
         return g
 
 

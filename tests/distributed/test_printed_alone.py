@@ -89,6 +89,6 @@ def test_a_view_of_what_other_ranks_have_is_computed_by_to_local(view, wanted: n
     assert on_threads(work, 2, 5.0) == [[wanted.tolist(), float(WHOLE.sum() + 36)]] * 2
 
 
-@pytest.mark.parametrize("seed", [20261778, 30000000, 30000020, 30000031])
+@pytest.mark.parametrize("seed", [298, 792, 20261778, 30000000, 30000020, 30000031])
 def test_programs_that_were_wrong_once(seed: int):
     assert findings(seed) == []
