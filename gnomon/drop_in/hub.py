@@ -1,4 +1,4 @@
-"""torch.hub's repositories: what a `hubconf.py` offers, of a folder or of one fetched from GitHub.
+"""torch.hub's repositories: what their `hubconf` offers, of a folder or of one fetched from GitHub.
 
 The code of a repository runs in the program that asks for it. A repository that is fetched has to
 be trusted: by `trust_repo=True`, by its owner, or by an answer on the terminal, which is kept.
