@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 84_000
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0081)."""
+MOST_CODE = 86_500
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0082)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""
@@ -68,6 +68,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/tensor/complex_math.py": "tests/tensor/test_complex.py",
     "gnomon/tensor/complex_tensor.py": "tests/tensor/test_complex.py",
     "gnomon/distributed/collectives.py": CONFORMANCE,
+    "gnomon/distributed/fully_sharding.py": "tests/distributed/test_fsdp.py",
+    "gnomon/distributed/sharded_states.py": "tests/distributed/test_fsdp_wrapper.py",
     "gnomon/distributions/constraint_registry.py": "tests/distributions/test_constraints.py",
     "gnomon/distributions/kl_pairs.py": "tests/distributions/test_distribution.py",
     "gnomon/distributions/low_rank.py": "tests/distributions/test_matrices.py",

@@ -33,9 +33,11 @@ from gnomon.tensor.works import Done, Work
 
 __all__ = [
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_single",
     "all_reduce",
+    "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
     "barrier",
@@ -316,6 +318,42 @@ def scatter(
     root = first_or(known, src, group_src, "scatter")
     sends = at_root("scatter", scatter_list or (), root, known)
     return handed(move(known, sends, [Part(root, tensor, 0, tensor.numel())]), async_op)
+
+
+def together(works: Sequence[Began], async_op: bool) -> Began:
+    """Several collectives as one."""
+    begun = [work for work in works if work is not None]
+
+    def finish() -> None:
+        for work in begun:
+            work.wait()
+
+    made = Work(finish, lambda: all([work.is_completed() for work in begun]))
+    return handed(made, async_op)
+
+
+def all_reduce_coalesced(
+    tensors: Sequence[Tensor] | Tensor,
+    op: Reduction = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Write the fold of every rank's tensor into it, of each of several tensors."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    return together([all_reduce(x, op, group, async_op=True) for x in given], async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[Sequence[Tensor]],
+    input_tensor_list: Sequence[Tensor],
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Write every rank's tensors into a list of them for each rank, in rank order."""
+    works = []
+    for k, x in enumerate(input_tensor_list):
+        works.append(all_gather([row[k] for row in output_tensor_lists], x, group, async_op=True))
+    return together(works, async_op)
 
 
 all_gather_into_tensor, reduce_scatter_tensor = all_gather_single, reduce_scatter_single

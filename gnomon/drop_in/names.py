@@ -66,6 +66,9 @@ MEANINGS: dict[str, Any] = {
 
 SPELLED = {
     "_grouped_mm": "grouped_mm",
+    "distributed._functional_collectives.DeviceMesh": "distributed.DeviceMesh",
+    "distributed._all_gather_base": "distributed.all_gather_single",
+    "distributed._reduce_scatter_base": "distributed.reduce_scatter_single",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
@@ -107,10 +110,6 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
         "_dynamo.utils.has_triton_package",
         "_inductor.utils.has_triton_package",
         "_jit_internal.is_scripting",
-        "distributed.is_nccl_available",
-        "distributed.is_torchelastic_launched",
-        "distributed.is_ucc_available",
-        "distributed.is_xccl_available",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
         "utils._triton.has_triton",
@@ -133,7 +132,7 @@ HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "
 FILES = {
     f"{home}.{name}": home
     for home, names in (
-        ("distributed.fsdp", "api fully_sharded_data_parallel wrap"),
+        ("distributed.fsdp", "api fully_sharded_data_parallel"),
         (
             "distributed.checkpoint",
             "api default_planner filesystem metadata state_dict_loader state_dict_saver stateful",
