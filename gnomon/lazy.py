@@ -124,8 +124,8 @@ placements = Lazy("gnomon.tensor.placements")
 OWN = (
     "accelerator amp autograd autograd.forward_ad autograd.functional autograd.graph backends "
     "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
-    "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func jit linalg "
-    "masked mps mtia nested overrides random signal signal.windows special storage "
+    "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func futures "
+    "jit linalg masked mps mtia nested overrides random signal signal.windows special storage "
     "utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
@@ -151,6 +151,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
             "distributed.algorithms._checkpoint.",
             "checkpoint_wrapper",
         ),
+        ("distributed.comm_hooks", "distributed.algorithms.ddp_comm_hooks.", "default_hooks"),
         ("distributed.nn", "distributed.nn.", "functional"),
         ("distributed.optim", "distributed.optim.", "zero_redundancy_optimizer"),
         ("distributed.wrapping", "distributed.fsdp.", "wrap"),

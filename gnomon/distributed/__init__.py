@@ -85,6 +85,7 @@ from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
 from gnomon.distributed.token_dispatch.static import StaticTokenDispatcher
 from gnomon.errors import CollectiveError as DistBackendError
 from gnomon.errors import DistError, DistNetworkError, DistStoreError, QueueEmptyError
+from gnomon.nn.parallel import GradBucket
 from gnomon.ops.group_folds import ReduceOp
 from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm.groups import ProcessGroup
@@ -107,6 +108,7 @@ __all__ = [
     "DistStoreError",
     "Division",
     "FileStore",
+    "GradBucket",
     "GroupMember",
     "HashStore",
     "LocalTokenDispatcher",

@@ -53,9 +53,10 @@ __all__ = [
 Began = Work | None
 
 
-def handed(work: Work, async_op: bool) -> Began:
-    """A Work for who asked for one; else it is waited for."""
+def handed(work: Work, async_op: bool, tensors: Sequence[Tensor] = ()) -> Began:
+    """A Work, which writes some tensors, for who asked for one; else it is waited for."""
     if async_op:
+        work.tensors = tensors
         return work
     work.wait()
     return None
@@ -107,7 +108,7 @@ def all_reduce(
     """Write the fold of every rank's tensor into it."""
     known = found(group)
     if known is not None:
-        return handed(fold(known, tensor, op, partial(put, tensor)), async_op)
+        return handed(fold(known, tensor, op, partial(put, tensor)), async_op, [tensor])
     return handed(Done(), async_op)
 
 
@@ -145,7 +146,7 @@ def broadcast(
     size = tensor.numel()
     sends = [Part(k, tensor, 0, size) for k in others if own == root]
     receives = [Part(root, tensor, 0, size)] if own != root else []
-    return handed(move(known, sends, receives), async_op)
+    return handed(move(known, sends, receives), async_op, [tensor])
 
 
 @by_parts
@@ -157,7 +158,7 @@ def all_gather_single(
     if known is not None:
         fits("all_gather_single", output_tensor, input_tensor, known.size())
         then = partial(put, output_tensor)
-        return handed(gathered(known, "all_gather", input_tensor, then), async_op)
+        return handed(gathered(known, "all_gather", input_tensor, then), async_op, [output_tensor])
     return handed(Done(), async_op)
 
 
@@ -177,7 +178,7 @@ def all_gather(
             for k, target in enumerate(tensor_list):
                 put(target, elements(made, k * size, size))
 
-        return handed(gathered(known, "all_gather", tensor, then), async_op)
+        return handed(gathered(known, "all_gather", tensor, then), async_op, tensor_list)
     return handed(Done(), async_op)
 
 
@@ -209,7 +210,7 @@ def reduce_scatter_single(
     known = found(group)
     if known is not None:
         fits("reduce_scatter_single", output, input, over=known.size())
-        return handed(scatter_fold(known, input, op, partial(put, output)), async_op)
+        return handed(scatter_fold(known, input, op, partial(put, output)), async_op, [output])
     return handed(Done(), async_op)
 
 
@@ -228,7 +229,7 @@ def reduce_scatter(
         for each in input_list:
             fits("reduce_scatter", output, each)
         row = FUNCTIONS["cat"]([x.ravel() for x in input_list])
-        return handed(scatter_fold(known, row, op, partial(put, output)), async_op)
+        return handed(scatter_fold(known, row, op, partial(put, output)), async_op, [output])
     return handed(Done(), async_op)
 
 
