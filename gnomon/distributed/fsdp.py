@@ -10,7 +10,12 @@ from gnomon.distributed.fsdp_wrapper import (
     MixedPrecision,
     ShardingStrategy,
 )
-from gnomon.distributed.fully_sharding import MixedPrecisionPolicy, fully_shard
+from gnomon.distributed.fully_sharding import (
+    CPUOffloadPolicy,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    fully_shard,
+)
 from gnomon.distributed.sharded_states import (
     FullOptimStateDictConfig,
     FullStateDictConfig,
@@ -27,6 +32,7 @@ from gnomon.distributed.sharded_states import (
 __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
+    "CPUOffloadPolicy",
     "FSDPModule",
     "FullOptimStateDictConfig",
     "FullStateDictConfig",
@@ -35,6 +41,7 @@ __all__ = [
     "LocalStateDictConfig",
     "MixedPrecision",
     "MixedPrecisionPolicy",
+    "OffloadPolicy",
     "OptimStateDictConfig",
     "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",

@@ -337,6 +337,11 @@ def mesh_of(group: ProcessGroup | None, strategy: ShardingStrategy | None) -> De
         parts = 1
     elif strategy in HYBRID:
         parts = min(environment().local_size, parts)
+    if mesh.size() % parts:
+        raise ArgumentError(
+            f"FullyShardedDataParallel: {strategy}: {parts} ranks of a machine do not divide "
+            f"{mesh.size()}. Give device_mesh= of two axes: replicas, then parts."
+        )
     if parts == mesh.size():
         return mesh
     return DeviceMesh("cpu", mesh.ranks.reshape(-1, parts))

@@ -27,7 +27,13 @@ from gnomon.tensor.layouts import in_order, lying_as, own_rows, part_of, spread
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "fully_shard"]
+__all__ = [
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "fully_shard",
+]
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,18 @@ class MixedPrecisionPolicy:
     cast_forward_inputs: bool = True
 
 
+@dataclass
+class OffloadPolicy:
+    """The place of parameters between their uses: where they are."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Main memory as the place of parameters: here all lie there."""
+
+    pin_memory: bool = True
+
+
 def fully_shard(
     module: Module | Sequence[Module],
     *,
@@ -47,13 +65,15 @@ def fully_shard(
     reshard_after_forward: bool | int | None = None,
     shard_placement_fn: Callable[[Tensor], Split | None] | None = None,
     mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Tensor] | None = None,
 ) -> Any:
     """A module, or several as one unit, of whose parameters each rank keeps a part.
 
     Layers come first, then what they are in. Along a mesh of two axes parameters are replicated
     over the first. A parameter is split along its first axis that ranks divide, if there is one.
-    Gathered parameters are let go after each use, whatever `reshard_after_forward` says.
+    Gathered parameters are let go after each use, whatever `reshard_after_forward` says, and lie in
+    main memory, whatever `offload_policy` says.
 
     >>> import gnomon as gn
     >>> model = fully_shard(gn.nn.Linear(4, 2))

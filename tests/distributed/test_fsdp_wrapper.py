@@ -28,6 +28,7 @@ from gnomon.distributed.tensor import DTensor, Replicate
 from gnomon.distributed.wrapping import ModuleWrapPolicy, enable_wrap, size_based_auto_wrap_policy
 from gnomon.distributed.wrapping import wrap as annotated
 from gnomon.errors import ArgumentError
+from gnomon.runtime.comm.environment import Environment, standing
 from tests.distributed.on_threads import on_threads
 
 RNG = np.random.default_rng(0)
@@ -247,6 +248,16 @@ def test_parameters_are_replicated_over_the_first_axis_of_a_mesh():
         assert len(group[0].weight.placements) == 1
 
     on_threads(work, 2)
+
+
+def test_parts_within_a_machine_divide_the_ranks():
+    def work(rank: int, ranks: int) -> None:
+        place = Environment(rank, ranks, rank, 2, "a test")
+        given = {"sharding_strategy": ShardingStrategy.HYBRID_SHARD}
+        with standing(place), pytest.raises(ArgumentError, match="2 ranks of a machine do not"):
+            FSDP(plain(), **given)
+
+    on_threads(work, 3)
 
 
 def test_what_cannot_be_honoured_is_refused_by_name():
