@@ -184,7 +184,7 @@ _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     )
 }
 _LATE |= {"autograd": "gnomon.tensor.autograd.names", "jit": "gnomon.capture.scripting"}
-_LATE["nested"] = "gnomon.nn.nested"
+_LATE |= {"futures": "gnomon.tensor.works", "nested": "gnomon.nn.nested"}
 """Modules that load when they are first named."""
 
 _LATE_NAMES = {

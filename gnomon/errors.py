@@ -12,7 +12,10 @@
     ├── TraceError        a traced value was needed in Python   (RuntimeError)
     ├── CompileError      a program cannot be built             (RuntimeError)
     ├── LayoutError       a layout that a plan cannot keep      (ValueError)
-    ├── CollectiveError   ranks could not finish together       (RuntimeError)
+    ├── DistError         something between ranks               (RuntimeError)
+    │   ├── CollectiveError   they could not finish together
+    │   ├── DistNetworkError  one does not reach another
+    │   └── DistStoreError    a store has not what is asked for (QueueEmptyError: in a queue)
     ├── ConfigError       a setting or recipe is wrong          (ValueError)
     ├── NanError          a NaN that debug_nans looked for      (ArithmeticError)
     ├── OutOfMemory       a program that does not fit           (MemoryError)
@@ -34,6 +37,9 @@ __all__ = [
     "CompileError",
     "ComplexError",
     "ConfigError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
     "DtypeError",
     "GnomonError",
     "GradientError",
@@ -42,6 +48,7 @@ __all__ = [
     "LinAlgError",
     "NanError",
     "OutOfMemory",
+    "QueueEmptyError",
     "ShapeError",
     "TraceError",
 ]
@@ -103,8 +110,24 @@ class LayoutError(GnomonError, ValueError):
     """A layout that a plan cannot keep."""
 
 
-class CollectiveError(GnomonError, RuntimeError):
+class DistError(GnomonError, RuntimeError):
+    """Something between ranks went wrong."""
+
+
+class CollectiveError(DistError):
     """Ranks could not finish together: one failed, or nobody answered."""
+
+
+class DistNetworkError(DistError):
+    """A rank does not reach another."""
+
+
+class DistStoreError(DistError):
+    """A store does not have what is asked for in time."""
+
+
+class QueueEmptyError(DistStoreError):
+    """A store's queue has nothing in it."""
 
 
 class ConfigError(GnomonError, ValueError):

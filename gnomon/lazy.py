@@ -125,8 +125,8 @@ placements = Lazy("gnomon.tensor.placements")
 OWN = (
     "accelerator amp autograd autograd.forward_ad autograd.functional autograd.graph backends "
     "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
-    "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func jit linalg "
-    "masked mps mtia nested overrides random signal signal.windows special storage "
+    "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func futures "
+    "jit linalg masked mps mtia nested overrides random signal signal.windows special storage "
     "utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
@@ -144,9 +144,18 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("cuda", "cuda.", "graphs memory random streams"),
         ("amp.of_cuda", "cuda.amp.", "autocast_mode grad_scaler"),
         ("autograd", "autograd.", "anomaly_mode function grad_mode variable"),
-        ("distributed", "distributed.", "_functional_collectives distributed_c10d"),
+        ("distributed", "distributed.", "distributed_c10d"),
+        ("distributed.functional", "distributed.", "_functional_collectives"),
         ("distributed.fsdp", "distributed.", "_composable _composable.fsdp"),
-        ("distributed.functional", "distributed.", "nn nn.functional"),
+        (
+            "distributed.checkpoint_wrapper",
+            "distributed.algorithms._checkpoint.",
+            "checkpoint_wrapper",
+        ),
+        ("distributed.comm_hooks", "distributed.algorithms.ddp_comm_hooks.", "default_hooks"),
+        ("distributed.nn", "distributed.nn.", "functional"),
+        ("distributed.optim", "distributed.optim.", "zero_redundancy_optimizer"),
+        ("distributed.wrapping", "distributed.fsdp.", "wrap"),
         ("distributed.tensor", "distributed.", "_tensor _tensor.api _tensor.placement_types"),
         ("distributed.tensor", "distributed.tensor.", "api device_mesh placement_types"),
         ("distributions", "distributions.", "bernoulli beta binomial categorical cauchy chi2"),

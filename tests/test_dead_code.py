@@ -131,11 +131,13 @@ PUBLIC = """
 gnomon gnomon.amp gnomon.autograd gnomon.autograd.forward_ad gnomon.autograd.functional
 gnomon.autograd.graph gnomon.capture.annotations gnomon.capture.scripting gnomon.func gnomon.fx
 gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.state_dict
-gnomon.distributed.device_mesh
-gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor
+gnomon.distributed.checkpoint_wrapper gnomon.distributed.wrapping gnomon.distributed.rendezvous
+gnomon.distributed.comm_hooks gnomon.distributed.device_mesh
+gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.nn gnomon.distributed.optim
+gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel gnomon.export gnomon.export.graph_signature gnomon.onnx
 gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters
-gnomon.fft gnomon.library gnomon.linalg
+gnomon.fft gnomon.futures gnomon.library gnomon.linalg
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn

@@ -20,7 +20,7 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 85_000
+MOST_CODE = 87_500
 """Lines of the package that are neither empty nor comment nor documentation (decision 0083)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
@@ -70,6 +70,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/tensor/complex_math.py": "tests/tensor/test_complex.py",
     "gnomon/tensor/complex_tensor.py": "tests/tensor/test_complex.py",
     "gnomon/distributed/collectives.py": CONFORMANCE,
+    "gnomon/distributed/fully_sharding.py": "tests/distributed/test_fsdp.py",
+    "gnomon/distributed/sharded_states.py": "tests/distributed/test_fsdp_wrapper.py",
     "gnomon/distributions/constraint_registry.py": "tests/distributions/test_constraints.py",
     "gnomon/distributions/kl_pairs.py": "tests/distributions/test_distribution.py",
     "gnomon/distributions/low_rank.py": "tests/distributions/test_matrices.py",

@@ -20,6 +20,7 @@ TWICE: dict[str, str] = {
     "Graph": "torch.fx's, of calls in Python, and the compiler's",
     "Interpreter": "torch.fx's, and what runs the code of pickled files",
     "Node": "torch.fx's, a call in Python, and the compiler's",
+    "Store": "torch.distributed's, of keys that ranks share, and what a kernel writes",
     "Transformer": "torch.nn's model, and torch.fx's runner of a graph",
     "TreeSpec": "torch.utils._pytree's, of any leaves, and a capture's, of tensors",
 }

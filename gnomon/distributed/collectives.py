@@ -33,9 +33,11 @@ from gnomon.tensor.works import Done, Work
 
 __all__ = [
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_single",
     "all_reduce",
+    "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
     "barrier",
@@ -51,9 +53,10 @@ __all__ = [
 Began = Work | None
 
 
-def handed(work: Work, async_op: bool) -> Began:
-    """A Work for who asked for one; else it is waited for."""
+def handed(work: Work, async_op: bool, tensors: Sequence[Tensor] = ()) -> Began:
+    """A Work, which writes some tensors, for who asked for one; else it is waited for."""
     if async_op:
+        work.tensors = tensors
         return work
     work.wait()
     return None
@@ -105,7 +108,7 @@ def all_reduce(
     """Write the fold of every rank's tensor into it."""
     known = found(group)
     if known is not None:
-        return handed(fold(known, tensor, op, partial(put, tensor)), async_op)
+        return handed(fold(known, tensor, op, partial(put, tensor)), async_op, [tensor])
     return handed(Done(), async_op)
 
 
@@ -143,7 +146,7 @@ def broadcast(
     size = tensor.numel()
     sends = [Part(k, tensor, 0, size) for k in others if own == root]
     receives = [Part(root, tensor, 0, size)] if own != root else []
-    return handed(move(known, sends, receives), async_op)
+    return handed(move(known, sends, receives), async_op, [tensor])
 
 
 @by_parts
@@ -155,7 +158,7 @@ def all_gather_single(
     if known is not None:
         fits("all_gather_single", output_tensor, input_tensor, known.size())
         then = partial(put, output_tensor)
-        return handed(gathered(known, "all_gather", input_tensor, then), async_op)
+        return handed(gathered(known, "all_gather", input_tensor, then), async_op, [output_tensor])
     return handed(Done(), async_op)
 
 
@@ -175,7 +178,7 @@ def all_gather(
             for k, target in enumerate(tensor_list):
                 put(target, elements(made, k * size, size))
 
-        return handed(gathered(known, "all_gather", tensor, then), async_op)
+        return handed(gathered(known, "all_gather", tensor, then), async_op, tensor_list)
     return handed(Done(), async_op)
 
 
@@ -207,7 +210,7 @@ def reduce_scatter_single(
     known = found(group)
     if known is not None:
         fits("reduce_scatter_single", output, input, over=known.size())
-        return handed(scatter_fold(known, input, op, partial(put, output)), async_op)
+        return handed(scatter_fold(known, input, op, partial(put, output)), async_op, [output])
     return handed(Done(), async_op)
 
 
@@ -226,7 +229,7 @@ def reduce_scatter(
         for each in input_list:
             fits("reduce_scatter", output, each)
         row = FUNCTIONS["cat"]([x.ravel() for x in input_list])
-        return handed(scatter_fold(known, row, op, partial(put, output)), async_op)
+        return handed(scatter_fold(known, row, op, partial(put, output)), async_op, [output])
     return handed(Done(), async_op)
 
 
@@ -316,6 +319,42 @@ def scatter(
     root = first_or(known, src, group_src, "scatter")
     sends = at_root("scatter", scatter_list or (), root, known)
     return handed(move(known, sends, [Part(root, tensor, 0, tensor.numel())]), async_op)
+
+
+def together(works: Sequence[Began], async_op: bool) -> Began:
+    """Several collectives as one."""
+    begun = [work for work in works if work is not None]
+
+    def finish() -> None:
+        for work in begun:
+            work.wait()
+
+    made = Work(finish, lambda: all([work.is_completed() for work in begun]))
+    return handed(made, async_op)
+
+
+def all_reduce_coalesced(
+    tensors: Sequence[Tensor] | Tensor,
+    op: Reduction = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Write the fold of every rank's tensor into it, of each of several tensors."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    return together([all_reduce(x, op, group, async_op=True) for x in given], async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[Sequence[Tensor]],
+    input_tensor_list: Sequence[Tensor],
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Write every rank's tensors into a list of them for each rank, in rank order."""
+    works = []
+    for k, x in enumerate(input_tensor_list):
+        works.append(all_gather([row[k] for row in output_tensor_lists], x, group, async_op=True))
+    return together(works, async_op)
 
 
 all_gather_into_tensor, reduce_scatter_tensor = all_gather_single, reduce_scatter_single

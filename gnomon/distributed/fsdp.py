@@ -1,183 +1,55 @@
-"""Fully sharded data parallel by PyTorch's names: each rank keeps a part of every parameter.
-
-`fully_shard` says where parameters lie, and nothing more: programs gather a unit's parameters for
-their use, and scatter its gradients in one message (gnomon/passes/coalesce.py). Each rank feeds its
-own rows, computes the loss of these, and gradients are averaged over the ranks: as one process's,
-whose batch is all rows, and to its bits where 2, 4, 8 or 16 ranks have as many each.
-"""
+"""torch.distributed.fsdp: fully_shard, and the wrapper of before it, by one set of names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from gnomon.distributed.fsdp_module import FSDPModule, UnshardHandle
+from gnomon.distributed.fsdp_wrapper import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardingStrategy,
+)
+from gnomon.distributed.fully_sharding import (
+    CPUOffloadPolicy,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    fully_shard,
+)
+from gnomon.distributed.sharded_states import (
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    OptimStateDictConfig,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
 
-from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
-from gnomon.distributed.fsdp_module import FSDPModule, outermost, sharded_class
-from gnomon.distributed.groups import get_world_size, init_process_group, is_initialized
-from gnomon.distributed.plans import divisible
-from gnomon.distributed.tensor.dtensor import lay
-from gnomon.dtypes import DType
-from gnomon.errors import ArgumentError
-from gnomon.nn.module import Module
-from gnomon.ops.layouts import Lying, OwnRows, Unit
-from gnomon.passes.layout import Split
-from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import in_order, lying_as, own_rows, part_of, spread
-from gnomon.tensor.pytree import flatten, unflatten
-from gnomon.tensor.tensor import Tensor
-
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "fully_shard"]
-
-
-@dataclass(frozen=True)
-class MixedPrecisionPolicy:
-    """The dtypes of parameters in use, and of gradients on the wire: those that they have."""
-
-    param_dtype: DType | None = None
-    reduce_dtype: DType | None = None
-    output_dtype: DType | None = None
-    cast_forward_inputs: bool = True
-
-
-def fully_shard(
-    module: Module | Sequence[Module],
-    *,
-    mesh: DeviceMesh | None = None,
-    reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Callable[[Tensor], Split | None] | None = None,
-    mp_policy: MixedPrecisionPolicy | None = None,
-    ignored_params: set[Tensor] | None = None,
-) -> Any:
-    """A module, or several as one unit, of whose parameters each rank keeps a part.
-
-    Layers come first, then what they are in. Along a mesh of two axes parameters are replicated
-    over the first. A parameter is split along its first axis that ranks divide, if there is one.
-    Gathered parameters are let go after each use, whatever `reshard_after_forward` says.
-
-    >>> import gnomon as gn
-    >>> model = fully_shard(gn.nn.Linear(4, 2))
-    >>> isinstance(model, FSDPModule), model.weight.placements
-    (True, (S(0),))
-    >>> gn.distributed.destroy_process_group()
-    """
-    if isinstance(reshard_after_forward, int) and not isinstance(reshard_after_forward, bool):
-        raise ArgumentError(
-            f"fully_shard: reshard_after_forward={reshard_after_forward}: parts of fewer ranks are "
-            "not kept between the passes. Say True or False."
-        )
-    if mp_policy is not None and mp_policy != MixedPrecisionPolicy():
-        raise ArgumentError(
-            f"fully_shard: {mp_policy}: parameters and sums have the dtypes that they are made "
-            "with. Use gn.autocast for the forward pass."
-        )
-    mesh = default_mesh() if mesh is None else mesh
-    if mesh.ndim > 2:
-        raise ArgumentError(f"fully_shard: expected a mesh of one axis or two: got {mesh}.")
-    modules = [module] if isinstance(module, Module) else list(module)
-    unit = Unit(membership().number("unit"))
-    for each in modules:
-        inner = [p for m in each.modules() if isinstance(m, FSDPModule) for p in m.parameters()]
-        others = {id(p) for p in (*inner, *(ignored_params or ()))}
-        for p in each.parameters():
-            if id(p) not in others:
-                asked = None if shard_placement_fn is None else shard_placement_fn(p)
-                layout = layout_on(p, mesh, asked)
-                p.data = lay(p.detach(), layout, kept(p), unit)
-        object.__setattr__(each, "__class__", sharded_class(type(each)))
-        object.__setattr__(each, "_unit_number", unit.number)
-        each.register_forward_pre_hook(entering(mesh), prepend=True, with_kwargs=True)
-        each.register_forward_hook(leaving(mesh))
-    return module
-
-
-def default_mesh() -> DeviceMesh:
-    """The mesh of all ranks."""
-    if not is_initialized():
-        init_process_group()
-    return init_device_mesh("cpu", (get_world_size(),), mesh_dim_names=("shard",))
-
-
-def lies_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
-    """Whether a tensor lies over the ranks of a mesh already."""
-    return any(name in mesh.axes for name, _, _ in lying_as(tensor))
-
-
-def kept(tensor: Tensor) -> tuple[str, ...]:
-    """The mesh axes along which others have split a parameter: it is used there."""
-    return tuple(name for name, _, _ in lying_as(tensor))
-
-
-def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> Lying:
-    """The layout of a parameter, beside that which it has along other mesh axes."""
-    have = lying_as(p)
-    sizes, taken = list(p.shape), [axis for *_, axis in have if isinstance(axis, int)]
-    for _, n, axis in have:
-        if isinstance(axis, int):
-            sizes[axis] //= n
-    free = [k for k in range(p.ndim) if k not in taken] + taken
-    axis = divisible(sizes, free if asked is None else [asked.axis % p.ndim], mesh.shape[-1])
-    over = zip(mesh.axes, mesh.shape, [*[None] * (mesh.ndim - 1), axis], strict=True)
-    return tuple(sorted((*have, *over), key=lambda each: in_order(each[0])))
-
-
-def entering(mesh: DeviceMesh) -> Callable:
-    """A hook that makes one rank's rows the batch of all ranks."""
-
-    def enter(module: Module, inputs: tuple, named: dict[str, Any]) -> Any:
-        if outermost.get() not in (None, module):
-            return None
-        outermost.set(module)
-        own: list[Tensor] = []
-
-        def laid(x: Tensor) -> Tensor:
-            y = rows_of(x, mesh)
-            own.extend([x] if y is not x else [])
-            return y
-
-        found = over_tensors((inputs, named), laid)
-        own_rows.set(mesh.axes if own else ())
-        return found
-
-    return enter
-
-
-def leaving(mesh: DeviceMesh) -> Callable:
-    """A hook that makes the result one rank's again, of whose loss gradients are averaged."""
-
-    def leave(module: Module, inputs: tuple, output: Any) -> Any:
-        if outermost.get() is not module:
-            return output
-        outermost.set(None)
-        own_rows.set(())
-        return over_tensors(output, lambda x: own_part(x, mesh))
-
-    return leave
-
-
-def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
-    """The rows of all ranks, of which a tensor is this one's."""
-    if not x.ndim or lies_along(x, mesh):
-        return x
-    layout = tuple((name, n, 0) for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())
-
-
-def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
-    """One rank's rows of a result, of whose loss gradients are averaged.
-
-    Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
-    mean of what ranks ask of it.
-    """
-    axes = [(name, axis) for name, _, axis in lying_as(x) if name in mesh.axes]
-    split = any(isinstance(axis, int) for _, axis in axes)
-    sums = tuple((name, n, "add") for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    back = None if split else tuple(each for each in sums if (each[0], None) in axes)
-    return part_of(x, mesh.axes, back, shares=mesh.size(), rows=OwnRows(mesh.axes))
-
-
-def over_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """A structure with its tensors changed."""
-    found: list[Tensor] = []
-    tree = flatten(value, found)
-    return unflatten(tree, [change(x) for x in found])
+__all__ = [
+    "BackwardPrefetch",
+    "CPUOffload",
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "FullOptimStateDictConfig",
+    "FullStateDictConfig",
+    "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig",
+    "LocalStateDictConfig",
+    "MixedPrecision",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "OptimStateDictConfig",
+    "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig",
+    "ShardingStrategy",
+    "StateDictConfig",
+    "StateDictSettings",
+    "StateDictType",
+    "UnshardHandle",
+    "fully_shard",
+]
+__path__: list[str] = []  # PyTorch has modules below this one: gnomon/lazy.py

@@ -49,7 +49,8 @@ class FSDPModule:
         depends on it.
 
         >>> import gnomon as gn
-        >>> model = gn.distributed.fsdp.fully_shard(gn.nn.Linear(4, 2))
+        >>> from gnomon.distributed.fsdp import fully_shard
+        >>> model = fully_shard(gn.nn.Linear(4, 2))
         >>> model.set_reduce_scatter_max_input_buffers("auto")
         >>> gn.distributed.destroy_process_group()
         """

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from gnomon.distributed.backends import BACKENDS, check, connected
+from gnomon.distributed.rendezvous import address_of, file_of, meet_by
+from gnomon.distributed.stores import FileStore, Store
 from gnomon.errors import ArgumentError, CollectiveError, ConfigError
 from gnomon.runtime.comm import nccl
 from gnomon.runtime.comm.base import Backend
@@ -42,6 +43,7 @@ __all__ = [
 class GroupMember:
     """The stand-in for a group on the ranks that are not in it."""
 
+    WORLD = None
     NON_GROUP_MEMBER = "not in this group"
 
 
@@ -62,25 +64,35 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
+    store: Store | None = None,
     **ignored: Any,
 ) -> None:
     """Connect this rank with all others, by "mpi", "node", "tcp", "threads" or "fake".
 
     None, and PyTorch's "gloo", is what is there. Which rank this is a launcher's variables say;
     where there are none, `rank` and `world_size` do, as in processes that a program starts itself.
-    Ranks find each other where `init_method` says, "tcp://HOST:PORT", or else by MASTER_ADDR and
-    MASTER_PORT.
+    Ranks find each other where `init_method` says, "tcp://HOST:PORT" or "file:///PATH", by a
+    `store` that they share, or else by MASTER_ADDR and MASTER_PORT.
 
     Errors: ConfigError for words that contradict the launcher, or don't say where ranks meet.
     """
     if is_initialized():
         raise CollectiveError("init_process_group: there is a group already. Destroy it first.")
     patience = None if timeout is None else timeout.total_seconds()
+    if store is not None and (init_method is not None or world_size < 1 or rank < 0):
+        raise ConfigError(
+            "init_process_group: a store takes world_size= and rank= beside it, and no init_method:"
+            f" got world_size={world_size}, rank={rank}, init_method={init_method!r}."
+        )
     where, name = address_of(init_method), backend and str(backend).lower()
-    name = None if name in SPELLINGS else name
+    name, file = None if name in SPELLINGS else name, file_of(init_method)
     if world_size > 1 and name in (None, "tcp", "node") and not is_told():
         declare(rank, world_size)
+        store = FileStore(file, world_size) if file is not None else store
+        where = where if store is None else meet_by(store, rank, world_size)
     made = backend_of(name, world_size, rank, patience, where)
+    if file is not None and made.rank == 0:
+        file.unlink(missing_ok=True)  # all have met: a job that comes later begins with none
     if world_size not in (-1, made.size) or rank not in (-1, made.rank):
         raise ConfigError(
             f"init_process_group: rank={rank}, world_size={world_size}: this is rank {made.rank} "
@@ -92,25 +104,6 @@ def init_process_group(
 def is_told() -> bool:
     """Whether a launcher says which rank this is, or it is a thread among others."""
     return environment().size > 1 or membership().seat is not None
-
-
-def address_of(init_method: str | None) -> tuple[str, int] | None:
-    """The host and port that an init_method names; None where the environment says it.
-
-    >>> address_of("tcp://10.1.1.20:23456")
-    ('10.1.1.20', 23456)
-    """
-    if init_method is None or str(init_method).startswith("env://"):
-        return None
-    found = urlsplit(str(init_method))
-    try:
-        if found.scheme == "tcp" and found.hostname and found.port:
-            return found.hostname, found.port
-    except ValueError:  # a port that is none
-        pass
-    raise ConfigError(
-        f"init_process_group: init_method: expected tcp://HOST:PORT or env://: got {init_method!r}."
-    )
 
 
 def backend_of(

@@ -8,20 +8,79 @@ from typing import Any
 
 from gnomon.distributed.collectives import first_or
 from gnomon.distributed.groups import Group, found
+from gnomon.distributed.point_to_point import recv, send
+from gnomon.dtypes import int64, uint8
 from gnomon.errors import ShapeError, TraceError
 from gnomon.runtime.comm.groups import ProcessGroup
+from gnomon.tensor.creation import frombuffer, tensor, zeros
 from gnomon.tensor.state import state
 
-__all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"]
+__all__ = [
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather_object",
+    "recv_object_list",
+    "scatter_object_list",
+    "send_object_list",
+]
 
 
 def told(group: ProcessGroup, given: Any) -> list[Any]:
     """The objects of all ranks, in rank order."""
+    refuse_capture()
+    return list(map(pickle.loads, group.link.tell(pickle.dumps(given))))
+
+
+def refuse_capture() -> None:
+    """Refuse to pickle in a compiled function."""
     if state.capture is not None:
         raise TraceError(
             "distributed: objects do not travel in a compiled function. Do it outside."
         )
-    return list(map(pickle.loads, group.link.tell(pickle.dumps(given))))
+
+
+def send_object_list(
+    object_list: Sequence[Any],
+    dst: int | None = None,
+    group: Group = None,
+    device: object = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Send objects to a rank, which asks for as many."""
+    refuse_capture()
+    if found(group) is None:
+        return
+    pickled = [pickle.dumps(each) for each in object_list]
+    send(tensor(list(map(len, pickled)), dtype=int64), dst, group, group_dst=group_dst)
+    send(frombuffer(bytearray(b"".join(pickled)), dtype=uint8), dst, group, group_dst=group_dst)
+
+
+def recv_object_list(
+    object_list: list,
+    src: int | None = None,
+    group: Group = None,
+    device: object = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Put a rank's objects into a list; gives the rank, or -1 where this one is not in the group.
+
+    Objects are unpickled: only of ranks that are trusted.
+    """
+    refuse_capture()
+    if found(group) is None:
+        return -1
+    sizes = zeros(len(object_list), dtype=int64)
+    recv(sizes, src, group, group_src=group_src)
+    counts = sizes.tolist()
+    row = zeros(sum(counts), dtype=uint8)
+    source = recv(row, src, group, group_src=group_src)
+    whole, start = bytes(row.numpy()), 0
+    for k, size in enumerate(counts):
+        object_list[k] = pickle.loads(whole[start : start + size])
+        start += size
+    return source
 
 
 def all_gather_object(object_list: list, obj: Any, group: Group = None) -> None:

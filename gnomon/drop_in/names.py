@@ -79,6 +79,9 @@ MEANINGS: dict[str, Any] = {
 SPELLED = {
     "GradScaler": "amp.GradScaler",
     "_grouped_mm": "grouped_mm",
+    "distributed._functional_collectives.DeviceMesh": "distributed.DeviceMesh",
+    "distributed._all_gather_base": "distributed.all_gather_single",
+    "distributed._reduce_scatter_base": "distributed.reduce_scatter_single",
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
     "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
@@ -126,10 +129,6 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
         "_C._are_functorch_transforms_active",
         "_C._get_tracing_state",
         "_jit_internal.is_scripting",
-        "distributed.is_nccl_available",
-        "distributed.is_torchelastic_launched",
-        "distributed.is_ucc_available",
-        "distributed.is_xccl_available",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
         "utils._triton.has_triton",
@@ -156,7 +155,7 @@ HERE = frozenset({"hub"})
 FILES = {
     f"{home}.{name}": home
     for home, names in (
-        ("distributed.fsdp", "api fully_sharded_data_parallel wrap"),
+        ("distributed.fsdp", "api fully_sharded_data_parallel"),
         (
             "distributed.checkpoint",
             "api default_planner filesystem metadata state_dict_loader state_dict_saver stateful",

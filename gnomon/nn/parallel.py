@@ -6,22 +6,23 @@ the order of ranks: every rank has the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
 from gnomon.capture import jit
 from gnomon.errors import ArgumentError
+from gnomon.ir.node import Node
 from gnomon.nn.module import Module
 from gnomon.ops.group_folds import ReduceOp
 from gnomon.runtime.comm.groups import ProcessGroup, membership
 from gnomon.tensor.collectives import Part, elements, folded, move, put
 from gnomon.tensor.creation import zeros_like
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.tensor import Tensor, rare
+from gnomon.tensor.tensor import Tensor, node_of, rare
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "GradBucket"]
 __path__: list[str] = []  # PyTorch has modules below this one: gnomon/lazy.py
 
 
@@ -44,6 +45,39 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The module's result."""
         return self.module(*inputs, **named)
+
+
+class GradBucket:
+    """Gradients of one dtype side by side, as a hook of DistributedDataParallel is given them."""
+
+    def __init__(self, row: Tensor, parameters: Sequence[Tensor], index: int, last: bool) -> None:
+        self._row, self._parameters, self._index, self._last = row, parameters, index, last
+
+    def buffer(self) -> Tensor:
+        """All of them, as a row."""
+        return self._row
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Take another row in its place."""
+        self._row = buffer
+
+    def gradients(self) -> list[Tensor]:
+        """Each of them, as a view of the row."""
+        sizes = [p.numel() for p in self._parameters]
+        parts = zip(self._row.split(sizes), self._parameters, strict=True)
+        return [part.view(p.shape) for part, p in parts]
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters that they belong to."""
+        return list(self._parameters)
+
+    def index(self) -> int:
+        """Its number among those of a backward pass."""
+        return self._index
+
+    def is_last(self) -> bool:
+        """Whether it is the last of a backward pass."""
+        return self._last
 
 
 class DistributedDataParallel(Module):
@@ -73,6 +107,7 @@ class DistributedDataParallel(Module):
         self.find_unused_parameters = find_unused_parameters
         self.require_backward_grad_sync = True
         """Whether the next backward pass ends with an average; scripts switch it themselves."""
+        self._hook: tuple[Any, Callable] | None = None
         ours = [p for p in self.module.parameters() if p.requires_grad]
         if not ours:
             raise ArgumentError(
@@ -110,17 +145,28 @@ class DistributedDataParallel(Module):
         parts = [Part(k, x, 0, x.numel()) for k in peers for x in tensors]
         move(group, *((parts, []) if leads else ([], parts))).wait()
 
+    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
+        """Have hook(state, bucket) average gradients: it gives a Future of the row of all."""
+        if self._hook is not None:
+            raise ArgumentError("register_comm_hook: expected one hook: got a second.")
+        self._hook = state, hook
+
     def _average(self) -> None:
         """Average the gradients over the ranks, those of one dtype together."""
-        group = self.process_group
-        if group.size() == 1 or not self.require_backward_grad_sync:
+        group, hook = self.process_group, self._hook
+        if (group.size() == 1 and hook is None) or not self.require_backward_grad_sync:
             return
-        found = [g for p in self.module.parameters() if (g := self._gradient(p)) is not None]
-        found.sort(key=lambda g: g.dtype.name)
-        for _, alike in groupby(found, lambda g: g.dtype.name):
-            gradients = list(alike)
+        ours = [p for p in self.module.parameters() if self._gradient(p) is not None]
+        ours.sort(key=lambda p: p.grad.dtype.name)
+        buckets = [list(alike) for _, alike in groupby(ours, lambda p: p.grad.dtype.name)]
+        for number, alike in enumerate(buckets):
+            gradients = [p.grad for p in alike]
             row = FUNCTIONS["cat"]([g.detach().ravel() for g in gradients])
-            made, place = folded(group, row, ReduceOp.AVG), 0
+            if hook is None:
+                made = folded(group, row, ReduceOp.AVG)
+            else:
+                made = told(hook, GradBucket(row, alike, number, alike is buckets[-1]))
+            place = 0
             for g in gradients:
                 put(g, elements(made, place, g.numel()))
                 place += g.numel()
@@ -130,3 +176,10 @@ class DistributedDataParallel(Module):
         if parameter.requires_grad and parameter.grad is None and self.find_unused_parameters:
             parameter.grad = zeros_like(parameter)
         return parameter.grad if parameter.requires_grad else None
+
+
+def told(hook: tuple[Any, Callable], bucket: GradBucket) -> Node:
+    """The row of averages that a hook gives."""
+    state, call = hook
+    found = call(state, bucket).wait()
+    return node_of((found[0] if isinstance(found, (list, tuple)) else found).detach())

@@ -6,11 +6,13 @@ transfer does each, so that a rank that waits late, or never, keeps no other one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Event
 from time import monotonic_ns
 from typing import Any
 
+from gnomon.errors import CollectiveError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import user_site
 from gnomon.ops.group_folds import Reduction, scaled
@@ -24,7 +26,17 @@ from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import leaf
 from gnomon.tensor.tensor import Tensor, raw, value_of
 
-__all__ = ["Done", "Work", "begin", "begin_fold", "begin_gather", "begin_reduce"]
+__all__ = [
+    "Done",
+    "Future",
+    "Work",
+    "begin",
+    "begin_fold",
+    "begin_gather",
+    "begin_reduce",
+    "collect_all",
+    "wait_all",
+]
 
 OURS = 0
 """The tag of messages that collectives send; users' own tags are counted from one."""
@@ -32,8 +44,111 @@ Then = Callable[[Node], None]
 """What is done with a result."""
 
 
+class Future:
+    """A value that comes later, and what is done with it then; `torch.futures.Future`.
+
+    >>> coming = Future()
+    >>> doubled = coming.then(lambda future: 2 * future.value())
+    >>> coming.set_result(4)
+    >>> doubled.wait(), doubled.done()
+    (8, True)
+    """
+
+    def __init__(self, *, devices: object = None) -> None:
+        self._make: Callable[[], Any] | None = None
+        self._came, self._value, self._error = Event(), None, None
+        self._waiting: list[Callable[[Future], Any]] = []
+
+    def done(self) -> bool:
+        """Whether the value, or an error, is there."""
+        return self._came.is_set()
+
+    def _run(self) -> None:
+        """Make the value, where that is left to who waits for it."""
+        make, self._make = self._make, None
+        if make is not None:
+            try:
+                self.set_result(make())
+            except Exception as error:
+                self.set_exception(error)
+
+    def wait(self) -> Any:
+        """The value, when it is there; the error, if one came instead, is raised."""
+        self._run()
+        self._came.wait()
+        return self.value()
+
+    def value(self) -> Any:
+        """The value that is there."""
+        if not self.done():
+            raise CollectiveError("Future: the value is not there. Call wait().")
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """The value of callback(this one), once it is there."""
+        made = Future()
+
+        def make() -> Any:
+            self._run()
+            self._came.wait()
+            return callback(self)
+
+        made._make = make
+        self.add_done_callback(lambda _: made._run())
+        return made
+
+    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+        """Call callback(this one) once the value is there."""
+        if self.done():
+            callback(self)
+        else:
+            self._waiting.append(callback)
+
+    def set_result(self, result: Any) -> None:
+        """Give the value."""
+        self._settle(result, None)
+
+    def set_exception(self, result: Exception) -> None:
+        """Give an error in the value's place."""
+        self._settle(None, result)
+
+    def _settle(self, value: Any, error: Exception | None) -> None:
+        """Take what came, and tell who waits."""
+        if self.done():
+            raise CollectiveError("Future: a value is there already.")
+        self._value, self._error = value, error
+        self._came.set()
+        waiting, self._waiting = self._waiting, []
+        for callback in waiting:
+            callback(self)
+
+
+def wait_all(futures: Sequence[Future]) -> list[Any]:
+    """The values of all, when they are there."""
+    return [future.wait() for future in futures]
+
+
+def collect_all(futures: Sequence[Future]) -> Future:
+    """All of them, as a value that is there when theirs are."""
+    made = Future()
+
+    def make() -> list[Future]:
+        for future in futures:
+            future._run()
+            future._came.wait()
+        return list(futures)
+
+    made._make = make
+    return made
+
+
 class Work:
     """A collective that has begun: `wait()` returns when it is done."""
+
+    tensors: Sequence[Tensor] = ()
+    """The tensors that it writes."""
 
     def __init__(self, finish: Callable[[], None], is_done: Callable[[], bool]) -> None:
         self._finish: Callable[[], None] | None = finish
@@ -49,6 +164,16 @@ class Work:
     def is_completed(self) -> bool:
         """Whether it is done."""
         return self._finish is None or (self._is_done() and self.wait())
+
+    def get_future(self) -> Future:
+        """The tensors that it writes, as a value that is there when it is done."""
+        made = Future()
+        made._make = lambda: list(self.tensors) if self.wait() else []
+        return made
+
+    def result(self) -> list[Tensor]:
+        """The tensors that it writes."""
+        return list(self.tensors)
 
     def is_success(self) -> bool:
         """Whether it ended well: what goes wrong is raised by wait()."""

@@ -27,6 +27,7 @@ LISTED = {
         "test_functional.gradients",
         "test_groups.hundreds",
         "test_objects.exchanged",
+        "test_objects.passed_on",
         "test_point_to_point.beyond_windows",
         "test_point_to_point.both_ways",
         "test_point_to_point.by_tags",

@@ -9,7 +9,12 @@ import gnomon as gn
 import gnomon.distributed as dist
 from gnomon import nn
 from gnomon.distributed.device_mesh import init_device_mesh
-from gnomon.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from gnomon.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
 from gnomon.distributed.tensor import Replicate, Shard
 from gnomon.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -78,8 +83,9 @@ def test_parameters_are_split_along_the_first_axis_that_ranks_divide():
         assert not isinstance(model[0], FSDPModule)
         assert model[0].weight.placements == (Replicate(), Shard(1))
         assert model[0].bias.placements == (Replicate(), Replicate())
-        kept = nn.Linear(4, 4)
-        fully_shard(kept, ignored_params={kept.bias}, shard_placement_fn=lambda p: Shard(-1))
+        kept, ignored = nn.Linear(4, 4), {"offload_policy": CPUOffloadPolicy(pin_memory=False)}
+        ignored["ignored_params"] = {kept.bias}
+        fully_shard(kept, **ignored, shard_placement_fn=lambda p: Shard(-1))
         assert kept.weight.placements == (Shard(1),)
         assert not hasattr(kept.bias, "placements")
 

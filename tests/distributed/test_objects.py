@@ -39,3 +39,30 @@ def test_a_list_without_a_place_for_each_rank_is_refused():
             dist.all_gather_object([None], rank)
 
     on_threads(short, 2)
+
+
+def passed_on(rank: int, ranks: int) -> list:
+    """Objects from one rank to the next, of other sizes at each."""
+    given, came = [{"rank": rank}, "x" * 1000 * (rank + 1)], [None, None]
+    if rank == 0:
+        dist.send_object_list(given, dst=1)
+        source = dist.recv_object_list(came, src=1)
+    else:
+        source = dist.recv_object_list(came, group_src=0)
+        dist.send_object_list(given, group_dst=0)
+    return [source, came[0], len(came[1])]
+
+
+def test_objects_go_from_rank_to_rank():
+    assert on_threads(passed_on, 2) == [[1, {"rank": 1}, 2000], [0, {"rank": 0}, 1000]]
+    assert on_mpi(passed_on, 2) == on_threads(passed_on, 2)
+
+
+def test_a_rank_that_is_not_in_the_group_sends_nothing():
+    def alone(rank: int, ranks: int) -> list:
+        group = dist.new_group([0])
+        if rank == 0:
+            return [None]
+        return [dist.send_object_list([1], 0, group), dist.recv_object_list([None], 0, group)]
+
+    assert on_threads(alone, 2)[1] == [None, -1]

@@ -36,6 +36,7 @@ ALIVE = {
     "gnomon/compiler/build.py": {"_locks"},
     "gnomon/compiler/tiers.py": {"_live"},
     "gnomon/runtime/comm/environment.py": {"_declared"},
+    "gnomon/distributed/availability.py": {"_level"},
     "gnomon/distributed/fsdp_module.py": {"sharded_class"},
     "gnomon/drop_in/hub_files.py": {"_chosen"},
     "gnomon/forking.py": {"_locks", "_taken"},

@@ -18,6 +18,7 @@ from gnomon.runtime.comm.groups import membership
 from gnomon.runtime.comm.posted import DIGEST
 from gnomon.runtime.comm.slow import SlowWorld, Wire
 from gnomon.runtime.comm.threads import ThreadLink
+from gnomon.tensor.works import Future, collect_all, wait_all
 from tests.distributed.on_mpi import on_mpi
 from tests.distributed.on_threads import on_threads
 
@@ -264,3 +265,39 @@ def test_no_rank_takes_data_for_words_or_words_for_data():
     assert first == second
     assert first.splitlines()[1].startswith("  rank 0: all_reduce of float32, 16 bytes, asked by ")
     assert first.splitlines()[2].startswith("  rank 1: all_reduce of float32, 32 bytes, asked by ")
+
+
+def test_a_future_gives_its_value_to_who_waits():
+    coming, seen = Future(), []
+    third = coming.then(lambda future: future.value() + 1).then(lambda future: future.value() * 2)
+    coming.add_done_callback(lambda future: seen.append(future.value()))
+    with pytest.raises(CollectiveError, match="the value is not there"):
+        coming.value()
+    assert not third.done()
+    coming.set_result(4)
+
+    assert [third.wait(), third.done(), seen] == [10, True, [4]]
+    assert wait_all([coming, third]) == [4, 10]
+    assert [x.value() for x in collect_all([coming, third]).wait()] == [4, 10]
+    with pytest.raises(CollectiveError, match="a value is there already"):
+        coming.set_result(5)
+
+
+def test_an_error_of_a_callback_is_raised_where_it_is_waited_for():
+    coming = Future()
+    broken = coming.then(lambda future: 1 // future.value())
+    coming.set_result(0)
+
+    with pytest.raises(ZeroDivisionError):
+        broken.wait()
+
+
+def test_a_work_gives_its_tensors_when_it_is_done():
+    def work(rank: int, ranks: int) -> list:
+        x = gn.ones(2) * (rank + 1)
+        begun = dist.all_reduce(x, async_op=True)
+        (found,) = begun.get_future().wait()
+        assert found is begun.result()[0] is x
+        return found.tolist()
+
+    assert on_threads(work, 2) == [[3.0, 3.0]] * 2

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnomon.distributed.checkpoint.ranks import Ranks
+from gnomon.distributed.sharded_states import by_parts
 from gnomon.errors import ArgumentError, CheckpointError
 from gnomon.nn.module import Module
 from gnomon.optim.optimizer import Optimizer
@@ -22,12 +23,13 @@ __all__ = [
     "get_model_state_dict",
     "get_optimizer_state_dict",
     "get_state_dict",
+    "numbered_state",
     "set_model_state_dict",
     "set_optimizer_state_dict",
     "set_state_dict",
 ]
 
-WRAPPED = ("module", "_orig_mod")
+WRAPPED = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 """The names under which a wrapper has its model."""
 Optimizers = Optimizer | Iterable[Optimizer]
 
@@ -53,7 +55,16 @@ def plain_names(model: Module) -> dict[str, str]:
     >>> plain_names(Module())
     {}
     """
-    return {name: plain(model, name) for name in model.state_dict()}
+    return {name: plain(model, name) for name in parts_of(model)}
+
+
+def parts_of(model: Module) -> dict[str, Any]:
+    """A model's state as it lies, whatever a wrapper of it would show."""
+    before = by_parts.set(True)
+    try:
+        return model.state_dict()
+    finally:
+        by_parts.reset(before)
 
 
 def plain(model: Module, name: str) -> str:
@@ -96,9 +107,10 @@ def get_model_state_dict(
     """A model's state."""
     refuse_submodules("get_model_state_dict", submodules)
     chosen, names = options or StateDictOptions(), plain_names(model)
-    frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+    frozen = {plain(model, name) for name, p in model.named_parameters() if not p.requires_grad}
     left = frozen if chosen.ignore_frozen_params else set()
-    state = {names[name]: value for name, value in model.state_dict().items() if name not in left}
+    parts = parts_of(model).items()
+    state = {names[name]: value for name, value in parts if names[name] not in left}
     return given_out(state, chosen)
 
 
@@ -150,14 +162,19 @@ def set_optimizer_state_dict(
     chosen = options or StateDictOptions()
     given = taken_in(optim_state_dict, chosen)
     for optimizer in listed(optimizers):
-        names = names_of(model, optimizer)
-        found = deepened(given, names.values()) if "state" not in given else given
-        entries = {k: found["state"][name] for k, name in names.items() if name in found["state"]}
-        groups = [
-            {**group_of(found["param_groups"], names[own["params"][0]]), "params": own["params"]}
-            for own in numbered(optimizer)
-        ]
-        optimizer.load_state_dict({"state": entries, "param_groups": groups})
+        optimizer.load_state_dict(numbered_state(model, optimizer, given))
+
+
+def numbered_state(model: Module, optimizer: Optimizer, given: dict[str, Any]) -> dict[str, Any]:
+    """A state by names as the optimizer loads it: by the numbers of its parameters."""
+    names = names_of(model, optimizer)
+    found = deepened(given, names.values()) if "state" not in given else given
+    entries = {k: found["state"][name] for k, name in names.items() if name in found["state"]}
+    groups = [
+        {**group_of(found["param_groups"], names[own["params"][0]]), "params": own["params"]}
+        for own in numbered(optimizer)
+    ]
+    return {"state": entries, "param_groups": groups}
 
 
 def get_state_dict(

@@ -22,7 +22,7 @@ from gnomon.runtime.comm.base import KINDS, opened
 from gnomon.runtime.comm.board import Board
 from gnomon.runtime.comm.threads import Message, ThreadBackend, World
 
-__all__ = ["Address", "TcpBackend", "TcpWorld"]
+__all__ = ["Address", "LOOPBACK", "TcpBackend", "TcpWorld", "hear", "say"]
 
 HEAD = struct.Struct("<QQ")
 """Before each message the bytes of its key and of its content; zeros before a rank leaves."""

@@ -1,0 +1,348 @@
+"""Stores by PyTorch's names: keys and values that ranks share before they are connected.
+
+A store asks a table, which waits for keys; where the table is, the kinds of stores differ in. Keys
+are strings and values bytes: nothing that comes from elsewhere is unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from threading import Condition
+from time import monotonic, sleep
+from typing import Any
+
+import msgspec
+
+from gnomon.errors import ArgumentError, DistStoreError, QueueEmptyError, brief
+from gnomon.lazy import Lazy
+
+__all__ = ["FileStore", "HashStore", "PrefixStore", "Request", "Store", "StoreTable"]
+
+fcntl = Lazy("fcntl")
+PATIENCE = timedelta(seconds=300)
+LOOK = 0.01
+"""Seconds between two looks into a file."""
+SIZE = 8
+"""Bytes before each record of a file, which say how long it is."""
+Value = str | bytes
+
+
+class Request(msgspec.Struct):
+    """A question to a table: its kind, the keys, a value, and for how long to wait."""
+
+    kind: str
+    keys: list[str]
+    value: bytes = b""
+    expected: bytes = b""
+    seconds: float = 0.0
+
+
+class StoreTable:
+    """Keys, their values, and queues, for all threads that ask."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.queues: dict[str, list[bytes]] = {}
+        self.changed = Condition()
+
+    def answer(self, asked: Request) -> Any:
+        """The answer to a question; None where a key did not come in time."""
+        if asked.kind not in ANSWERS:
+            raise ArgumentError(f"store: there is no question {brief(asked.kind)}.")
+        with self.changed:
+            found = ANSWERS[asked.kind](self, asked)
+            self.changed.notify_all()
+        return found
+
+    def set(self, asked: Request) -> bool:
+        """Set a value."""
+        self.values[asked.keys[0]] = asked.value
+        return True
+
+    def get(self, asked: Request) -> bytes | None:
+        """The value of a key, when it is there."""
+        return self.values[asked.keys[0]] if self.wait(asked) else None
+
+    def wait(self, asked: Request) -> bool:
+        """Whether all keys come in time."""
+        return self.changed.wait_for(lambda: self.check(asked), asked.seconds)
+
+    def check(self, asked: Request) -> bool:
+        """Whether all keys are there."""
+        return all(key in self.values for key in asked.keys)
+
+    def add(self, asked: Request) -> int:
+        """Add to the number of a key, 0 where there is none."""
+        try:
+            made = int(self.values.get(asked.keys[0], b"0")) + int(asked.value)
+        except ValueError:
+            raise ArgumentError(f"add: {asked.keys[0]!r} holds no number.") from None
+        self.values[asked.keys[0]] = str(made).encode()
+        return made
+
+    def append(self, asked: Request) -> bool:
+        """Put bytes behind those of a key."""
+        self.values[asked.keys[0]] = self.values.get(asked.keys[0], b"") + asked.value
+        return True
+
+    def compare_set(self, asked: Request) -> bytes:
+        """Set a value where the one before is as expected; the value that is there then."""
+        key = asked.keys[0]
+        have = self.values.get(key)
+        if have == asked.expected or (have is None and not asked.expected):
+            have = self.values[key] = asked.value
+        return asked.expected if have is None else have
+
+    def delete_key(self, asked: Request) -> bool:
+        """Delete a key; whether it was there."""
+        return self.values.pop(asked.keys[0], None) is not None
+
+    def list_keys(self, asked: Request) -> list[str]:
+        """All keys."""
+        return list(self.values)
+
+    def queue_push(self, asked: Request) -> bool:
+        """Put a value into a queue."""
+        self.queues.setdefault(asked.keys[0], []).append(asked.value)
+        return True
+
+    def queue_len(self, asked: Request) -> int:
+        """The number of values in a queue."""
+        return len(self.queues.get(asked.keys[0], ()))
+
+    def queue_pop(self, asked: Request) -> bytes | None:
+        """The first value of a queue, when there is one."""
+        if not self.changed.wait_for(lambda: self.queue_len(asked), asked.seconds):
+            return None
+        return self.queues[asked.keys[0]].pop(0)
+
+
+ANSWERS: dict[str, Callable[[StoreTable, Request], Any]] = {
+    name: method
+    for name, method in vars(StoreTable).items()
+    if not name.startswith("_") and name != "answer"
+}
+"""Kind of a question -> what answers it."""
+
+
+def encoded(value: Value) -> bytes:
+    """A value as bytes."""
+    if not isinstance(value, (str, bytes)):
+        raise TypeError(f"store: expected a string or bytes: got {brief(value)}.")
+    return value.encode() if isinstance(value, str) else value
+
+
+class Store(ABC):
+    """Keys and values that ranks share.
+
+    >>> store = HashStore()
+    >>> store.set("first", "1")
+    >>> store.get("first"), store.add("count", 5), store.check(["second"])
+    (b'1', 5, False)
+    """
+
+    _timeout = PATIENCE
+
+    @abstractmethod
+    def ask(self, asked: Request) -> Any:
+        """The answer of the table to a question."""
+
+    @property
+    def timeout(self) -> timedelta:
+        """The time for which a key is waited for."""
+        return self._timeout
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Wait so long for keys from now on."""
+        self._timeout = timeout
+
+    def set(self, key: str, value: Value) -> None:
+        """Set the value of a key."""
+        self.ask(Request("set", [key], encoded(value)))
+
+    def get(self, key: str) -> bytes:
+        """The value of a key, which is waited for.
+
+        Errors: DistStoreError where it does not come in time.
+        """
+        found = self.ask(Request("get", [key], seconds=self.timeout.total_seconds()))
+        if found is None:
+            raise late([key], self.timeout)
+        return found
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to the number that a key holds, 0 where there is none; the sum."""
+        return self.ask(Request("add", [key], str(int(amount)).encode()))
+
+    def append(self, key: str, value: Value) -> None:
+        """Put bytes behind those that a key holds."""
+        self.ask(Request("append", [key], encoded(value)))
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all keys are there."""
+        return self.ask(Request("check", list(keys)))
+
+    def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
+        """Return when all keys are there.
+
+        Errors: DistStoreError where one does not come in time.
+        """
+        patience = self.timeout if timeout is None else timeout
+        if not self.ask(Request("wait", list(keys), seconds=patience.total_seconds())):
+            raise late(keys, patience)
+
+    def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
+        """Set a value where the one before is as expected, or "" for none; the value then."""
+        given = encoded(desired_value), encoded(expected_value)
+        return self.ask(Request("compare_set", [key], *given))
+
+    def delete_key(self, key: str) -> bool:
+        """Delete a key; whether it was there."""
+        return self.ask(Request("delete_key", [key]))
+
+    def list_keys(self) -> list[str]:
+        """All keys."""
+        return self.ask(Request("list_keys", []))
+
+    def num_keys(self) -> int:
+        """The number of keys, those included by which ranks found each other."""
+        return len(self.ask(Request("list_keys", [])))
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """The values of several keys."""
+        return [self.get(key) for key in keys]
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[Value]) -> None:
+        """Set the values of several keys."""
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def has_extended_api(self) -> bool:
+        """Whether append, multi_get and multi_set are there."""
+        return True
+
+    def queue_push(self, key: str, value: Value) -> None:
+        """Put a value into a queue."""
+        self.ask(Request("queue_push", [key], encoded(value)))
+
+    def queue_len(self, key: str) -> int:
+        """The number of values in a queue."""
+        return self.ask(Request("queue_len", [key]))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """The first value of a queue, which is waited for.
+
+        Errors: QueueEmptyError where there is none and `block` is False; DistStoreError where none
+        comes in time.
+        """
+        patience = self.timeout if block else timedelta()
+        found = self.ask(Request("queue_pop", [key], seconds=patience.total_seconds()))
+        if found is None:
+            raise late([key], patience) if block else QueueEmptyError(f"queue is empty: {key}")
+        return found
+
+
+def late(keys: Sequence[str], patience: timedelta) -> DistStoreError:
+    """The error of keys that did not come."""
+    told = f"Wait timeout: {', '.join(keys)} did not come in"
+    return DistStoreError(f"store: {told} {patience.total_seconds() * 1000:.0f} ms.")
+
+
+class HashStore(Store):
+    """A store of the threads of this process."""
+
+    def __init__(self) -> None:
+        self.table = StoreTable()
+
+    def ask(self, asked: Request) -> Any:
+        """The answer of the table here."""
+        return self.table.answer(asked)
+
+    def clone(self) -> HashStore:
+        """Another store of the same keys."""
+        made = HashStore()
+        made.table = self.table
+        return made
+
+
+class FileStore(Store):
+    """A store of processes that see one file: each change is a record at its end."""
+
+    def __init__(self, file_name: str | os.PathLike, world_size: int = -1) -> None:
+        self.path, self.table, self._read = os.fspath(file_name), StoreTable(), 0
+
+    def ask(self, asked: Request) -> Any:
+        """The answer of a table that has all changes of the file."""
+        if asked.kind.startswith("queue"):
+            raise NotImplementedError("FileStore: queue support is not implemented.")
+        end = monotonic() + asked.seconds
+        asked.seconds = 0.0
+        while (found := self._asked_now(asked)) in (None, False) and monotonic() < end:
+            sleep(LOOK)
+        return found
+
+    def _asked_now(self, asked: Request) -> Any:
+        """The answer as the file is."""
+        with open(self.path, "a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(self._read)
+            while len(size := file.read(SIZE)) == SIZE:
+                record = file.read(int.from_bytes(size, "little"))
+                key, value = msgspec.msgpack.decode(record, type=tuple[str, bytes | None])
+                if value is None:
+                    self.table.values.pop(key, None)
+                else:
+                    self.table.values[key] = value
+            key = asked.keys[0] if asked.keys else ""
+            before = self.table.values.get(key)
+            found = self.table.answer(asked)
+            now = self.table.values.get(key)
+            if now != before:
+                record = msgspec.msgpack.encode((key, now))
+                file.write(len(record).to_bytes(SIZE, "little") + record)
+                file.flush()
+            self._read = file.seek(0, os.SEEK_END)
+        return found
+
+    def clone(self) -> FileStore:
+        """Another store of the same file."""
+        return FileStore(self.path)
+
+
+class PrefixStore(Store):
+    """A part of another store: keys there begin with a prefix.
+
+    >>> whole = HashStore()
+    >>> PrefixStore("mine", whole).set("key", "value")
+    >>> whole.get("mine/key")
+    b'value'
+    """
+
+    def __init__(self, prefix: str, store: Store) -> None:
+        self.prefix, self.underlying_store = f"{prefix}/", store
+
+    @property
+    def timeout(self) -> timedelta:
+        """The time for which a key is waited for: the other store's."""
+        return self.underlying_store.timeout
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Wait so long for keys from now on, in the other store too."""
+        self.underlying_store.set_timeout(timeout)
+
+    def ask(self, asked: Request) -> Any:
+        """The answer of the other store."""
+        asked.keys = [self.prefix + key for key in asked.keys]
+        return self.underlying_store.ask(asked)
+
+    def list_keys(self) -> list[str]:
+        """The keys of this part."""
+        start = len(self.prefix)
+        return [key[start:] for key in super().list_keys() if key.startswith(self.prefix)]
+
+    def clone(self) -> PrefixStore:
+        """Another store of the same keys."""
+        return PrefixStore(self.prefix[:-1], self.underlying_store)
