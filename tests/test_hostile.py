@@ -15,6 +15,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import GnomonError
 from gnomon.nn import functional as F
+from gnomon.tensor.functions import FUNCTIONS
 from tests.fuzz_hostile import NAMES, READS, fuzz
 from tests.hostile_calls import CALLS
 from tests.ops.samples import SAMPLES
@@ -53,6 +54,7 @@ def test_errors_are_the_same_without_asserts():
 
 
 X = np.ones((2, 3, 4, 6), np.float32)
+pooled = FUNCTIONS["avg_pool"]
 FOUND = [
     (lambda x: gn.movedim(x, (0, 1), (0, 0)), "movedim: an axis is named twice"),
     (lambda x: gn.diag_embed(x, 0, 1, 1), "diag_embed: an axis is named twice"),
@@ -87,6 +89,33 @@ FOUND = [
     (lambda x: x.argmax(2) + x[:, :, :0].argmax(2), "argmax: nothing to choose from"),
     (lambda x: gn.bmm(x[0], x[0]), "bmm: inner sizes differ: left .3, 4, 6. ends in 6"),
     (lambda x: x[99], "index: index 99 is out of bounds for dimension 0 with size 2"),
+    (lambda x: gn.count_nonzero(x, 1j), "count_nonzero: axis must not be complex: got 1j"),
+    (lambda x: gn.all(x > 0, 1j), "all: axis must not be complex: got 1j"),
+    (lambda x: gn.all(x > 0, gn.tensor(1j)), "all: axis must not be complex: got a tensor"),
+    (lambda x: gn.tensordot(x, x, 1j), "tensordot: axes must not be complex: got 1j"),
+    (lambda x: gn.tensordot(x, x, ((0,), (1j,))), "tensordot: axes must not be complex"),
+    (lambda x: gn.diff(x, 1j, 0), "diff: n must not be complex: got 1j"),
+    (lambda x: gn.std(x, 1, correction=1j), "std: correction must not be complex: got 1j"),
+    (lambda x: gn.linalg.matrix_norm(x, 1j), "matrix_norm: ord must not be complex: got 1j"),
+    (lambda x: gn.linalg.matrix_norm(x, 1, keepdims=1j), "matrix_norm: keepdims must not be"),
+    (lambda x: gn.linalg.matrix_power(x, 1j), "matrix_power: n must not be complex: got 1j"),
+    (lambda x: gn.norm(x, 1j), "norm: p must not be complex: got 1j"),
+    (lambda x: gn.norm(x, dtype=1j), "norm: dtype must not be complex: got 1j"),
+    (lambda x: gn.tril(x, 1j), "tril: k must not be complex: got 1j"),
+    (lambda x: gn.nan_to_num(x, 1j), "nan_to_num: nan must not be complex: got 1j"),
+    (lambda x: F.pad(x, 1j, "reflect"), "pad: pad must not be complex: got 1j"),
+    (lambda x: gn.add(x, (0, 1j)), "add: y must be a tensor or number: got .0, 1j."),
+    (lambda _: gn.add(1j, 2), "add: needs a tensor: got .1j, 2."),
+    (lambda _: gn.pow(2, 1j), "pow: needs a tensor: got .2, 1j."),
+    (lambda x: gn.einsum("iij->ji", x[0, :, :1]), "einsum: axis i differs within x .3, 1, 6.: 3"),
+    (lambda x: F.avg_pool2d(x, 2, 2**31), "avg_pool: strides and dilations are below 2 .. 31"),
+    (lambda x: F.avg_pool2d(x, 2, 2**70), "avg_pool: strides and dilations are below 2 .. 31"),
+    (lambda x: F.max_pool2d(x, 2, (2**62, 2**62)), "max_pool: strides and dilations are below"),
+    (lambda x: F.max_pool2d(x, 1, 1, dilation=2**63), "max_pool: strides and dilations are"),
+    (
+        lambda x: pooled(x, (2, 2), (2, 2), ((0, 2**40), (0, 0)), ((0, 0), (0, 0))),
+        "needs 39.6 TB",
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """Einstein sums of any number of tensors: contracted from left to right, two at a time.
 
-Repeated letters in one operand are diagonals; a size of 1 broadcasts; "..." is any leading axes.
+Repeated letters in one operand are diagonals, of axes of one size. A size of 1 broadcasts against
+another operand's. "..." is any leading axes.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def sizes_of(named: Sequence[str], xs: Sequence[Node]) -> dict[str, int]:
     """Letter -> size; 1 gives way to others."""
     size: dict[str, int] = {}
     for letters, x in zip(named, xs, strict=True):
+        own: dict[str, int] = {}
         for c, n in zip(letters, x.shape, strict=True):
+            if own.setdefault(c, n) != n:
+                raise ShapeError(f"einsum: axis {c} differs within x {x.shape}: {own[c]} and {n}.")
             if size.setdefault(c, n) == 1:
                 size[c] = n
             elif n not in (1, size[c]):

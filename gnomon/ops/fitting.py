@@ -89,7 +89,7 @@ def shown(value: Any) -> str:
     if isinstance(value, LISTS):
         text = "(" + ", ".join(map(shown, value)) + ")"
         return text if len(text) <= MOST_SHOWN else f"{len(value)} of them"
-    known = isinstance(value, (int, float, str, type(None), DType))
+    known = isinstance(value, (int, float, complex, str, type(None), DType))
     return repr(value)[:MOST_SHOWN] if known else f"a {type(value).__name__}"
 
 

@@ -263,11 +263,15 @@ def avg_pool(
 def elements(
     y: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, counted: Pairs
 ) -> Node | float:
-    """The number of each window's elements: one number, or one per place along some axes."""
+    """The number of each window's elements: one number, or one per place along some axes.
+
+    Along an axis it first grows, then falls: it is one number if the ends and the second agree.
+    """
     number: Node | float = 1.0
     for k, size in enumerate(kernel):
         low, high = -counted[k][0], x.shape[2 + k] + counted[k][1]
-        starts = [i * stride[k] - padding[k][0] for i in range(y.shape[2 + k])]
+        last = y.shape[2 + k] - 1
+        starts = [i * stride[k] - padding[k][0] for i in (0, min(last, 1), last)]
         found = {min(s + size, high) - max(s, low) for s in starts}
         if len(found) == 1:
             number = number * float(found.pop())

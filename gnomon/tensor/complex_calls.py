@@ -7,13 +7,16 @@ module loads with the first complex number.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from gnomon.dtypes import DType, complex64, dtype_of, promote
-from gnomon.errors import ComplexError
+from gnomon.errors import ArgumentError, ComplexError
 from gnomon.ir.node import Arena, Node
 from gnomon.ops import fitting
 from gnomon.ops.registry import OPS, Op
@@ -40,7 +43,7 @@ from gnomon.tensor.complex_tensor import (
 )
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS, as_function
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, from_array
 
 __all__ = ["called", "filled", "index_put", "of_array", "view_as_complex", "viewed"]
 
@@ -51,6 +54,9 @@ BESIDE_OPERATIONS: dict[str, Row] = {
     "taken_apart": lambda x: x.clone(),
 }
 """Functions of nodes that are no operations."""
+
+OPERANDS = re.compile("Node|Operand|Scalar")
+"""Kinds of arguments that may be complex."""
 
 
 def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
@@ -63,12 +69,41 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
         raise ComplexError(f"{name}: {kind} is not supported here. {ADVICE}") from None
     if found is None:
         return BESIDE_OPERATIONS[name](*args, **(kwargs or {}))
+    args = [with_tensors(value) for value in args]
+    if not tensors_in([*args, *(kwargs or {}).values()]):
+        raise ArgumentError(f"{name}: needs a tensor: got {fitting.shown(args)}.") from None
     fitting.refuse_numbers(name, found.function, args)
     bound = inspect.signature(found.function).bind(*args, **found.respell(kwargs or {}))
+    refuse_words(name, bound)
     bound.apply_defaults()
     places = how[1:] if isinstance(how, tuple) else ()
     row = WAYS[how if isinstance(how, str) else how[0]]
     return row(found, places, *bound.args, **bound.kwargs)
+
+
+def with_tensors(value: Any) -> Any:
+    """An argument with tensors in place of arrays."""
+    if isinstance(value, (list, tuple)):
+        made = [with_tensors(each) for each in value]
+        return made if isinstance(value, list) else tuple(made)
+    return from_array(value) if isinstance(value, np.ndarray) else value
+
+
+def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
+    """Refuse a complex number where an operation takes no operand, such as for an axis."""
+    for word, value in bound.arguments.items():
+        kind, told = str(bound.signature.parameters[word].annotation), fitting.shown(value)
+        if OPERANDS.search(kind) is None and holds_complex(value):
+            raise ArgumentError(f"{name}: {word} must not be complex: got {told}.") from None
+        if kind == "Operand" and isinstance(value, (list, tuple)):
+            raise ArgumentError(f"{name}: {word} must be a tensor or number: got {told}.") from None
+
+
+def holds_complex(value: Any) -> bool:
+    """Whether a value is a complex number or tensor, or has one in it."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_complex, value))
+    return isinstance(value, (complex, np.complexfloating, Complex))
 
 
 def viewed(op: Any, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -121,6 +156,8 @@ def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """The same of both parts; operands at these places become complex numbers."""
     dtype = reduce(promote, [x.dtype for x in tensors_in([args[k] for k in places])], complex64)
     given = [whole(x, dtype) if k in places else x for k, x in enumerate(args)]
+    if isinstance(kwargs.get("alpha"), (complex, Complex)):
+        given[places[-1]] = given[places[-1]] * kwargs.pop("alpha")
     if kwargs.get("reduce") is not None:
         raise ComplexError(f"{op.__name__}: reduce is not supported with complex numbers. {ADVICE}")
     if (wanted := kwargs.pop("dtype", None)) is not None:

@@ -78,14 +78,14 @@ def complex_addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> An
 
 
 def complex_pad(
-    x: Complex, pad: Sequence[int], mode: str = "constant", value: Any = None
+    x: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None
 ) -> Complex:
     """Each part padded, with its part of the value."""
     choice("pad", "mode", mode, ("constant", *BORDERS))
     values = parts(value if isinstance(value, complex) else complex(value or 0.0))
     if mode != "constant":
         values = (None, None)
-    both = zip(parts(x), values, strict=True)
+    both = zip(parts(x if isinstance(x, Complex) else joined(x)), values, strict=True)
     return joined(*(FUNCTIONS["pad"](part, pad, mode, of) for part, of in both))
 
 

@@ -34,15 +34,20 @@ def plus(x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else x + y
 
 
+def scaled(y: Any, alpha: Any) -> Any:
+    """y · alpha, a number if both are."""
+    return y if alpha == 1 else y * alpha
+
+
 def complex_add(x: Any, y: Any, alpha: Any = 1) -> Complex:
     """x + y."""
-    (a, b), (c, d) = parts(x), parts(y if alpha == 1 else complex_multiply(y, alpha))
+    (a, b), (c, d) = parts(x), parts(scaled(y, alpha))
     return joined(a + c, plus(b, d))
 
 
 def complex_subtract(x: Any, y: Any, alpha: Any = 1) -> Complex:
     """x − y."""
-    (a, b), (c, d) = parts(x), parts(y if alpha == 1 else complex_multiply(y, alpha))
+    (a, b), (c, d) = parts(x), parts(scaled(y, alpha))
     return joined(a - c, b if d is None else -d if b is None else b - d)
 
 

@@ -119,7 +119,7 @@ def test_a_truth_value_is_a_size_of_1():
 
 
 def test_a_complex_number_is_no_tensor():
-    with pytest.raises(ArgumentError, match="kron: y must be a tensor: got a complex"):
+    with pytest.raises(ArgumentError, match="kron: y must be a tensor: got 1j"):
         gn.kron(gn.ones(2, 3), 1j)
 
 
@@ -130,7 +130,7 @@ def test_nan_is_no_place_of_an_axis(call):
 
 
 def test_complex_numbers_as_operands_and_words():
-    with pytest.raises(ArgumentError, match=r"^pad: mode must be one of constant, .*: got 1j\."):
+    with pytest.raises(ArgumentError, match=r"^pad: mode must not be complex: got 1j\."):
         F.pad(gn.ones(2, 5), (1, 1), 1j)
     x = gn.tensor([0.0, 1.0])
     assert gn.isclose(x, 1j).tolist() == gn.isclose(1j, x).tolist() == [False, False]

@@ -176,8 +176,18 @@ def test_complex_numbers_meet_real_tensors():
     assert (gn.tensor([1, 2]) / 2j).tolist() == [-0.5j, -1j]
     assert (np.complex128(1j) * x).tolist() == [1j, 2j]
     assert gn.where(x > 1, x, 1j).tolist() == [1j, 2]
+    assert gn.add(x, 1j, alpha=0.5).tolist() == [1 + 0.5j, 2 + 0.5j]
+    assert gn.sub(x, np.array([1j, 2j]), alpha=2).tolist() == [1 - 2j, 2 - 4j]
+    assert gn.pad(x, (1, 0), value=1j).tolist() == [1j, 1, 2]
     large = gn.tensor([2**25 + 1])
     assert gn.cat([gn.tensor([1j], dtype=gn.cdouble), large])[1].item() == 2**25 + 1
+
+
+def test_a_complex_factor_of_what_is_added_at_positions():
+    x, index = gn.tensor([1 + 1j, 2j]), gn.tensor([0, 1])
+
+    assert gn.index_add(x, 0, index, x, alpha=1j).tolist() == [2j, -2 + 2j]
+    assert gn.index_add(gn.ones(2), 0, index, gn.ones(2), alpha=1j).tolist() == [1 + 1j] * 2
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
