@@ -471,6 +471,8 @@ def unfold(x: Node, axis: int, size: int, step: int) -> Node:
     axis = one_axis("unfold", axis, x.rank)
     if size > x.shape[axis]:
         raise ShapeError(f"unfold: {size} elements do not fit into axis {axis} of {x.shape}.")
+    if step >= 1 << 63:
+        raise ArgumentError(f"unfold: step is below 2 ** 63: got {step}.")
     return view_primitives.window(x, axis, size, step)
 
 

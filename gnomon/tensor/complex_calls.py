@@ -92,10 +92,12 @@ def with_tensors(value: Any) -> Any:
 def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
     """Refuse a complex number where an operation takes no operand, such as for an axis."""
     for word, value in bound.arguments.items():
-        kind, told = str(bound.signature.parameters[word].annotation), fitting.shown(value)
+        parameter = bound.signature.parameters[word]
+        kind, told = str(parameter.annotation), fitting.shown(value)
         if OPERANDS.search(kind) is None and holds_complex(value):
             raise ArgumentError(f"{name}: {word} must not be complex: got {told}.") from None
-        if kind == "Operand" and isinstance(value, (list, tuple)):
+        is_one = kind in ("Operand", "Node") and parameter.kind is not parameter.VAR_POSITIONAL
+        if is_one and isinstance(value, (list, tuple)):
             raise ArgumentError(f"{name}: {word} must be a tensor or number: got {told}.") from None
 
 
