@@ -74,20 +74,32 @@ def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
     view = tensor._view
     base = tensor if tensor._requires or view is None else view.base
     whole = source(tensor._storage) if base is None else raw(base)
-    if lying_of(view) or (base is not None and base._view is not None and base._view.chain):
-        raise ArgumentError(
-            "as_strided: this tensor lies over ranks, or is part of a leaf that is part of another "
-            "tensor. Take a clone() of it first."
-        )
     order = [axis for axis, _ in reversed(tensor._storage.form or ())]
+    is_part = base is not None and base._view is not None and bool(base._view.chain)
+    inside = within(laid, None if order else laid_of(base), whole.size) if is_part else laid
+    if lying_of(view) or inside is None:
+        raise ArgumentError(
+            "as_strided: this tensor lies over ranks, or what is asked for lies outside of a leaf "
+            "that is part of another tensor. Take a clone() of it first."
+        )
     lying = permute(whole, tuple(order)) if order else whole
-    chain = chain_between(at_places(reshape(lying, (whole.size,)), laid), whole)
+    chain = chain_between(at_places(reshape(lying, (whole.size,)), inside), whole)
     hidden = not grads.get() and tensor.requires_grad
     if base is not None:
         return alias(base, chain, hidden)
     made = alias(tensor, (), hidden)
     made._view.chain = chain
     return made
+
+
+def within(laid: Laid, part: Laid | None, count: int) -> Laid | None:
+    """Places of a storage as those of a part of so many neighbours; None where it has not all."""
+    if part is None or not is_row_major(part):
+        return None
+    start = laid.start - part.start
+    last = start + sum((n - 1) * step for n, step in zip(laid.shape, laid.strides, strict=True))
+    fits = start >= 0 and (last < count or 0 in laid.shape)
+    return Laid(laid.shape, start, laid.strides) if fits else None
 
 
 FORMATS: dict[Any, Form] = {

@@ -106,3 +106,21 @@ def test_a_function_of_pythons_is_applied():
 
     assert x.apply_(lambda v: v + 1).tolist() == [2.0, 3.0]
     assert x.map_(gn.tensor([5.0, 6.0]), lambda a, b: b - a).tolist() == [3.0, 3.0]
+
+
+def test_a_leaf_that_is_part_of_a_tensor_shows_its_own_elements():
+    part = gn.arange(6.0)[2:5].detach().requires_grad_()
+    (gn.as_strided(part, (), ()) * 3 + gn.as_strided(part, (2,), (2,)).sum()).backward()
+
+    assert part.grad.tolist() == [4, 0, 1]
+    for start in (0, 1, 4):
+        with pytest.raises(ArgumentError, match="lies outside of a leaf"):
+            gn.as_strided(part, (2,), (1,), start)
+    assert gn.as_strided(part, (0,), (1,), 2).shape == (0,)
+
+
+def test_of_a_leaf_whose_elements_are_no_neighbours_nothing_else_is_shown():
+    column = gn.arange(6.0).reshape(3, 2)[:, 1].detach().requires_grad_()
+
+    with pytest.raises(ArgumentError, match="Take a clone"):
+        gn.as_strided(column, (1,), (1,))
