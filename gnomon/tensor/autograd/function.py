@@ -174,11 +174,15 @@ class Written(GradientRule):
         known.update((id(x), k) for k, x in enumerate(made) if id(x) not in known)
         self.inputs = [*map(raw, made), *map(node_of, given)]
         self.saved: list[int | None] = []
+        self.leaves: dict[int, tuple[Tensor, int]] = {}
+        """Leaves that were saved, and how often they had been written to; by their places."""
         for x in context.saved_tensors:
             if x is not None and id(x) not in known:
                 known[id(x)] = len(self.inputs)
                 self.inputs.append(raw(x))
             self.saved.append(None if x is None else known[id(x)])
+            if x is not None and x._requires:
+                self.leaves[known[id(x)]] = (x, x._storage.version)
         given, hooks = {k for k in self.saved if k is not None}, saving.get()
         self.packing = None if hooks is None else hooks.hold(self.inputs, given)
 
@@ -211,9 +215,13 @@ class Written(GradientRule):
         return found
 
     def _saved(self, node: Node, place: int | None) -> Tensor | None:
-        """A saved tensor; a result of its own comes with its history."""
+        """A saved tensor: a leaf is itself, and a result of its own comes with its history."""
         if place is None:
             return None
+        leaf, version = self.leaves.get(place, (None, 0))
+        is_here = leaf is not None and leaf._storage.node.arena is node.arena
+        if is_here and leaf._storage.version == version and self.packing is None:
+            return leaf
         own = place == node.params["index"] and place < len(self.passing)
         kept = node if own else node.inputs[place]
         if self.packing is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import gnomon as gn
@@ -162,3 +163,51 @@ def test_a_function_that_may_be_told_to_write_is_a_function():
 
     assert isinstance(made, gn.autograd.Function)
     assert made.inplace
+
+
+@pytest.mark.parametrize("is_lent", [False, True])
+def test_a_saved_leaf_is_itself_and_has_gradients_inside(is_lent: bool):
+    weight = gn.nn.Parameter(gn.ones(2))
+    if is_lent:
+        weight.data = gn.from_numpy(np.ones(2, np.float32))
+    seen = []
+
+    class Again(gn.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            (w,) = ctx.saved_tensors
+            with gn.enable_grad():
+                (inner,) = gn.autograd.grad((weight * 2).sum(), w)
+            seen.append(w is weight)
+            return g * w, inner
+
+    x = gn.ones(2, requires_grad=True)
+    Again.apply(x, weight).sum().backward()
+
+    assert seen == [True]
+    assert weight.grad.tolist() == [2, 2]
+
+
+def test_a_saved_leaf_that_was_written_to_comes_with_its_old_value():
+    class Product(gn.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0], None
+
+    x, w = (gn.ones(2, requires_grad=True) for _ in range(2))
+    made = Product.apply(x, w).sum()
+    with gn.no_grad():
+        w.fill_(5.0)
+    made.backward()
+
+    assert x.grad.tolist() == [1, 1]
