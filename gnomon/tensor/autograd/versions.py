@@ -65,7 +65,7 @@ def check(roots: Iterable[Node], order: Iterable[Node], wanted: Iterable[Node]) 
 
     order: the history behind the roots.
     """
-    latest = max(state.overwritten.values())
+    latest = max(state.overwritten.values(), default=0)  # what nobody holds is gone
     if all([node.serial >= latest for node in order if node.inputs]):
         return  # as in a loop, whose steps read what the last one wrote
     node = reader_of_overwritten(roots, wanted)
