@@ -55,9 +55,6 @@ OTHERS = {
     "sparse": "sparse_mm_reduce sparse_sampled_addmm to_sparse",
     "differs: the triangle that is not read has no gradient": "cholesky_inverse cholesky_solve",
     "differs: what is written over has no gradient": "as_strided_scatter",
-    "differs: of values that meet in one place, one has the gradient": (
-        "nn_functional_max_unpool1d nn_functional_max_unpool2d nn_functional_max_unpool3d"
-    ),
     "differs: torch's gradient is that of log_softmax as well": "nn_functional_ctc_loss",
     "differs: edges of bins ascend": "histogramdd",
     "differs: a batch norm's input has two axes": "nn_functional_batch_norm",
