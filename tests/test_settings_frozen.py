@@ -37,6 +37,7 @@ READERS = {
     "gnomon/bisect/runs.py": "a run gets its parent's environment, and other settings",
     "gnomon/bench/peers.py": "a peer's process gets its parent's, less what misleads it",
     "gnomon/runtime/comm/environment.py": "launchers tell ranks their places there",
+    "gnomon/distributed/availability.py": "elastic launchers and debug levels are named there",
     "gnomon/distributed/launcher.py": "ranks get the launcher's own",
     "gnomon/distributed/rank_main.py": "a script finds its rank under torchrun's names too",
     "gnomon/distributed/ray_launcher.py": "an actor finds its place as a launched rank does",
