@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -84,7 +85,10 @@ def test_who_says_something_else_is_sent_away(said: bytes):
     with socket.create_connection(("localhost", store.port), 5) as stranger:
         stranger.settimeout(5)
         stranger.sendall(said)
-        stranger.shutdown(socket.SHUT_WR)
-        assert stranger.recv(1) == b""
+        # the server may have closed the connection before we do, and some of the words unread
+        with contextlib.suppress(OSError):
+            stranger.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
 
     assert dist.TCPStore("localhost", store.port).get("key") == b"1"
