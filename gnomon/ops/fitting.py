@@ -18,6 +18,7 @@ ALIASES = {
     "Operand": "Node | bool | int | float",
     "Scalar": "bool | int | float",
     "Axes": "int | Sequence[int] | None",
+    "Sizes": "int | Sequence[int] | None",
     "Numbers": "int | Sequence[int]",
     "Pairs": "int | Sequence[int | Sequence[int]]",
     "Correction": "int | float",

@@ -5,7 +5,8 @@ Values are computed by numpy's pocketfft in the dtype of the input; gradients ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ops.fourier import OPPOSITE, fourier, fourier_of_real, fourier_to_real
+from gnomon.ops.registry import explained
 from gnomon.tensor.complex_tensor import Complex, joined
 from gnomon.tensor.creation import also, finished, get_default_dtype
 from gnomon.tensor.device import check_device
@@ -132,7 +134,12 @@ def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Ten
     return from_real(name, x, s, dim, OPPOSITE[way_of(name, norm)]).conj()
 
 
-of_one_axis, of_axes = also(input="x", dim="axis"), also(input="x", dim="axes")
+def named(**words: str) -> Callable[[Callable], Callable]:
+    """A decorator: PyTorch's words are understood, and arguments of a wrong kind are refused."""
+    return lambda function: also(**words)(explained(function, f"fft.{function.__name__}"))
+
+
+of_one_axis, of_axes = named(input="x", dim="axis"), named(input="x", dim="axes")
 
 # one axis
 
@@ -282,6 +289,7 @@ def frequencies(places: np.ndarray, dtype: object, device: object, wanted: bool)
     return finished(from_array(places.astype(kind.numpy)), wanted)
 
 
+@named()
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -295,10 +303,12 @@ def fftfreq(
     >>> fftfreq(4)
     Tensor([ 0.  ,  0.25, -0.5 , -0.25])
     """
+    n = index(n)
     places = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return frequencies(places * (1.0 / (n * d)), dtype, device, requires_grad)
 
 
+@named()
 def rfftfreq(
     n: int,
     d: float = 1.0,
@@ -312,6 +322,7 @@ def rfftfreq(
     >>> rfftfreq(4)
     Tensor([0.  , 0.25, 0.5 ])
     """
+    n = index(n)
     return frequencies(np.arange(n // 2 + 1) * (1.0 / (n * d)), dtype, device, requires_grad)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ops.registry import explained
 from gnomon.tensor import fft
 from gnomon.tensor.complex_tensor import Complex, joined
 from gnomon.tensor.conversions import array_of
@@ -40,6 +41,7 @@ def window_of(name: str, window: Tensor | None, length: int, n_fft: int, dtype: 
     return FUNCTIONS["pad"](made, [left, n_fft - length - left]) if length < n_fft else made
 
 
+@explained
 def stft(
     input: Tensor,
     n_fft: int,
@@ -85,6 +87,7 @@ def stft(
     return made if return_complex or return_complex is None else pair_of(made)
 
 
+@explained
 def istft(
     input: Tensor,
     n_fft: int,

@@ -151,3 +151,12 @@ def test_frequencies_take_words_for_a_tensor():
     assert made.tolist() == [0.0, 0.5, 1.0]
     with pytest.raises(DtypeError, match="no such dtype"):
         gn.fft.fftfreq(4, dtype="no dtype")
+
+
+@pytest.mark.parametrize("name", [*SINGLE, "fftn", "irfft2", "fftshift", "fftfreq"])
+@pytest.mark.parametrize("word", [1j, 2.5])
+def test_words_of_a_wrong_kind_are_refused(name: str, word: object):
+    function = getattr(gn.fft, name)
+
+    with pytest.raises(ArgumentError, match=rf"^fft.{name}: \w+ must be an integer"):
+        function(*([] if name == "fftfreq" else [gn.ones(3, 4)]), word)
