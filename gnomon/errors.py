@@ -13,9 +13,10 @@
     ├── CompileError      a program cannot be built             (RuntimeError)
     ├── LayoutError       a layout that a plan cannot keep      (ValueError)
     ├── DistError         something between ranks               (RuntimeError)
-    │   ├── CollectiveError   they could not finish together
-    │   ├── DistNetworkError  one does not reach another
-    │   └── DistStoreError    a store has not what is asked for (QueueEmptyError: in a queue)
+    ├── CollectiveError   ranks could not finish together       (DistError)
+    ├── DistNetworkError  one rank does not reach another       (DistError)
+    ├── DistStoreError    a store has not what is asked for     (DistError)
+    ├── QueueEmptyError   a queue of a store is empty           (DistStoreError)
     ├── ConfigError       a setting or recipe is wrong          (ValueError)
     ├── NanError          a NaN that debug_nans looked for      (ArithmeticError)
     ├── OutOfMemory       a program that does not fit           (MemoryError)

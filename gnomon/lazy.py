@@ -144,7 +144,9 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("cuda", "cuda.", "graphs memory random streams"),
         ("amp.of_cuda", "cuda.amp.", "autocast_mode grad_scaler"),
         ("autograd", "autograd.", "anomaly_mode function grad_mode variable"),
-        ("distributed", "distributed.", "distributed_c10d"),
+        ("distributed", "distributed.", "algorithms distributed_c10d"),
+        ("distributed.checkpoint_wrapper", "distributed.algorithms.", "_checkpoint"),
+        ("distributed.comm_hooks", "distributed.algorithms.", "ddp_comm_hooks"),
         ("distributed.functional", "distributed.", "_functional_collectives"),
         ("distributed.fsdp", "distributed.", "_composable _composable.fsdp"),
         (
