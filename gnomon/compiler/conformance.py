@@ -16,7 +16,7 @@ from gnomon.codegen.emitter import LLVMModule
 from gnomon.compiler.idioms import Idiom, samples, suspects
 from gnomon.errors import CompileError
 from gnomon.ir.memo import memo
-from gnomon.runtime import cpu, device, worker
+from gnomon.runtime import cpu, device, workers
 from gnomon.runtime.cache import cache_of
 from gnomon.runtime.linking import LEVEL
 from gnomon.settings import current
@@ -89,7 +89,8 @@ def failures(several: Sequence[Idiom], target: device.Target | None = None) -> I
         part = several[start : start + TOGETHER]
         name = f"idioms{start}"
         text = written(part, name)
-        code = worker.compile_text(text, made.triple, made.cpu, made.features, LEVEL, passes=0)
+        asked = (text, made.triple, made.cpu, made.features, LEVEL, 0)
+        code = workers.content(workers.compile_here(asked))
         held = cpu.link_apart({name: code})
         table = (ctypes.c_void_p * len(part)).from_address(held[name])
         for number, (idiom, address) in enumerate(zip(part, table, strict=True)):

@@ -153,7 +153,7 @@ class CompileBatch:
         while (code := self._store.load(key)) is None and not self._store.claim(key):
             time.sleep(LOOK)
         if code is None:
-            self._keep(key, workers.content(worker.answer(self._request(text))))
+            self._keep(key, workers.content(workers.compile_here(self._request(text))))
         else:
             self._futures[key].set_result(code)
 

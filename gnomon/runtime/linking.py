@@ -96,7 +96,7 @@ def link(
     codes: Sequence[bytes], names: Sequence[str], needs: Mapping[str, Library] = NOTHING
 ) -> Library:
     """Load object code that defines these names together, and may call those that it `needs`."""
-    with _lock:
+    with Whole(), _lock:
         unlink()
         _linker.look(len(codes))
         jit = _linker.jit()
@@ -123,8 +123,7 @@ def unlink() -> None:
     """Take away libraries that nobody holds any more."""
     while _ended:
         tracker, _ = _there.pop(_ended.popleft())
-        with Whole():  # half closed, it would be closed a second time
-            tracker.close()
+        tracker.close()
 
 
 def mappings_for(mappings: int) -> int:

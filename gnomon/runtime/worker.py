@@ -82,13 +82,21 @@ def machine(triple: str, cpu: str, features: str, level: int) -> llvm.TargetMach
     )
 
 
-def parse(text: str, generator: llvm.TargetMachine) -> llvm.ModuleRef:
-    """The verified module of an IR text, in a context of its own."""
-    module = llvm.parse_assembly(text, llvm.create_context())
+def check(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
+    """Settle the target of a module that was parsed, and verify it."""
     module.triple = generator.triple
     module.data_layout = str(generator.target_data)
     module.verify()
-    return module
+
+
+def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int) -> None:
+    """Run LLVM's pipeline of a level."""
+    with (
+        llvm.create_pipeline_tuning_options(speed_level=level) as options,
+        llvm.create_pass_builder(generator, options) as builder,
+        builder.getModulePassManager() as passes,
+    ):
+        passes.run(module, builder)
 
 
 def compile_text(text: str, triple: str, cpu: str, features: str, level: int, passes: int) -> bytes:
@@ -97,12 +105,16 @@ def compile_text(text: str, triple: str, cpu: str, features: str, level: int, pa
     `passes` 0 generates code from the text as it stands; 1 to 3 run LLVM's pipeline before.
     """
     generator = machine(triple, cpu, features, level)
-    module = parse(mended(text, features), generator)
-    if passes:
-        options = llvm.create_pipeline_tuning_options(speed_level=passes)
-        builder = llvm.create_pass_builder(generator, options)
-        builder.getModulePassManager().run(module, builder)
-    return generator.emit_object(module)
+    # a module is closed before its context, whatever is raised: where both die in a cycle, as a
+    # traceback makes one, Python may finalize the context first, and the module then frees its own
+    with (
+        llvm.create_context() as context,
+        llvm.parse_assembly(mended(text, features), context) as module,
+    ):
+        check(module, generator)
+        if passes:
+            optimize(module, generator, passes)
+        return generator.emit_object(module)
 
 
 def answer(request: tuple[str, str, str, str, int, int]) -> tuple[bytes, str]:

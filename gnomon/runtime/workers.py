@@ -20,6 +20,7 @@ from threading import Condition, Lock, Thread
 
 from gnomon.errors import CompileError
 from gnomon.runtime import worker
+from gnomon.runtime.interrupts import Whole
 
 Request = tuple[str, str, str, str, int, int]
 """What worker.compile_text takes: text, triple, cpu, features, level, passes."""
@@ -128,13 +129,13 @@ class RequestQueue:
         """The object code of every request, in order."""
         try:
             while (k := self._take()) is not None:
-                self.answers[k] = worker.answer(self.requests[k])
+                self.answers[k] = compile_here(self.requests[k])
         finally:
             self.close()
         for thread in self.threads:
             thread.join()
         return [
-            content(given or worker.answer(asked))
+            content(given or compile_here(asked))
             for asked, given in zip(self.requests, self.answers, strict=True)
         ]
 
@@ -167,6 +168,12 @@ class RequestQueue:
             if asked.process.returncode is not None:
                 return
         release(asked)
+
+
+def compile_here(request: Request) -> Answer:
+    """Compile in this process; Ctrl-C waits, so that nothing of LLVM's is left half closed."""
+    with Whole():
+        return worker.answer(request)
 
 
 def content(answer: Answer) -> bytes:

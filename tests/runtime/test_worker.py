@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
 import pytest
 
 from gnomon.codegen.emitter import Emitter
@@ -47,3 +51,35 @@ def test_a_bad_text_is_answered_with_a_complaint():
 
     assert code == b""
     assert "expected" in complaint
+
+
+@pytest.mark.parametrize("kind", [llvm.ModuleRef, llvm.TargetMachine])
+def test_a_module_is_closed_before_its_context_while_its_error_is_held(
+    kind: type, monkeypatch: pytest.MonkeyPatch
+):
+    closed: list[str] = []
+    for each in (llvm.ContextRef, llvm.ModuleRef):
+        monkeypatch.setattr(each, "_dispose", noting(each._dispose, each.__name__, closed))
+    monkeypatch.setattr(kind, "verify" if kind is llvm.ModuleRef else "emit_object", refuse)
+
+    # its traceback holds what the function's variables hold
+    with pytest.raises(RuntimeError, match="refused") as held:
+        worker.compile_text(add_text("k", 64), *goal(device.host()), 2, 0)
+
+    assert held.traceback
+    assert closed == ["ModuleRef", "ContextRef"]
+
+
+def refuse(*_: object) -> None:
+    """LLVM's refusal."""
+    raise RuntimeError("refused")
+
+
+def noting(dispose: Callable[[Any], None], name: str, closed: list[str]) -> Callable[[Any], None]:
+    """A destructor that notes that it is called."""
+
+    def noted(ref: Any) -> None:
+        closed.append(name)
+        dispose(ref)
+
+    return noted

@@ -167,3 +167,18 @@ def test_one_process_alone_calls_nobody():
 
     assert line.threads == []
     assert line.finish() == []
+
+
+def test_ctrl_c_waits_until_llvm_has_compiled(monkeypatch: pytest.MonkeyPatch):
+    done: list[str] = []
+
+    def answer(request: workers.Request) -> workers.Answer:
+        signal.raise_signal(signal.SIGINT)
+        done.append(request[0])
+        return b"code", ""
+
+    monkeypatch.setattr(worker, "answer", answer)
+    with pytest.raises(KeyboardInterrupt):
+        workers.compile_here(request("text"))
+
+    assert len(done) == 1
