@@ -59,19 +59,6 @@ from gnomon.tensor.autograd.engine import (
     no_grad,
     set_grad_enabled,
 )
-from gnomon.tensor.control import (
-    evaluate,
-    explain,
-    get_default_device,
-    get_float32_matmul_precision,
-    get_memory_limit,
-    get_num_threads,
-    set_default_device,
-    set_float32_matmul_precision,
-    set_memory_limit,
-    set_num_threads,
-    synchronize,
-)
 from gnomon.tensor.creation import (
     arange,
     as_tensor,
@@ -99,6 +86,7 @@ from gnomon.tensor.functions import LATE as _LATE_METHODS
 from gnomon.tensor.indexing import index_put
 from gnomon.tensor.nans import debug_nans
 from gnomon.tensor.overrides import overridable as _overridable
+from gnomon.tensor.placing import get_default_device, set_default_device
 from gnomon.tensor.random import (
     Generator,
     bernoulli,
@@ -193,6 +181,11 @@ _LATE_NAMES = {
     "gnomon.tensor.amp": ("get_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
     "gnomon.serialization.files": ("load", "save"),
     "gnomon.capture.loaded": ("load_compiled",),
+    "gnomon.tensor.control": (
+        *("evaluate", "explain", "get_float32_matmul_precision", "get_memory_limit"),
+        *("get_num_threads", "set_float32_matmul_precision", "set_memory_limit"),
+        *("set_num_threads", "synchronize"),
+    ),
     "gnomon.capture.control_flow": ("cond", "scan", "while_loop"),
     "gnomon.tensor.legacy": (
         *("BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor"),

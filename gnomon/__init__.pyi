@@ -312,8 +312,8 @@ def counts(index: Tensor, size: _int, weights: Tensor | None = ...) -> Tensor:
 def cov(x: Tensor, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
     """The covariances of variables, the rows of x."""
 cpu: Present
-def cross(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-    """The vector at right angles to two vectors of three elements."""
+def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
+    """The vector at right angles to two vectors of three elements, along the first such axis."""
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
 from gnomon.nn.ctc import ctc_loss as ctc_loss
@@ -490,7 +490,7 @@ def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
 from gnomon.tensor.switches import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from gnomon.tensor.amp import get_autocast_dtype as get_autocast_dtype
 from gnomon.tensor.switches import get_autocast_gpu_dtype as get_autocast_gpu_dtype
-from gnomon.tensor.control import get_default_device as get_default_device
+from gnomon.tensor.placing import get_default_device as get_default_device
 def get_default_dtype() -> DType:
     """The dtype of new tensors of floats."""
 from gnomon.tensor.determinism import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -944,16 +944,16 @@ def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
 def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
     """Numbers spread evenly over [0, 1)."""
-def rand_like(input: Tensor, *, dtype: object = ..., device: object = ...) -> Tensor:
-    """Numbers spread evenly over [0, 1), in the shape of a tensor."""
+def rand_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Numbers spread evenly over [0, 1), with the shape of another."""
 def randint(low: _int = ..., high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high."""
 def randint_like(input: Tensor, low: _int, high: _int | None = ..., *, dtype: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
 def randn(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-def randn_like(input: Tensor, *, dtype: object = ..., device: object = ...) -> Tensor:
-    """Numbers of the standard normal distribution, in the shape of a tensor."""
+def randn_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Numbers of the standard normal distribution, with the shape of another."""
 from gnomon.tensor import random as random
 def random_binomial(key: Tensor, count: Tensor, p: Tensor) -> Tensor:
     """Successes among count tries that each succeed with a chance p (Hörmann 1993)."""
@@ -1053,7 +1053,7 @@ def selu(x: Tensor) -> Tensor:
 from gnomon import serialization as serialization
 from gnomon.tensor.switches import set_autocast_cache_enabled as set_autocast_cache_enabled
 from gnomon.tensor.amp import set_autocast_enabled as set_autocast_enabled
-from gnomon.tensor.control import set_default_device as set_default_device
+from gnomon.tensor.placing import set_default_device as set_default_device
 def set_default_dtype(dtype: object) -> None:
     """Choose the dtype of new tensors of floats."""
 from gnomon.tensor.switches import set_default_tensor_type as set_default_tensor_type

@@ -6,6 +6,9 @@ the float wins. Python scalars are weak: they take part by kind, never by width.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
+
 import numpy as np
 
 from gnomon.errors import DtypeError
@@ -73,6 +76,11 @@ class DType:
     def is_complex(self) -> bool:
         """Whether elements are complex numbers."""
         return self.kind == "complex"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether elements may be below 0."""
+        return self.kind in ("int", "float", "complex")
 
     def to_real(self) -> DType:
         """The dtype of the parts of complex numbers; another dtype itself.
@@ -178,6 +186,30 @@ def dtype_of_number(number: object) -> DType:
     (gnomon.float32, gnomon.float64)
     """
     return _OF_NUMBERS.get(type(number)) or dtype_of(type(number))
+
+
+def dtype_of_tensors(values: object, default: DType) -> DType | None:
+    """The dtype of nested lists that hold tensors; None where they hold none.
+
+    default: the dtype of Python's floats.
+    """
+    found = set(dtypes_and_types(values))
+    dtypes = [x for x in found if isinstance(x, DType)]
+    kinds = {float: default, complex: default.to_complex()}
+    others = [kinds.get(x) or _OF_NUMBERS[x] for x in found if isinstance(x, type)]
+    return reduce(promote, dtypes + others) if dtypes else None
+
+
+def dtypes_and_types(values: object) -> Iterator[DType | type]:
+    """The dtypes of tensors in nested lists, and the types of Python's numbers there."""
+    if isinstance(values, (list, tuple)):
+        types = set(map(type, values))
+        yield from types & _OF_NUMBERS.keys()
+        if not types <= _OF_NUMBERS.keys():
+            for value in values:
+                yield from dtypes_and_types(value)
+    elif isinstance(dtype := getattr(values, "dtype", None), DType):
+        yield dtype
 
 
 def promote(left: DType, right: DType) -> DType:

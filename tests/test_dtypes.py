@@ -103,3 +103,9 @@ def test_pythons_types_mean_what_their_numbers_hold():
     assert [dtype_of(x) for x in (bool, int, float)] == [bool_, int64, float64]
     assert dtype_of(complex) is dtype_of("complex128")
     assert [dtype_of_number(x) for x in (True, 1, 1.0)] == [bool_, int64, float32]
+
+
+def test_only_truth_values_and_unsigned_integers_have_no_sign():
+    unsigned = {x.name for x in ALL if not x.is_signed}
+
+    assert unsigned == {"bool", "uint8", "uint16", "uint32", "uint64"}

@@ -114,6 +114,8 @@ FOUND = [
     (lambda x: F.avg_pool2d(x, 2, 2**70), "avg_pool: strides and dilations are below 2 .. 31"),
     (lambda x: F.max_pool2d(x, 2, (2**62, 2**62)), "max_pool: strides and dilations are below"),
     (lambda x: F.max_pool2d(x, 1, 1, dilation=2**63), "max_pool: strides and dilations are"),
+    (lambda x: F.unfold(x, (2, 3), 1, 1, 2**70), "unfold: strides and dilations are below 2 .. 31"),
+    (lambda x: gn.diagonal(x, float("nan")), "diagonal: offset must be an integer: got nan"),
     (
         lambda x: pooled(x, (2, 2), (2, 2), ((0, 2**40), (0, 0)), ((0, 0), (0, 0))),
         "needs 39.6 TB",

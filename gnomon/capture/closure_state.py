@@ -273,10 +273,10 @@ class Places(Callables):
         yield from self._attributes(value, own, depth, seen, name)
         if "forward" in own:
             yield from self.look(own, "forward", depth, seen)
-        for hooks in (value._forward_hooks, value._forward_pre_hooks, value._backward_hooks):
+        kinds = (value._forward_hooks, value._forward_pre_hooks)
+        for hooks in (*kinds, value._backward_hooks, value._backward_pre_hooks):
             for hook in hooks.values():
-                code = hook[0] if isinstance(hook, tuple) else hook
-                yield self.snapshot(code, depth - 1, seen)
+                yield self.snapshot(hook, depth - 1, seen)
         for each, x in (*value._parameters.items(), *value._buffers.items()):
             if not issubclass(type(x), Tensor):
                 continue

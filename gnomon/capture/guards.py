@@ -373,6 +373,7 @@ def module_snapshot(
             for x in (pair_of(y),)
         ]
         hooks = (inner._forward_hooks, inner._forward_pre_hooks, inner._backward_hooks)
+        hooks += (inner._backward_pre_hooks,)
         parts += [
             len(inner._modules),
             *(("hooks", *each, *map(id, each.values())) for each in hooks),

@@ -55,7 +55,7 @@ PLAIN = (bool, int, float, str, bytes, type(None), DType, Device, complex)
 """Classes whose values are compared by what they are."""
 TABLES = frozenset(
     {"_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"}
-    | {"_backward_hooks", "_non_persistent_buffers_set"}
+    | {"_backward_hooks", "_backward_pre_hooks", "_hook_words", "_non_persistent_buffers_set"}
 )
 """What a module keeps its parts in, which are looked at one by one."""
 VERSION = 384

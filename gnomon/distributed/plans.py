@@ -18,8 +18,9 @@ from gnomon.nn.module import Module
 from gnomon.ops.layouts import Lying, Unit, divided
 from gnomon.passes.layout import Split
 from gnomon.program.reductions import AUTO
+from gnomon.tensor.creation import empty
+from gnomon.tensor.device import META
 from gnomon.tensor.layouts import spread
-from gnomon.tensor.shapes import is_shapes_only, without_value
 from gnomon.tensor.tensor import Tensor, from_array
 
 __all__ = ["AxisNames", "PLAN", "ParameterLayout", "ShardingPlan", "bound_of", "distribute"]
@@ -180,7 +181,7 @@ def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank:
 
 def own_part(p: Tensor, layout: Lying, mesh: Mesh, rank: int) -> Tensor:
     """The part of a whole value that a rank keeps."""
-    if is_shapes_only():
-        return without_value(divided(tuple(p.shape), layout, "distribute"), p.dtype)
+    if p.is_meta:
+        return empty(divided(tuple(p.shape), layout, "distribute"), dtype=p.dtype, device=META)
     splits = {name: Split(axis) for name, _, axis in layout if axis is not None}
     return from_array(local_part(mesh, rank, splits, p.detach().numpy()).copy())

@@ -57,6 +57,11 @@ def check_now(input: Any, assert_msg: str = "Expected Tensor with single nonzero
     check(bool(input), lambda: assert_msg)
 
 
+def can_cast(from_: gn.dtype, to: gn.dtype) -> bool:
+    """Whether PyTorch stores one dtype in another: of no fewer kinds of numbers."""
+    return out.kind(from_) <= out.kind(to)
+
+
 METHODS = ("equal", "nonzero", "prod", "sort", "squeeze", "std", "sum", "var")
 """Functions whose meaning without a word is the array API's here, and the method's in PyTorch."""
 CASTS = ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
@@ -69,6 +74,7 @@ MEANINGS: dict[str, Any] = {
     "_assert_async": check_now,
     "_check": check,
     "_standard_gamma": standard_gamma,
+    "can_cast": can_cast,
     "meshgrid": meshgrid,
     "ops": Operators("torch.ops", "", lambda name: None),
     "version": SimpleNamespace(__version__="2.13.0+gnomon", cuda=None, hip=None, git_version=""),
@@ -138,6 +144,7 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
 )
 """Questions of programs that ask first -> what answers them."""
 ANSWERS |= {
+    "_utils._element_size": lambda dtype: dtype.itemsize,
     "distributed.constants.default_pg_timeout": timedelta(minutes=30),
     "hub.urlparse": urlparse,
     "optim.optimizer.ParamsT": Any,

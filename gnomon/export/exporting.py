@@ -200,7 +200,7 @@ class ModuleExample:
         with no_grad():
             state = {name: x.detach().clone() for name, (_, x) in self.state.items()}
             args, kwargs = tree_unflatten(list(copies(leaves)), self.tree)
-            made = functional_call(self.module, state, args, kwargs)
+            made = functional_call(self.module, state, args, kwargs, tie_weights=False)
             return [*tree_flatten(made)[0], *state.values()]
 
 

@@ -206,7 +206,7 @@ class ModuleCall:
     def __call__(self, tensors: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         """The module's results with other parameters and buffers."""
         given = dict(zip(self.names, tensors, strict=True))
-        return functional_call(self.module, given, args, kwargs)
+        return functional_call(self.module, given, args, kwargs, tie_weights=False)
 
 
 def emptied(x: Tensor) -> Tensor:
@@ -264,7 +264,7 @@ def recorded(
         before, seen = recording.set(recorder), watching.set(recorder.call)
         try:
             with whole_modules(module):
-                made = functional_call(module, held, args, kwargs)
+                made = functional_call(module, held, args, kwargs, tie_weights=False)
         finally:
             watching.reset(seen)
             recording.reset(before)

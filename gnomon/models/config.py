@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from gnomon.errors import ConfigError
 from gnomon.runtime.buffer import memory_limit
-from gnomon.tensor.shapes import is_shapes_only
+from gnomon.tensor.device import META, default_device
 
 __all__ = [
     "DecoderConfig",
@@ -150,7 +150,7 @@ def refuse_too_large(config: DecoderConfig, copies: int = 1) -> None:
 
     Training holds four: weights, gradients, two averages.
     """
-    if is_shapes_only():
+    if default_device() is META:
         return
     tables = 24 * config.max_position_embeddings * config.head_dim
     needed = 4 * copies * config.parameters + tables

@@ -6,7 +6,7 @@ are in tensor/autograd/hooks.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from gnomon.errors import GradientError
@@ -21,10 +21,11 @@ Gradients = tuple[Tensor | None, ...]
 class HookedCall:
     """One call of a module: its hooks, and the gradients of its outputs when they are known."""
 
-    def __init__(self, module: Any, hooks: Sequence[tuple[Callable, bool]]) -> None:
+    def __init__(
+        self, module: Any, before: dict[int, Callable], after: dict[int, Callable]
+    ) -> None:
         self.module = module
-        self.before = [hook for hook, first in hooks if first]
-        self.after = [hook for hook, first in hooks if not first]
+        self.before, self.after = [*before.values()], [*after.values()]
         self.outputs: Gradients | None = None
         self.count, self.places = 0, None
         self.kinds: list[tuple | None] = []

@@ -9,11 +9,15 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from gnomon.dtypes import dtype_of
+from gnomon.lazy import layouts
 from gnomon.nn.parameter import is_lazy
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.conversions import target
-from gnomon.tensor.creation import empty_like
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.creation import empty, empty_like
+from gnomon.tensor.placing import place
+from gnomon.tensor.state import laid
+from gnomon.tensor.tensor import Tensor, alias
+from gnomon.tensor.views import full_chain
 
 
 class Converted:
@@ -35,13 +39,15 @@ class Converted:
         return self
 
     def to(self, *args: Any, **named: Any) -> Self:
-        """Cast floating parameters and buffers to a dtype."""
-        dtype = target(args, {k: v for k, v in named.items() if k in ("dtype", "device")})
+        """Cast floating parameters and buffers to a dtype, and move all to a device."""
+        asked = {k: v for k, v in named.items() if k in ("dtype", "device")}
+        dtype, device = target(args, asked), place(args, asked)
         if dtype is None:
-            return self
+            return self if device is None else self._apply(lambda t: t.to(device=device))
         if not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got {dtype}")
-        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
+        kept = {} if device is None else {"device": device}
+        return self._apply(lambda t: t.to(dtype if t.dtype.is_floating_point else t.dtype, **kept))
 
     def type(self, dst_type: object) -> Self:
         """Cast all parameters and buffers to a dtype."""
@@ -64,8 +70,8 @@ class Converted:
         return self.to(dtype_of("bfloat16"))
 
     def cpu(self) -> Self:
-        """Itself: everything is in main memory."""
-        return self
+        """Itself; TraceError where parameters have no elements."""
+        return self.to(device="cpu")
 
     def cuda(self, device: object = None) -> Self:
         """Refused: this build computes on the CPU."""
@@ -77,7 +83,15 @@ class Converted:
 
     def to_empty(self, *, device: object, recurse: bool = True) -> Self:
         """Parameters and buffers of any values on a device."""
-        return self._apply(lambda t: empty_like(t, device=device))
+        return self._apply(lambda t: emptied(t, device))
+
+
+def emptied(value: Tensor, device: object) -> Tensor:
+    """A tensor of any values on a device; over ranks it lies as before."""
+    if not laid or not layouts.layout_of(value):
+        return empty_like(value, device=device)
+    part = value._storage.node
+    return alias(empty(part.shape, dtype=part.dtype, device=device), full_chain(value))
 
 
 def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:

@@ -10,7 +10,6 @@ from gnomon.errors import ArgumentError
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import eye
 from gnomon.tensor.random import rand, randn
-from gnomon.tensor.shapes import is_shapes_only
 from gnomon.tensor.tensor import Tensor, from_array
 
 
@@ -43,13 +42,13 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 def filled(tensor: Tensor, value: Tensor) -> Tensor:
     """Write values to a tensor."""
     with no_grad():
-        return tensor if is_shapes_only() else tensor.copy_(value)
+        return tensor if tensor.is_meta else tensor.copy_(value)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: object = None) -> Tensor:
     """Numbers spread evenly over [a, b)."""
     with no_grad():
-        return tensor if is_shapes_only() else tensor.uniform_(a, b, generator=generator)
+        return tensor if tensor.is_meta else tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(
@@ -57,7 +56,7 @@ def normal_(
 ) -> Tensor:
     """Numbers of a normal distribution."""
     with no_grad():
-        return tensor if is_shapes_only() else tensor.normal_(mean, std, generator=generator)
+        return tensor if tensor.is_meta else tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
@@ -69,6 +68,8 @@ def trunc_normal_(
     generator: object = None,
 ) -> Tensor:
     """Numbers of a normal distribution, those outside [a, b] drawn again."""
+    if tensor.is_meta:  # nothing is drawn
+        return tensor
     low, high = normal_share((a - mean) / std), normal_share((b - mean) / std)
     share = rand(tuple(tensor.shape), generator=generator, dtype="float64") * (high - low) + low
     value = normal_quantile(share) * std + mean
@@ -96,7 +97,7 @@ def normal_quantile(share: Tensor) -> Tensor:
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere."""
     with no_grad():
-        return tensor if is_shapes_only() else tensor.fill_(val)
+        return tensor if tensor.is_meta else tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:

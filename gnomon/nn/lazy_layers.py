@@ -30,7 +30,8 @@ from gnomon.nn.normalization import (
 )
 from gnomon.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.shapes import shapes_only
+from gnomon.tensor.creation import zeros_like
+from gnomon.tensor.device import CPU, META
 from gnomon.tensor.tensor import Tensor
 
 
@@ -49,13 +50,15 @@ class LazyModuleMixin(Module):
     cls_to_become: Any
 
     def __init__(self, *settings: Any, **named: Any) -> None:
-        with shapes_only():  # nothing is drawn for what has no elements
+        with META:  # nothing is drawn for what has no elements
             super().__init__(0, *settings, **named)
         self._given = settings, named
         for place, kind in ((self._parameters, UninitializedParameter), (self._buffers, None)):
             for name, value in place.items():
                 if value is not None and value.dtype.is_floating_point:
                     place[name] = (kind or UninitializedBuffer)(dtype=value.dtype)
+                elif value is not None:
+                    place[name] = zeros_like(value, device=CPU)
         self._until_called = self.register_forward_pre_hook(first_call, with_kwargs=True)
 
     def has_uninitialized_params(self) -> bool:

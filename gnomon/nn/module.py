@@ -25,10 +25,16 @@ from gnomon.tensor import module_versions as changes
 from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.evaluate import evaluate_kept, relieve_between_calls
 from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.placing import placing_inside
 from gnomon.tensor.state import grads, keep, state
 from gnomon.tensor.tensor import Tensor, pair_of
 
 _hook_numbers = count()
+HOOKS = (
+    *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
+    "_hook_words",
+)
+"""Hooks of a module by their numbers, and what was said of those that were given words."""
 own, own_put = vars(SavedParts)["__dict__"].__get__, vars(SavedParts)["__dict__"].__set__
 """A module's own attributes, as Python keeps them."""
 
@@ -46,7 +52,7 @@ class Module(SavedParts, Walked, Converted):
         # of our own layers with named settings alone: what others raise is theirs
         own = cls.__dict__.get("__init__")
         if cls.__module__.startswith("gnomon.") and own and not own.__code__.co_flags & CO_VARARGS:
-            cls.__init__ = explained(own, cls.__name__)
+            cls.__init__ = placing_inside(explained(own, cls.__name__))
 
     call_super_init = False
     """Whether the class behind Module, in the order of a class's bases, is made with it."""
@@ -57,7 +63,7 @@ class Module(SavedParts, Walked, Converted):
         put(self, "training", True)
         for name in ("_parameters", "_buffers", "_modules"):
             put(self, name, Watched())
-        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
+        for name in HOOKS:
             put(self, name, Watched())
         put(self, "_non_persistent_buffers_set", set())
         put(self, "_label", "")
@@ -77,7 +83,8 @@ class Module(SavedParts, Walked, Converted):
         try:
             if state.kept_waits:
                 evaluate_kept()
-            hooked = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
+            before_or_after = self._forward_pre_hooks or self._forward_hooks
+            hooked = before_or_after or self._backward_hooks or self._backward_pre_hooks
             output = self._hooked(inputs, named) if hooked else self.forward(*inputs, **named)
         finally:
             scope.modules = before
@@ -86,21 +93,47 @@ class Module(SavedParts, Walked, Converted):
         return output
 
     def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
-        """forward() between its hooks."""
-        for hook, with_named in list(self._forward_pre_hooks.values()):
-            answer = hook(self, inputs, named) if with_named else hook(self, inputs)
-            if answer is not None and with_named:
-                inputs, named = answer
-            elif answer is not None:
+        """forward() between its hooks; those that are always called are told of an error too."""
+        called: set[int] = set()
+        try:
+            return self._between(inputs, named, called)
+        except Exception:
+            for number, hook in [*self._forward_hooks.items()]:
+                if self._said_of(number, "always_call") and number not in called:
+                    self._call_after(number, hook, inputs, named, None)
+            raise
+
+    def _between(self, inputs: tuple, named: dict[str, Any], called: set[int]) -> Any:
+        """forward() between its hooks; notes which of those behind it were called."""
+        for number, hook in [*self._forward_pre_hooks.items()]:
+            if self._said_of(number, "with_kwargs"):
+                answer = hook(self, inputs, named)
+                inputs, named = (inputs, named) if answer is None else answer
+                continue
+            answer = hook(self, inputs)
+            if answer is not None:
                 inputs = answer if isinstance(answer, tuple) else (answer,)
-        call = HookedCall(self, [*self._backward_hooks.values()]) if self._backward_hooks else None
+        call = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            call = HookedCall(self, self._backward_pre_hooks, self._backward_hooks)
         inputs = inputs if call is None else call.inputs_of(inputs)
         output = self.forward(*inputs, **named)
-        for hook, with_named in list(self._forward_hooks.values()):
-            given = (self, inputs, named, output) if with_named else (self, inputs, output)
-            answer = hook(*given)
-            output = output if answer is None else answer
+        for number, hook in [*self._forward_hooks.items()]:
+            called.add(number)
+            output = self._call_after(number, hook, inputs, named, output)
         return output if call is None else call.output_of(output)
+
+    def _call_after(
+        self, number: int, hook: Callable, inputs: tuple, named: dict[str, Any], output: Any
+    ) -> Any:
+        """Call a hook behind forward(); the output from now on."""
+        given = (inputs, named) if self._said_of(number, "with_kwargs") else (inputs,)
+        answer = hook(self, *given, output)
+        return output if answer is None else answer
+
+    def _said_of(self, number: int, word: str) -> bool:
+        """Whether a word was given with a hook."""
+        return word in self._hook_words.get(number, ())
 
     # attributes
 
@@ -248,27 +281,50 @@ class Module(SavedParts, Walked, Converted):
     # hooks
 
     def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+        self,
+        hook: Callable,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> Handle:
-        """Call hook(module, inputs, output) after every forward."""
-        return attached(self._forward_hooks, (hook, with_kwargs), prepend)
+        """Call hook(module, inputs, output) after every forward.
+
+        always_call: after one that fails too, with None for the output.
+        """
+        words = {"with_kwargs": with_kwargs, "always_call": always_call}
+        return self._attached(self._forward_hooks, hook, prepend, words)
 
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
         """Call hook(module, inputs) before every forward."""
-        return attached(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+        words = {"with_kwargs": with_kwargs}
+        return self._attached(self._forward_pre_hooks, hook, prepend, words)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, gradients of inputs, gradients of outputs) when they are known.
 
         What it returns, if anything, takes the place of the inputs' gradients.
         """
-        return attached(self._backward_hooks, (hook, False), prepend)
+        return self._attached(self._backward_hooks, hook, prepend, {})
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, gradients of outputs) first; what it returns takes their place."""
-        return attached(self._backward_hooks, (hook, True), prepend)
+        return self._attached(self._backward_pre_hooks, hook, prepend, {})
+
+    def _attached(
+        self, hooks: dict, hook: Callable, prepend: bool, words: dict[str, bool]
+    ) -> Handle:
+        """Add a hook after the others, or before them."""
+        key = next(_hook_numbers)
+        if any(words.values()):
+            self._hook_words[key] = tuple(word for word, given in words.items() if given)
+        others = dict(hooks) if prepend else {}
+        for each in others:
+            del hooks[each]
+        hooks.update({key: hook, **others})
+        return Handle(hooks, key)
 
     # text
 
@@ -322,19 +378,6 @@ def check_name(module: Module, name: str) -> None:
         raise KeyError('a name can\'t be empty string ""')
     if hasattr(type(module), name) and not isinstance(getattr(type(module), name), property):
         raise KeyError(f"attribute '{name}' already exists")
-
-
-def attached(hooks: dict, hook: Any, prepend: bool) -> Handle:
-    """Add a hook after the others, or before them."""
-    key = next(_hook_numbers)
-    if prepend:
-        others = dict(hooks)
-        hooks.clear()
-        hooks[key] = hook
-        hooks.update(others)
-    else:
-        hooks[key] = hook
-    return Handle(hooks, key)
 
 
 def indented(text: str) -> str:

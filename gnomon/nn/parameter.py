@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.tensor.creation import get_default_dtype, zeros
+from gnomon.tensor.creation import zeros
 from gnomon.tensor.overrides import disabled
-from gnomon.tensor.shapes import is_shapes_only, without_value
 from gnomon.tensor.tensor import Tensor, alias
 
 
@@ -160,5 +159,4 @@ def is_lazy(value: object) -> bool:
 
 def empty_parameter(*size: int) -> Parameter:
     """A parameter whose values an initializer will write."""
-    made = without_value(size, get_default_dtype()) if is_shapes_only() else zeros(*size)
-    return Parameter(made)
+    return Parameter(zeros(*size))

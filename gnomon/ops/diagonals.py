@@ -38,6 +38,8 @@ def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Nod
     a, b = (one_axis("diagonal", k, x.rank) for k in (axis1, axis2))
     if a == b:
         raise ArgumentError(f"diagonal: needs two axes: got {axis1} and {axis2} of x {x.shape}.")
+    if isinstance(offset, float):
+        raise ArgumentError(f"diagonal: offset must be an integer: got {offset!r}.")
     rest = tuple(k for k in range(x.rank) if k not in (a, b))
     rows, columns = x.shape[a], x.shape[b]
     size = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)

@@ -137,6 +137,8 @@ def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
 def scaled(row: str, x: Operand, y: Operand, alpha: Scalar) -> Node:
     """x ± alpha · y, all in the dtype of the result."""
     x, y = promoted(row, x, y)
+    if isinstance(alpha, float) and not x.dtype.is_floating_point:
+        raise DtypeError(f"{row}: alpha must be an integer for {x.dtype.name}: got {alpha}.")
     if x.dtype is bool_:
         return elementwise("or", x, elementwise("and", y, bool(alpha)))
     if is_narrow(x.dtype):

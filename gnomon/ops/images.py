@@ -26,7 +26,7 @@ from gnomon.ops.repetition import repeat
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.windows import all_stretches, check_reach, laid_back, padded_axes
+from gnomon.ops.windows import all_stretches, check_reach, check_steps, laid_back, padded_axes
 
 Numbers = int | Sequence[int]
 EXACT = 1 << 16
@@ -324,6 +324,7 @@ def im2col(
     """
     kernel, gaps, pads, steps = geometry("unfold", kernel_size, dilation, padding, stride)
     around = tuple((p, p) for p in pads)
+    check_steps("unfold", steps, gaps)
     check_reach("unfold", x, around, kernel, gaps)
     windows = all_stretches(padded_axes(x, 2, around, 0.0), 2, kernel, steps, gaps)
     n, c, h, w = windows.shape[:4]

@@ -154,6 +154,7 @@ def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
     if not x.rank:
         return of_one_axis(index_copy, x, axis, index, values)
     axis, index = vector_of_positions("index_copy", x, axis, index)
+    values = reshape(values, (1,)) if (x.rank, values.rank) == (1, 0) else values
     slices_match("index_copy", x, axis, index, values)
     return put_rows(x, index, cast(values, x.dtype), axis=axis) if index.size else x
 

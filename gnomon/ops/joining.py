@@ -142,6 +142,7 @@ def hstack(xs: Sequence[Node]) -> Node:
     >>> hstack([tensor([1, 2]), tensor([3])])
     Tensor([1, 2, 3])
     """
+    xs = [x if x.rank else primitives.reshape(x, (1,)) for x in xs]
     return cat(xs, 1 if xs[0].rank > 1 else 0)
 
 

@@ -298,9 +298,14 @@ def kron(x: Node, y: Node) -> Node:
     return reshape(blocks * inside, tuple(n * m for n, m in zip(a, b, strict=True)))
 
 
-@op(reference=lambda x, y, axis=-1: np.cross(x, y, axis=axis), linalg=True, complex="product")
-def cross(x: Node, y: Node, axis: int = -1) -> Node:
-    """The vector at right angles to two vectors of three elements.
+@op(
+    reference=lambda x, y, axis=None: np.cross(x, y, axis=(axis, x.shape.index(3))[axis is None]),
+    linalg=True,
+    standard=(("axis", -1),),
+    complex="product",
+)
+def cross(x: Node, y: Node, axis: int | None = None) -> Node:
+    """The vector at right angles to two vectors of three elements, along the first such axis.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -310,7 +315,8 @@ def cross(x: Node, y: Node, axis: int = -1) -> Node:
     Traceback (most recent call last):
     gnomon.errors.ShapeError: cross: axis 0 must have 3 elements: (2,) and (2,).
     """
-    axis = one_axis("cross", axis, x.rank)
+    first = x.shape.index(3) if 3 in x.shape else -1
+    axis = one_axis("cross", first if axis is None else axis, x.rank)
     if x.shape[axis] != 3 or y.rank != x.rank or y.shape[axis] != 3:
         raise ShapeError(f"cross: axis {axis} must have 3 elements: {x.shape} and {y.shape}.")
     a, b = split(x, 1, axis), split(y, 1, axis)

@@ -1,16 +1,19 @@
-"""Words that PyTorch's losses took before they took `reduction`, which old programs still say.
+"""Arguments that PyTorch's functions took before others, and which old programs still give.
 
-What a reduction computes is not here: see losses.py.
+Losses took two words before `reduction`; sums took their factors as numbers between tensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["OLDER", "in_one_word", "reduction_of"]
+__all__ = ["OLDER", "factors_in_words", "in_one_word", "reduction_of"]
 
 OLDER = ("size_average", "reduce")
 """Words for a reduction that losses took before they took `reduction`."""
+FACTORS = ("alpha", "beta", "value")
+"""Words for what sums took as numbers behind their first tensor."""
 
 
 def reduction_of(size_average: object, reduce: object, reduction: str) -> str:
@@ -36,3 +39,21 @@ def in_one_word(named: dict[str, Any]) -> dict[str, Any]:
     if (average, reduce) != (None, None):
         kept["reduction"] = reduction_of(average, reduce, "mean")
     return kept
+
+
+def factors_in_words(
+    words: Sequence[str], count: int, args: Sequence[Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """A sum's tensors, and by their words the numbers that stood between; None if none did.
+
+    words: of its parameters, of which so many may stand by position.
+
+    >>> factors_in_words(("x", "y", "z", "value"), 3, ("a", 0.5, "b", "c"))
+    (('a', 'b', 'c'), {'value': 0.5})
+    >>> factors_in_words(("x", "y", "z", "value"), 3, ("a", "b", "c"))
+    """
+    more = len(args) - count
+    numbers, named = args[1 : 1 + more], [x for x in words[count:] if x in FACTORS]
+    if not 0 < more <= len(named) or not all(isinstance(x, (int, float)) for x in numbers):
+        return None
+    return (args[0], *args[1 + more :]), dict(zip(named, numbers, strict=False))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import reshape
 from gnomon.ops.view_primitives import permute
@@ -19,14 +18,12 @@ from gnomon.ops.windows import (
     all_phases,
     all_stretches,
     check_reach,
+    check_steps,
     collected,
     margins,
     nothing,
     padded_axes,
 )
-
-MOST = 1 << 31
-"""What strides and dilations stay below, as PyTorch's."""
 
 
 def taken(
@@ -40,11 +37,7 @@ def taken(
 ) -> Node:
     """Windows of x (n, c, ...), each laid flat along axis 2: (n, c, elements, *places)."""
     check_reach(name, x, pads, kernel, dilation)
-    if max(*stride, *dilation) >= MOST:
-        raise ArgumentError(
-            f"{name}: strides and dilations are below 2 ** 31: got {tuple(stride)} and "
-            f"{tuple(dilation)}."
-        )
+    check_steps(name, stride, dilation)
     x = padded_axes(x, 2, pads, fill)
     windows = all_stretches(x, 2, kernel, stride, dilation)
     last = permute(windows, (0, 1, *range(x.rank, windows.rank), *range(2, x.rank)))

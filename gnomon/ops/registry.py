@@ -31,7 +31,7 @@ from gnomon.ir.provenance import inherit
 from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
 from gnomon.ops.facts import NOTHING, Facts
-from gnomon.ops.older_words import OLDER, in_one_word
+from gnomon.ops.older_words import OLDER, factors_in_words, in_one_word
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 """What Python raises when it meets an argument that it can't work with; never a mistake of ours."""
@@ -174,6 +174,9 @@ class Op:
         try:
             return self._built(args, kwargs)
         except MISFITS as cause:
+            older = factors_in_words(self.words, self.function.__code__.co_argcount, args)
+            if older is not None:
+                return self._built(older[0], kwargs | older[1])
             fitting.refuse(self.__name__, self.function, args, kwargs, cause)
 
     def _built(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

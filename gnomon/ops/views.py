@@ -276,6 +276,8 @@ def grown(name: str, x: Node, shape: Shape) -> Shape:
     if len(shape) < x.rank:
         raise ShapeError(f"{name}: {x.shape} has more axes than {shape}.")
     own = (*(1,) * (len(shape) - x.rank), *x.shape)
+    if -1 in shape[: len(shape) - x.rank]:
+        raise ShapeError(f"{name}: -1 keeps a size of {x.shape}, and {shape} has it in front.")
     wanted = tuple(m if n == -1 else n for n, m in zip(shape, own, strict=True))
     if any(m not in (1, n) for n, m in zip(wanted, own, strict=True)):
         raise ShapeError(f"{name}: only axes of size 1 can grow: {x.shape} to {shape}.")

@@ -13,7 +13,7 @@ from itertools import product
 from math import gcd
 from typing import NamedTuple
 
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import constant
 from gnomon.ops.facts import Claim
@@ -26,6 +26,8 @@ from gnomon.ops.views import part
 Pairs = tuple[tuple[int, int], ...]
 Geometry = tuple[Sequence[int], Sequence[int], int]
 """Stride and dilation per axis, and the number of groups."""
+MOST_STEPS = 1 << 31
+"""What strides and dilations stay below, as PyTorch's."""
 
 
 def stretches(x: Node, axis: int, size: int, stride: int, dilation: int) -> Node:
@@ -73,6 +75,15 @@ def zero_padded(x: Node, pairs: Pairs, apart: bool = False) -> Node:
 def zero_padding(x: Node, low: Sequence[int], high: Sequence[int], *, apart: bool = False) -> Node:
     """Zeros around the last axes."""
     return padded_axes(x, x.rank - len(low), tuple(zip(low, high, strict=True)), 0.0)
+
+
+def check_steps(name: str, stride: Sequence[int], dilation: Sequence[int]) -> None:
+    """Refuse strides and dilations that PyTorch has no numbers for."""
+    if max(*stride, *dilation) >= MOST_STEPS:
+        raise ArgumentError(
+            f"{name}: strides and dilations are below 2 ** 31: got {tuple(stride)} and "
+            f"{tuple(dilation)}."
+        )
 
 
 def check_reach(

@@ -170,7 +170,7 @@ class Descent:
         rate = float(self.group["lr"])
         if self.kept["n_iter"] > 1:
             return rate
-        return min(1.0, 1.0 / slope.abs().sum().item()) * rate
+        return rate / max(1.0, slope.abs().sum().item())
 
     def _move(
         self, start: Point, direction: Tensor, size: float, iteration: int

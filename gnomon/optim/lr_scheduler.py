@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.optim.numbers import one_each
 from gnomon.optim.optimizer import Optimizer
 from gnomon.optim.schedules import (
     ConstantLR,
@@ -25,7 +26,6 @@ from gnomon.optim.schedules import (
     MultiStepLR,
     PolynomialLR,
     StepLR,
-    one_each,
     set_rate,
 )
 from gnomon.optim.schedules import LRScheduler as _LRScheduler  # noqa: F401 - an older name
@@ -88,7 +88,13 @@ class OneCycleLR(LRScheduler):
             raise ArgumentError(
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
+        if not (isinstance(pct_start, float) and 0 <= pct_start <= 1):
+            raise ArgumentError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         self.total_steps = epochs * steps_per_epoch if total_steps is None else total_steps
+        if not isinstance(self.total_steps, int) or self.total_steps <= 0:
+            raise ArgumentError(
+                f"OneCycleLR: expected a positive number of steps, got {self.total_steps!r}."
+            )
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         self.phases = phases_of(self.total_steps, pct_start, three_phase)
         if last_epoch == -1:

@@ -55,3 +55,12 @@ class NumberTensors:
         if kept is None or kept[0] != value:
             kept = self.kept[place] = (value, from_array(np.asarray(value, np.float64)))
         return kept[1]
+
+
+def one_each(optimizer: Any, name: str, value: Any) -> list:
+    """A value for each group, from one for all or one each."""
+    groups = len(optimizer.param_groups)
+    found = list(value) if isinstance(value, (list, tuple)) else [value] * groups
+    if len(found) != groups:
+        raise ArgumentError(f"{name}: expected {groups} values, one per group: got {len(found)}.")
+    return found

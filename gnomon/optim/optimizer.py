@@ -29,11 +29,11 @@ from gnomon.optim.numbers import NumberTensors, apart
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.autograd.hooks import Handle, attach
-from gnomon.tensor.creation import get_default_dtype
+from gnomon.tensor.creation import empty, get_default_dtype
+from gnomon.tensor.device import META
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, lying_like, spread
 from gnomon.tensor.module_versions import Watched, latest
-from gnomon.tensor.shapes import is_shapes_only, without_value
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
 from gnomon.tensor.writing import write
@@ -372,8 +372,8 @@ def filled(
     """A tensor of one value in a parameter's shape, in memory that steps write over."""
     layout, kind = layout_of(p), dtype or p.dtype
     shape = divided(tuple(p.shape) if shape is None else shape, layout, "optimizer")
-    if is_shapes_only():
-        return spread(without_value(shape, kind), layout)
+    if p.is_meta:
+        return spread(empty(shape, dtype=kind, device=META), layout)
     buffer = DeviceBuffer(prod(shape) * kind.itemsize, zeros=not value)
     if value:
         buffer.numpy(kind.numpy, shape)[...] = value

@@ -11,10 +11,12 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from inspect import isroutine
 from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.provenance import user_site
+from gnomon.optim.numbers import one_each
 from gnomon.optim.optimizer import Optimizer
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
@@ -145,10 +147,22 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for function, base in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer; functions are not saved."""
+        """All but the optimizer; of the functions what objects know, for others None."""
         known = super().state_dict()
-        del known["lr_lambdas"]
-        return known
+        return {**known, "lr_lambdas": [known_to(f) for f in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what another schedule knew; functions stay, and objects learn what it knew."""
+        known = dict(state_dict)
+        for function, kept in zip(self.lr_lambdas, known.pop("lr_lambdas", ()), strict=False):
+            if kept is not None:
+                vars(function).update(kept)
+        super().load_state_dict(known)
+
+
+def known_to(function: Any) -> dict[str, Any] | None:
+    """The attributes of an object that stands for a function; a function has none to save."""
+    return None if isroutine(function) else {**vars(function)}
 
 
 class MultiplicativeLR(LambdaLR):
@@ -160,15 +174,6 @@ class MultiplicativeLR(LambdaLR):
             return self.rates
         pairs = zip(self.lr_lambdas, self.rates, strict=True)
         return [rate * function(self.last_epoch) for function, rate in pairs]
-
-
-def one_each(optimizer: Optimizer, name: str, value: Any) -> list:
-    """A value for each group, from one for all or one each."""
-    groups = len(optimizer.param_groups)
-    found = list(value) if isinstance(value, (list, tuple)) else [value] * groups
-    if len(found) != groups:
-        raise ArgumentError(f"{name}: expected {groups} values, one per group: got {len(found)}.")
-    return found
 
 
 class StepLR(LRScheduler):

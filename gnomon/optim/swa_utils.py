@@ -11,8 +11,9 @@ from typing import Any
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from gnomon.optim.numbers import one_each
 from gnomon.optim.optimizer import Optimizer
-from gnomon.optim.schedules import LRScheduler, one_each
+from gnomon.optim.schedules import LRScheduler
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.tensor import Tensor

@@ -7,12 +7,17 @@ them.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ContextDecorator, nullcontext
 from types import SimpleNamespace
 from typing import Any, Never
 
 from gnomon.errors import ArgumentError
 from gnomon.lazy import modules_below
+
+
+class EmptyBlock(ContextDecorator, nullcontext):
+    """A block, or a decorator, that changes nothing."""
+
 
 NONE_OF = {
     bool: "is_available is_bf16_supported is_built is_current_stream_capturing is_initialized "
@@ -26,7 +31,7 @@ NONE_OF = {
     "manual_seed_all mark range_pop range_push reset_accumulated_memory_stats "
     "reset_max_memory_allocated reset_max_memory_cached reset_peak_memory_stats seed seed_all "
     "set_rng_state_all",
-    nullcontext: "device device_index device_of range stream",
+    EmptyBlock: "device device_index device_of range stream",
 }
 """A kind of empty value -> the functions that give it; those that give None do nothing."""
 ANSWERS = {name: kind for kind, names in NONE_OF.items() for name in names.split()}
@@ -119,16 +124,16 @@ cpu = Present(
     device_count=lambda: 1,
     current_device=lambda: "cpu",
     synchronize=function("synchronize", type(None)),
-    stream=function("stream", nullcontext),
+    stream=function("stream", EmptyBlock),
 )
 
 
 class Switches(SimpleNamespace):
     """Settings that programs make before they train, and that nothing here reads."""
 
-    def flags(self, **_: Any) -> nullcontext:
+    def flags(self, **_: Any) -> EmptyBlock:
         """A block in which they have other values."""
-        return nullcontext()
+        return EmptyBlock()
 
     def is_available(self) -> bool:
         """Whether the library behind them is here: False."""
@@ -145,7 +150,7 @@ backends = SimpleNamespace(
     cuda=Switches(
         matmul=Switches(allow_tf32=False, allow_bf16_reduced_precision_reduction=False),
         is_built=function("is_built", bool),
-        sdp_kernel=function("sdp_kernel", nullcontext),
+        sdp_kernel=function("sdp_kernel", EmptyBlock),
         **{f"enable_{kind}_sdp": function(f"enable_{kind}_sdp", type(None)) for kind in SDP},
         **{f"{kind}_sdp_enabled": function(f"{kind}_sdp_enabled", bool) for kind in SDP},
     ),

@@ -261,4 +261,4 @@ METHODS: dict[str, Callable] = {
 """Methods of real tensors that are no operations."""
 for _name, _row in METHODS.items():
     setattr(Complex, _name, _row)
-Complex.H = Complex.mH = property(lambda self: FUNCTIONS["adjoint"](self))
+Complex.mH = property(lambda self: FUNCTIONS["adjoint"](self))

@@ -19,7 +19,7 @@ from gnomon.dtypes import DType, bool_, float32, float64
 from gnomon.errors import ArgumentError, ComplexError, DtypeError, GradientError
 from gnomon.ops.registry import operations
 from gnomon.tensor.creation import full_like, tensor
-from gnomon.tensor.device import CPU, Device
+from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import COMPARISONS, OPERATORS, write_result
 from gnomon.tensor.show import values_as_text
@@ -60,7 +60,7 @@ class Complex(Paired):
     @property
     def device(self) -> Device:
         """The device of the elements."""
-        return CPU
+        return self._pair.device
 
     def __getattr__(self, name: str) -> Any:
         if name in STATE:
@@ -88,11 +88,11 @@ class Complex(Paired):
 
     @real.setter
     def real(self, value: Any) -> None:
-        self.real.copy_(value)
+        self.real.copy_(parts(value)[0])
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        self.imag.copy_(value)
+        self.imag.copy_(parts(value)[0])
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The tensor's memory as a numpy array."""

@@ -18,7 +18,7 @@ from gnomon.ops.histories import unmoved
 from gnomon.ops.sorting import one_of
 from gnomon.tensor.creation import full, full_like, get_default_dtype, tensor
 from gnomon.tensor.functions import FUNCTIONS, Values, apply
-from gnomon.tensor.tensor import Tensor, alias
+from gnomon.tensor.tensor import Tensor
 
 Axes = int | Sequence[int] | None
 
@@ -90,6 +90,8 @@ def slopes(x: Tensor, axis: int, gap: Any, order: int) -> Tensor:
     each = (rows[..., 1:] - rows[..., :-1]) / steps
     before, after = steps[:-1], steps[1:]
     middle = (each[..., :-1] * after + each[..., 1:] * before) / (before + after)
+    if even:  # the element itself has no part in it, be it NaN or infinite
+        middle = (rows[..., 2:] - rows[..., :-2]) / (2 * gap)
     first, last = each[..., :1], each[..., -1:]
     if order == 2:
         bend = (each[..., 1:] - each[..., :-1]) / (before + after)
@@ -251,7 +253,7 @@ def conj(input: Tensor) -> Tensor:
     >>> conj(gn.tensor([1.0]))
     Tensor([1.])
     """
-    return input.conj() if input.is_complex() else alias(input, ())
+    return input.conj() if input.is_complex() else input
 
 
 def real(input: Tensor) -> Tensor:
@@ -261,12 +263,12 @@ def real(input: Tensor) -> Tensor:
     >>> real(gn.tensor([1 + 2j]))
     Tensor([1.])
     """
-    return input.real if input.is_complex() else alias(input, ())
+    return input.real if input.is_complex() else input
 
 
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: no conjugate and no sign waits."""
-    return input if input.is_complex() else alias(input, ())
+    return input
 
 
 conj_physical, resolve_neg = conj, resolve_conj

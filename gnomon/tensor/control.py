@@ -8,7 +8,6 @@ from gnomon.errors import ArgumentError
 from gnomon.lazy import threads
 from gnomon.runtime.buffer import memory
 from gnomon.runtime.system import memory_bytes
-from gnomon.tensor.device import CPU, Device, check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
@@ -99,28 +98,3 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """Always "highest"."""
     return "highest"
-
-
-def get_default_device() -> Device:
-    """The device of new tensors.
-
-    >>> get_default_device().type
-    'cpu'
-    """
-    return CPU
-
-
-def set_default_device(device: object) -> None:
-    """Refuse a device that is not there."""
-    check_device(device)
-
-
-CONSTANTS: dict[str, Any] = {
-    **dict.fromkeys(("is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia"), False),
-    **dict.fromkeys(("is_nested", "is_quantized", "is_sparse", "is_sparse_csr"), False),
-    **dict.fromkeys(("is_vulkan", "is_xla", "is_xpu"), False),
-    **{"is_cpu": True, "layout": "strided", "name": None, "output_nr": 0},
-}
-"""Attributes that every tensor has alike: in main memory, dense, of numbers."""
-for _name, _value in CONSTANTS.items():
-    setattr(Tensor, _name, property(lambda self, value=_value: value, doc=f"Always {_value!r}."))

@@ -27,19 +27,21 @@ from gnomon.dtypes import (
     int64,
     uint8,
 )
-from gnomon.errors import ArgumentError, GradientError
+from gnomon.errors import ArgumentError, GradientError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.calls import lying_as
 from gnomon.tensor.creation import from_numbers
-from gnomon.tensor.device import KINDS, Device, check_device
+from gnomon.tensor.device import CPU, check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
+from gnomon.tensor.placing import moved, names_device, place
 from gnomon.tensor.state import state
-from gnomon.tensor.strides import FORMATS
+from gnomon.tensor.strides import FORMATS, laid_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, from_array, method, raw, value_of
+from gnomon.tensor.views import lying_of
 from gnomon.tensor.writing import write
 
 MOST_INTEGERS = 64
@@ -167,24 +169,17 @@ def target(args: tuple, named: dict[str, Any]) -> DType | None:
     for value in args:
         if isinstance(value, Tensor):
             found = value.dtype
-        elif isinstance(value, Device) or (isinstance(value, str) and is_device(value)):
-            check_device(value)
-        elif not isinstance(value, bool) and value is not None:
+        elif not names_device(value) and not isinstance(value, bool) and value is not None:
             found = dtype_of(value)
-    check_device(named.get("device"))
     return None if found is None else dtype_of(found)
-
-
-def is_device(name: str) -> bool:
-    """Whether a string names a kind of device."""
-    return name.partition(":")[0] in KINDS
 
 
 @method
 def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
-    """The tensor in another dtype; itself when it has it already."""
+    """The tensor in another dtype or on another device; itself when it is so already."""
     dtype, memory_format = target(args, named), named.get("memory_format")
-    made = self if dtype in (None, self.dtype) else lying_as(self, apply(cast, (self, dtype)))
+    made = moved("to", self, place(args, named))
+    made = made if dtype in (None, self.dtype) else lying_as(made, apply(cast, (made, dtype)))
     if memory_format in FORMATS:
         made = made.contiguous(memory_format=memory_format)
     return self.clone() if copy and made is self else made
@@ -193,8 +188,7 @@ def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
 @method
 def astype(self: Tensor, dtype: object, /, *, copy: bool = True, device: object = None) -> Tensor:
     """The tensor in another dtype, in memory of its own unless copy says otherwise."""
-    check_device(device)
-    return self.to(dtype_of(dtype), copy=copy)
+    return self.to(dtype_of(dtype), copy=copy, device=device)
 
 
 @method
@@ -212,8 +206,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @method
 def to_device(self: Tensor, device: object, /, *, stream: object = None) -> Tensor:
     """The tensor on another device."""
-    check_device(device)
-    return self
+    return moved("to_device", self, device)
 
 
 CASTS = {
@@ -254,8 +247,8 @@ install_casts()
 
 @method
 def cpu(self: Tensor) -> Tensor:
-    """The tensor in main memory: itself."""
-    return self
+    """The tensor in main memory: itself; TraceError where it has no elements."""
+    return moved("cpu", self, CPU)
 
 
 @method
@@ -287,9 +280,14 @@ def pin_memory(self: Tensor) -> Tensor:
 
 
 @method
-def fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
-    """Take one value on the diagonal."""
-    FUNCTIONS["diagonal"](self).fill_(fill_value)
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Take one value where all positions are equal; wrap: again below in a tall matrix."""
+    found, width = self, self.shape[-1]
+    for _ in range(self.ndim - 1):
+        found = FUNCTIONS["diagonal"](found, 0, 0, -1)
+    found.fill_(fill_value)
+    if wrap and self.ndim == 2 and self.shape[0] > width + 1:
+        self[width + 1 :].fill_diagonal_(fill_value, wrap=True)
     return self
 
 
@@ -316,8 +314,12 @@ def is_complex(self: Tensor) -> bool:
 
 @method
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element."""
-    return value_of(self).address
+    """The address of the first element, in the memory of which a view shows a part."""
+    view = self._view
+    laid = None if view is None or state.capture is not None or lying_of(view) else laid_of(self)
+    if laid is None:
+        return value_of(self).address
+    return value_of(unviewed(self)).address + laid.start * self.dtype.itemsize
 
 
 def nowhere(self: Tensor) -> int:
@@ -330,7 +332,10 @@ def install_properties() -> None:
     swap = FUNCTIONS["matrix_transpose"]
     Tensor.T = property(lambda self: reversed_axes(self), doc="The axes in reverse.")
     Tensor.mT = property(lambda self: swap(self), doc="The last two axes swapped.")
-    Tensor.H = Tensor.mH = Tensor.mT
+    Tensor.mH = Tensor.mT
+    Tensor.H = property(
+        lambda self: turned_matrix(self), doc="The matrix transposed, and conjugated."
+    )
     Tensor.itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one element.")
     Tensor.nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes in all.")
     Tensor.is_cuda = property(lambda self: False, doc="Whether this is on a GPU.")
@@ -339,6 +344,13 @@ def install_properties() -> None:
     Tensor.is_pinned = nowhere
     Tensor.dim_order = lambda self: tuple(range(self.ndim))
     Tensor.retains_grad = property(lambda self: self._rare is not None and self._rare.retains)
+
+
+def turned_matrix(tensor: Tensor) -> Tensor:
+    """A matrix transposed; what has no axes stays."""
+    if tensor.ndim not in (0, 2):
+        raise ShapeError(f"H: needs a matrix: got {tuple(tensor.shape)}. Use x.mH.")
+    return FUNCTIONS["adjoint"](tensor) if tensor.ndim else tensor
 
 
 def reversed_axes(tensor: Tensor) -> Tensor:
@@ -356,7 +368,7 @@ install_properties()
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
-    moved = apply(taken, (other, self.dtype))
+    moved = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
     return write_result(self, moved, "copy_")
 
 
@@ -378,10 +390,3 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 def zero_(self: Tensor) -> Tensor:
     """Take 0 everywhere."""
     return fill_(self, 0)
-
-
-@method
-def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Share another tensor's storage."""
-    self._storage, self._view = source._storage, source._view
-    return self

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, bool_, dtype_of, float32, int64
+from gnomon.dtypes import DType, bool_, dtype_of, dtype_of_tensors, float32, int64
 from gnomon.errors import ArgumentError, DtypeError, OutOfMemory, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import held
 from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
 from gnomon.runtime.system import memory_bytes
-from gnomon.tensor.device import check_device, with_placing
+from gnomon.tensor.device import CPU, check_device, default_device
 from gnomon.tensor.memory import borrow
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, single, value_of, wrap
 
@@ -46,6 +47,7 @@ def finished(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+@with_placing
 def tensor(
     data: Any,
     dtype: object = None,
@@ -66,6 +68,8 @@ def array_from(values: Any, dtype: DType | None) -> np.ndarray:
     elif isinstance(values, Tensor):
         values = value_of(values).numpy(values.dtype.numpy, tuple(values.shape))
     given = isinstance(values, (np.ndarray, np.generic))
+    if dtype is None and not given:
+        dtype = dtype_of_tensors(values, get_default_dtype())
     values = values if given else without_tensors(values)
     array = from_numbers(values)
     if dtype is None:
@@ -123,13 +127,11 @@ def kinds_in(values: Any) -> Iterator[np.dtype]:
 
 def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
     """A tensor of these values; tensors and arrays are not copied."""
-    check_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        return data.to(dtype=dtype, device=device)
     if isinstance(data, np.ndarray):
-        made = from_numpy(data)
-        return made if dtype is None else made.to(dtype)
-    return tensor(data, dtype)
+        return from_numpy(data).to(dtype=dtype, device=device or default_device())
+    return tensor(data, dtype, device)
 
 
 def asarray(obj: Any, *, dtype: object = None, device: object = None, copy: bool | None = None):
@@ -186,7 +188,7 @@ def new(node: Node, requires_grad: bool = False) -> Tensor:
 def size_checked(tensor: Tensor) -> Tensor:
     """A new tensor; one that no memory of this machine holds is refused at once."""
     needed = prod(tensor.shape) * tensor.dtype.itemsize
-    if needed > memory_bytes():
+    if needed > memory_bytes() and default_device() is CPU:
         state.failed.add(tensor._storage.node)  # whoever catches this may hold the frame
         raise OutOfMemory(
             f"tensor: {tuple(tensor.shape)} of {tensor.dtype.name} needs {needed / 1e9:.3g} GB: "
@@ -349,10 +351,11 @@ def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def make(
         input: Tensor, *, dtype: object = None, device: object = None, requires_grad: bool = False
     ) -> Tensor:
-        settings = {"device": device, "requires_grad": requires_grad}
+        settings = {"device": device or input.device, "requires_grad": requires_grad}
         return create(input.shape, dtype=dtype or input.dtype, **settings)
 
-    make.__name__ = make.__qualname__ = f"{create.__name__}_like"
+    make.__module__, make.__name__ = create.__module__, f"{create.__name__}_like"
+    make.__qualname__ = make.__name__
     make.__doc__ = f"{(create.__doc__ or '').rstrip('.')}, with the shape of another."
     return make
 
@@ -365,7 +368,8 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: object = None, device: object = None
 ) -> Tensor:
     """A tensor of one value with the shape of another."""
-    return full(tuple(input.shape), fill_value, dtype=dtype or input.dtype, device=device)
+    shape, place = tuple(input.shape), device or input.device
+    return full(shape, fill_value, dtype=dtype or input.dtype, device=place)
 
 
 def from_sizes_or_values(args: tuple, dtype: DType) -> Tensor:
@@ -388,28 +392,25 @@ def __init__(self: Tensor, *args: Any, device: object = None) -> None:
 @method
 def new_tensor(self: Tensor, data: Any, dtype: object = None, device: object = None) -> Tensor:
     """A tensor of values, of this one's dtype."""
-    return tensor(data, dtype or self.dtype, device)
+    return tensor(data, dtype or self.dtype, device or self.device)
 
 
-@method
-def new_zeros(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
-    """Zeros of this tensor's dtype."""
-    return zeros(*size, dtype=dtype or self.dtype, device=device)
+def beside(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A method that makes a tensor of sizes in a tensor's dtype, on its device."""
+
+    def make(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
+        return create(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    make.__name__ = make.__qualname__ = f"new_{create.__name__}"
+    make.__doc__ = f"{(create.__doc__ or '').rstrip('.')}, of this tensor's dtype."
+    return make
 
 
-@method
-def new_ones(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
-    """Ones of this tensor's dtype."""
-    return ones(*size, dtype=dtype or self.dtype, device=device)
-
-
-@method
-def new_empty(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
-    """Space of this tensor's dtype."""
-    return empty(*size, dtype=dtype or self.dtype, device=device)
+for _create in (zeros, ones, empty):
+    method(beside(_create))
 
 
 @method
 def new_full(self: Tensor, size: Any, fill_value: Any, dtype: object = None, device: object = None):
     """One value, in this tensor's dtype."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device)
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)

@@ -1,19 +1,29 @@
-"""Devices, of which "cpu" is the one there is, and words for the order of elements in memory."""
+"""Devices: "cpu", where elements are; "meta", where tensors have none; others can be named alone.
+
+A device is a block: new tensors are placed on it inside. placing.py does so. A tensor on "meta" is
+a leaf of a shape and a dtype that never has a value. What reads it waits, as every operation does,
+and is refused where its elements are asked for.
+"""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
-from gnomon.errors import ArgumentError
+from gnomon.dtypes import DType
+from gnomon.errors import ArgumentError, TraceError
+from gnomon.ir.node import Node, Shape
+from gnomon.ir.provenance import user_site
+from gnomon.settings import Block
+from gnomon.tensor.borrowing import numbered
+from gnomon.tensor.state import state
 
 NAMES = "cpu cuda hip hpu ipu lazy maia meta mkldnn mps mtia vulkan xla xpu"
 KINDS = frozenset(NAMES.split())
 
 
-class Device:
+class Device(Block):
     """A place for tensors; as a block, that of new ones.
 
     >>> Device("cpu").type, Device("cuda:1").index
@@ -46,41 +56,83 @@ class Device:
         return hash(self.type)
 
     def __enter__(self) -> Device:
-        check_device(self)
+        check_device(self, META)
+        before = _default.get()
+        try:
+            _default.set((META if self == META else CPU, before))
+        except BaseException:
+            _default.set(before)
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        """There is nothing to take back."""
+        before = None
+        try:
+            before = _default.get()
+            _default.set(before[1])
+        except BaseException:  # Ctrl-C: once more, from where it stood
+            _default.set((before or _default.get())[1])
+            raise
 
 
-CPU = Device("cpu")
+CPU, META = Device("cpu"), Device("meta")
+_default: ContextVar[tuple[Device, Any]] = ContextVar("gnomon_device", default=(CPU, None))
+"""The device of new tensors, and what was said of it around the block that set it."""
 
 
-def check_device(device: object) -> None:
-    """Refuse a device that is not there."""
+def default_device() -> Device:
+    """The device of new tensors."""
+    return _default.get()[0]
+
+
+def settle_device(device: Device) -> None:
+    """Choose the device of new tensors for good."""
+    _default.set((device, _default.get()[1]))
+
+
+def device_of(device: object) -> Device:
+    """A device by its name."""
+    return device if isinstance(device, Device) else Device(str(device))
+
+
+def check_device(device: object, *more: Device) -> None:
+    """Refuse a device that is neither the CPU nor one that the operation knows beside it."""
     if device is None or device is CPU:
         return
-    named = device if isinstance(device, Device) else Device(device)
-    if named.type != CPU.type:
+    named = device_of(device)
+    if named.type != CPU.type and named not in more:
         raise ArgumentError(
             f"device: this build computes on the CPU: got {str(named)!r}. Give 'cpu', or nothing."
         )
 
 
-PLACING = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
-"""PyTorch's words for how a new tensor lies: row by row here, whatever they say."""
+# tensors without elements
 
 
-def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes a tensor, with the words for its order that it does not take."""
-    more = PLACING - inspect.signature(function).parameters.keys()
+_leaves: WeakSet[Node] = WeakSet()
+"""The leaves of device "meta"."""
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = {word: kwargs.pop(word) for word in more & kwargs.keys()}
-        if given.get("layout") not in (None, "strided"):
-            raise ArgumentError(f"{call.__name__}: layout is strided: got {given['layout']!r}.")
-        made = function(*args, **kwargs)
-        return made.requires_grad_() if given.get("requires_grad") else made
 
-    return call
+def missing_leaf(shape: Shape, dtype: DType) -> Node:
+    """A new leaf without elements."""
+    node = state.arena.leaf(shape, dtype, None, None)
+    _leaves.add(node)
+    state.failed.add(node)  # it is never computed with what waits
+    return node
+
+
+def is_missing(node: Node) -> bool:
+    """Whether a node, or what it is computed of, has no elements."""
+    if not _leaves or node.value is not None:
+        return False
+    return any(x in _leaves for x in numbered((node,), lambda x: x.value is not None))
+
+
+def refuse_missing(name: str, node: Node) -> None:
+    """Refuse to give the elements of a node that has none."""
+    if is_missing(node):
+        raise TraceError(
+            f"{name}: a tensor on the meta device has no elements: got one of shape "
+            f"{tuple(node.shape)}. Use to_empty(device='cpu'), or load its values.   "
+            f"[{user_site()}]"
+        )

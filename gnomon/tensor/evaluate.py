@@ -25,6 +25,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
+from gnomon.tensor.device import refuse_missing
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
@@ -282,6 +283,7 @@ def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
     """The roots, after a look that no node without a value is a leaf."""
     for node in seen.order:
         if node.op == "input" and node.value is None:
+            refuse_missing("evaluate", node)
             raise refusal(
                 "evaluate: this value is not known yet: inside gn.compile and gn.vmap it stands "
                 "for values to come. Use gn.where, gn.cond, gn.while_loop or gn.scan, "

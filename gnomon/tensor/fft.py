@@ -19,6 +19,7 @@ from gnomon.tensor.complex_tensor import Complex, joined
 from gnomon.tensor.creation import also, finished, get_default_dtype
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.tensor import Tensor, from_array
 
 Sizes = int | Sequence[int] | None
@@ -289,6 +290,7 @@ def frequencies(places: np.ndarray, dtype: object, device: object, wanted: bool)
     return finished(from_array(places.astype(kind.numpy)), wanted)
 
 
+@with_placing
 @named()
 def fftfreq(
     n: int,
@@ -308,6 +310,7 @@ def fftfreq(
     return frequencies(places * (1.0 / (n * d)), dtype, device, requires_grad)
 
 
+@with_placing
 @named()
 def rfftfreq(
     n: int,

@@ -20,6 +20,7 @@ from gnomon.tensor.creation import eye, zeros_like
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.state import ModeBlock, grads, inference
+from gnomon.tensor.stateless_calls import functional_call
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
 from gnomon.tensor.vmap import vmap
 
@@ -96,7 +97,7 @@ def jacobians(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
     shape = tuple(output.shape)
     seeds = eye(prod(shape), dtype=output.dtype).reshape(prod(shape), *shape)
     rows = vmap(lambda seed: tuple(pulled([output], inputs, [seed])))(seeds)
-    return [row.reshape(*shape, *x.shape) for row, x in zip(rows, inputs, strict=True)]
+    return [row.reshape((*shape, *x.shape)) for row, x in zip(rows, inputs, strict=True)]
 
 
 def chosen(args: tuple, argnums: Places) -> tuple[tuple, Any]:
@@ -243,57 +244,6 @@ def hessian(func: Callable, argnums: Places = 0) -> Callable:
             [ 0., 12.]])
     """
     return jacrev(jacrev(func, argnums), argnums)
-
-
-def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
-    """A call of a module with other tensors in place of its parameters and buffers.
-
-    >>> import gnomon as gn
-    >>> layer = gn.nn.Linear(2, 1, bias=False)
-    >>> functional_call(layer, {"weight": gn.ones(1, 2)}, gn.tensor([1.0, 2.0]))
-    Tensor([3.])
-    """
-    single = isinstance(parameter_and_buffer_dicts, Mapping)
-    dicts = [parameter_and_buffer_dicts] if single else parameter_and_buffer_dicts
-    given = {name: value for part in dicts for name, value in part.items()}
-    places = places_of(module)
-    wrong = sorted(given.keys() ^ places.keys() if strict else given.keys() - places.keys())
-    if wrong:
-        raise ArgumentError(f"functional_call: names that do not fit the module: {wrong}.")
-    kept = {name: holder[last] for name, (holder, last) in places.items()}
-    values = {**given}
-    if tie_weights:
-        tied = {id(kept[name]): value for name, value in given.items()}
-        values = {n: given.get(n, tied[id(x)]) for n, x in kept.items() if id(x) in tied}
-    try:
-        for name, value in values.items():
-            holder, last = places[name]
-            holder[last] = value
-        handed = () if args is None else args if isinstance(args, tuple) else (args,)
-        return module(*handed, **(kwargs or {}))
-    finally:
-        for name in values:
-            holder, last = places[name]
-            holder[last] = kept[name]
-
-
-def places_of(module: Any) -> dict[str, tuple[dict, str]]:
-    """The dicts that hold a module's parameters and buffers, by path."""
-    found = {}
-    for path, part in module.named_modules(remove_duplicate=False):
-        for holder in (part._parameters, part._buffers):
-            for last, value in holder.items():
-                if value is not None:
-                    found[f"{path}.{last}" if path else last] = (holder, last)
-    return found
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:

@@ -202,8 +202,9 @@ def where_asked(pair: Callable, plain: Callable, of_two: Op | None = None) -> Ca
 
     @overridable
     def function(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if of_two is not None and isinstance(dim, Tensor):
-            return FUNCTIONS[of_two.__name__](input, dim)
+        other = dim if of_two is None else kwargs.get("other", dim)
+        if of_two is not None and isinstance(other, Tensor):
+            return FUNCTIONS[of_two.__name__](input, other)
         if dim is None:
             return plain(input, *args, **kwargs)
         return Values(*pair(input, dim, *args, **kwargs))
@@ -279,8 +280,8 @@ LATE: dict[str, tuple[str, ...]] = {
 }
 """Functions that are methods too, by the file of this folder that they are in."""
 METHODS = (
-    *("apply_", "map2_", "map_", "narrow_copy", "new", "new_empty_strided", "resize_"),
-    *("resize_as_", "sum_to_size"),
+    *("apply_", "as_strided_", "map2_", "map_", "narrow_copy", "new", "new_empty_strided"),
+    *("resize_", "resize_as_", "set_", "sum_to_size"),
 )
 """Methods of splicing.py that are no functions."""
 OF_STORAGE = ("_typed_storage", "is_set_to", "storage", "untyped_storage")

@@ -24,7 +24,14 @@ from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.calls import apply, apply_view
 from gnomon.tensor.creation import array_from, from_numbers
-from gnomon.tensor.masks import is_mask, position_arrays, positions, where_mask
+from gnomon.tensor.masks import (
+    first_single,
+    is_mask,
+    numbered,
+    position_arrays,
+    positions,
+    where_mask,
+)
 from gnomon.tensor.state import of_complex, whole
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Paired, Tensor, alias, from_array, method, node_of, raw
@@ -180,14 +187,23 @@ def as_items(index: Any) -> Any:
 @method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of the tensor at an index."""
-    shown, axes, arrays = basic_part(self, as_items(index))
+    shown, axes, arrays = basic_part(self, as_items(index), reads=True)
+    while (single := first_single(arrays)) is not None:
+        taken = axes[single]
+        shown = apply(take_at, (shown, (taken,), arrays.pop(single)))
+        axes = tuple(axis - (axis > taken) for axis in axes if axis != taken)
     return apply(take_at, (shown, axes, *arrays)) if axes else shown
 
 
-def basic_part(x: Tensor, index: Any) -> tuple[Tensor, tuple[int, ...], list[Tensor]]:
+def basic_part(
+    x: Tensor, index: Any, reads: bool = False
+) -> tuple[Tensor, tuple[int, ...], list[Tensor]]:
     """The view that an index's integers, slices and None make; axes and positions of the rest."""
-    if all([type(item) in BASIC for item in (index if type(index) is tuple else (index,))]):
+    items = index if type(index) is tuple else (index,)
+    if all([type(item) in BASIC for item in items]):
         return apply_view(at, (x, index)), (), []
+    if reads and (found := numbered(x, items)) is not items:
+        return basic_part(x, found)
     plan = read_index(raw(x).shape, index)
     axes = tuple(axis for axis, _ in plan.positions)
     arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
@@ -277,6 +293,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if is_single_mask(index) and set_by_mask(self, plain(index), value):
         return
     shown, axes, arrays = basic_part(self, index)
+    if first_single(arrays) is not None:
+        shown, axes, arrays = basic_part(self, index, reads=True)
     value = as_value(value, self)
     if axes:
         check_places(shown, "x[...] = y")
@@ -365,6 +383,12 @@ def index_put_(self: Tensor, indices: Sequence, values: Any, accumulate: bool = 
     check_places(self, "index_put_")
     result = index_put(out_of_sight(self), indices, values, accumulate)
     return write(self, node_of(result), result.requires_grad)
+
+
+@method
+def __reversed__(self: Tensor) -> Tensor:
+    """The tensor with its first axis in reverse."""
+    return self.flip(0) if self.ndim else self
 
 
 @method

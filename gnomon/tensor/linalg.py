@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
 
 from gnomon import errors
 from gnomon.lazy import settle
@@ -19,7 +21,19 @@ def names_of(op: Op) -> tuple[str, ...]:
     return said if isinstance(said, tuple) else (op.__name__,) if said else ()
 
 
-ENTRIES = {name: FUNCTIONS[op.__name__] for op in operations() for name in names_of(op)}
+def entry(op: Op) -> Callable:
+    """An operation with the standard's defaults, where its own are PyTorch's."""
+    function, defaults = FUNCTIONS[op.__name__], dict(op.facts.standard)
+    if not defaults:
+        return function
+
+    def standard(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **(defaults | op.respell(kwargs)))
+
+    return update_wrapper(standard, function)
+
+
+ENTRIES = {name: entry(op) for op in operations() for name in names_of(op)}
 OTHERS = {f.__name__: f for f in (eig, eigvals, multi_dot, nearest, powers, tensorinv, tensorsolve)}
 __all__ = sorted({"LinAlgError", "diagonal", "norm", "trace", *OTHERS, *ENTRIES})
 

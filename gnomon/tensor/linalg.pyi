@@ -15,8 +15,8 @@ def cholesky_ex(x: Tensor, *, upper: _bool = ..., check_errors: _bool = ...) -> 
     """The factor of cholesky, and 0 or the order of the first leading minor that is not positive."""
 def cond(x: Tensor, p: _float | str | None = ...) -> Tensor:
     """The condition number: the norm of a matrix times that of its inverse, refused without one."""
-def cross(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-    """The vector at right angles to two vectors of three elements."""
+def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
+    """The vector at right angles to two vectors of three elements, along the first such axis."""
 def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
 def diagonal(x: Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor:

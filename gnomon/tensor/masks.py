@@ -1,25 +1,29 @@
-"""Masks as indices: arrays of truth values, and the positions that they hold."""
+"""Tensors as indices: masks, the positions that they hold, and tensors of one integer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import bool_, int64
+from gnomon.dtypes import bool_, int64, uint8
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.lazy import host_calls
+from gnomon.ops.layouts import axes_of
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, raw
 
-__all__ = ["is_mask", "position_arrays", "positions", "where_mask"]
+__all__ = ["first_single", "is_mask", "numbered", "position_arrays", "positions", "where_mask"]
 
 
 def is_mask(item: Any) -> bool:
@@ -63,3 +67,33 @@ def where_mask(x: Node, mask: Node, value: Node) -> Node:
     read = elementwise("or", flat, elementwise("ne", found, rows))  # also where no mask holds
     read = expand(reshape(read, mask.shape + (1,) * len(inner)), x.shape)
     return where(read, reshape(gather(f"y{rest},z->z{rest}", table, place), x.shape), x)
+
+
+# tensors of one integer
+
+
+def numbered(x: Tensor, items: tuple) -> tuple:
+    """An index with its tensors of one integer as numbers, which make views as in PyTorch.
+
+    Their values are looked at, but not in a function that is captured, nor over ranks.
+    """
+    singles = [isinstance(item, Tensor) and is_integer(item) for item in items]
+    if not any(singles) or state.capture is not None or state.unknown:
+        return items
+    read = [raw(item) for item, single in zip(items, singles, strict=True) if single]
+    if any(map(axes_of, (raw(x), *read))):
+        return items
+    return tuple(
+        index(item) if single else item for item, single in zip(items, singles, strict=True)
+    )
+
+
+def is_integer(item: Tensor) -> bool:
+    """Whether a tensor is one integer, which is no mask."""
+    return item.dtype.is_integer and item.dtype is not uint8 and not raw(item).shape
+
+
+def first_single(arrays: Sequence[Tensor]) -> int | None:
+    """The first of some positions that is one number, beside others that are several."""
+    ranks = [raw(x).rank for x in arrays]
+    return ranks.index(0) if 0 in ranks and any(ranks) else None

@@ -164,7 +164,8 @@ def write_result(tensor: Tensor, result: Tensor, name: str) -> Tensor:
 def refuse_kind(tensor: Tensor, value: Node | Tensor, name: str) -> None:
     """Refuse to put floats into integers, or numbers into truth values."""
     mine, theirs = tensor.dtype, value.dtype
-    if KINDS.index(theirs.kind) > KINDS.index(mine.kind) and mine.kind != "uint":
+    integers = mine.is_integer and theirs.is_integer
+    if KINDS.index(theirs.kind) > KINDS.index(mine.kind) and not integers:
         raise DtypeError(
             f"{name}: result type {theirs.name} can't be cast to the desired output type "
             f"{mine.name}. Write `x = x {name.rstrip('=')} y`, or cast first."

@@ -129,7 +129,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has numbers below 0."""
-    return input.dtype.kind in ("int", "float", "complex")
+    return input.dtype.is_signed
 
 
 def get_device(input: Tensor) -> int:

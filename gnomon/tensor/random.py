@@ -21,11 +21,12 @@ from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import Block, holding
 from gnomon.tensor.conversions import array_of
-from gnomon.tensor.creation import finished, get_default_dtype, shape_of, size_checked
-from gnomon.tensor.device import check_device
+from gnomon.tensor.creation import get_default_dtype, like, shape_of, size_checked
+from gnomon.tensor.device import META, check_device, default_device
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import acted, asked, of_complex, state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, raw
 
@@ -153,8 +154,10 @@ def set_rng_state(new_state: Tensor) -> None:
 
 def draw(name: str, args: Sequence, generator: Generator | None, **named: Any) -> Tensor:
     """One draw of an operation of gnomon/ops/random.py."""
-    key = (generator or default_generator).key()
-    return apply(OPS[name], (key, *args), named)
+    # on device "meta" nothing is drawn: the stream stays where it is
+    absent = default_device() is META
+    drawn_from = Generator() if absent else generator or default_generator
+    return apply(OPS[name], (drawn_from.key(), *args), named)
 
 
 def floats(dtype: object) -> Any:
@@ -162,11 +165,13 @@ def floats(dtype: object) -> Any:
     return get_default_dtype() if dtype is None else dtype
 
 
+@with_placing
 def rand(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
     """Numbers spread evenly over [0, 1)."""
     return drawn("random_uniform", size, generator, options)
 
 
+@with_placing
 def randn(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
     return drawn("random_normal", size, generator, options, 0.5**0.5)
@@ -175,24 +180,15 @@ def randn(*size: Any, generator: Generator | None = None, **options: Any) -> Ten
 def drawn(name: str, size: tuple, generator: Any, options: dict, scale: float = 1.0) -> Tensor:
     """A draw with creation's options; `scale` is that of both parts of complex numbers."""
     check_device(options.pop("device", None))
-    requires = options.pop("requires_grad", False)
     shape = shape_of((options["size"],) if "size" in options else size)
     dtype = dtype_of(floats(options.pop("dtype", None)))
     if dtype.is_complex:
         pair = draw(name, ((*shape, 2),), generator, dtype=dtype.to_real()) * scale
-        return finished(of_complex("view_as_complex")(pair), requires)
-    made = draw(name, (shape,), generator, dtype=dtype)
-    return finished(size_checked(made), requires)
+        return of_complex("view_as_complex")(pair)
+    return size_checked(draw(name, (shape,), generator, dtype=dtype))
 
 
-def rand_like(input: Tensor, *, dtype: object = None, device: object = None) -> Tensor:
-    """Numbers spread evenly over [0, 1), in the shape of a tensor."""
-    return rand(tuple(input.shape), dtype=dtype or input.dtype)
-
-
-def randn_like(input: Tensor, *, dtype: object = None, device: object = None) -> Tensor:
-    """Numbers of the standard normal distribution, in the shape of a tensor."""
-    return randn(tuple(input.shape), dtype=dtype or input.dtype)
+rand_like, randn_like = map(like, (rand, randn))
 
 
 def randint_like(
@@ -202,6 +198,7 @@ def randint_like(
     return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype)
 
 
+@with_placing
 def randint(
     low: int = 0,
     high: Any = None,
@@ -219,6 +216,7 @@ def randint(
     return draw("random_integers", (low, high, shape_of((size,))), generator, dtype=kind)
 
 
+@with_placing
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: object = int64, device: object = None
 ) -> Tensor:
@@ -303,12 +301,12 @@ def check_chances(input: Tensor, drawn: Tensor) -> None:
 # tensors that draw into themselves
 
 
-def fill(
-    tensor: Tensor, name: str, generator: Generator | None, shift: float, scale: float
-) -> Tensor:
+def fill(tensor: Tensor, name: str, generator: Any, shift: float, scale: float) -> Tensor:
     """Write a draw of floats, times scale, plus shift, to a tensor."""
     if not tensor.dtype.is_floating_point:
         raise DtypeError(f"{name}: draws floats: got {tensor.dtype.name}.")
+    if tensor.is_meta:
+        return tensor
     made = draw(name, (tuple(tensor.shape),), generator, dtype=tensor.dtype)
     # as values, not as constants: then one kernel draws for every bound and every size
     numbers = from_array(np.array([scale, shift], tensor.dtype.numpy))
@@ -335,8 +333,10 @@ def normal_(
 
 @method
 @explained
-def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Take 1 with chance p, else 0."""
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Take 1 with chance p, else 0; a tensor has a chance for each element."""
+    if isinstance(p, Tensor) and p.ndim:
+        return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
     made = draw("bernoulli", (float(p), tuple(self.shape)), generator)
     return write_result(self, made.to(self.dtype), "bernoulli_")
 
@@ -350,9 +350,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return transformed(self, "exponential_", lambda u: -u.log() / lambd, generator)
 
 
-def transformed(
-    self: Tensor, name: str, of: Callable[[Tensor], Tensor], generator: Generator | None
-) -> Tensor:
+def transformed(self: Tensor, name: str, of: Callable, generator: Any) -> Tensor:
     """Write a function of numbers spread evenly over (0, 1) to a tensor."""
     made = of(1.0 - rand(tuple(self.shape), generator=generator, dtype=float64))
     return write_result(self, made.to(self.dtype), name)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import bool_, dtype_of, int64
+from gnomon.dtypes import bool_, dtype_of, float32, int64
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.lazy import host_calls
 from gnomon.ops.histories import unmoved
@@ -22,6 +22,7 @@ from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.masks import positions
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.tensor import Tensor, from_array, method, raw
 
 
@@ -101,7 +102,8 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
             f"bincount: weights must be {tuple(self.shape)}: got {tuple(weights.shape)}."
         )
     numbers = checked_numbers(array_of(self), minlength)
-    return from_array(np.bincount(numbers, array_of(weights), minlength))
+    found = np.bincount(numbers, array_of(weights), minlength)
+    return from_array(found.astype(np.float32) if weights.dtype is float32 else found)
 
 
 def counts_of(numbers: np.ndarray, minlength: int) -> list[np.ndarray]:
@@ -350,6 +352,7 @@ def same_values(self: Tensor, other: Tensor) -> bool:
 Tensor.equal = same_values
 
 
+@with_placing
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: object = int64, device: object = None
 ) -> Tensor:
@@ -364,6 +367,7 @@ def tril_indices(
     return places_of(np.tril, "tril_indices", (row, col, offset)).to(dtype_of(dtype))
 
 
+@with_placing
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: object = int64, device: object = None
 ) -> Tensor:

@@ -75,7 +75,9 @@ def as_text(self: Tensor) -> str:
         where = ", ".join(f"{name}={placement!r}" for (name, *_), placement in named)
         return f"DTensor({own!r}, {where})"
     notes = "".join(f", {note}" for note in remarks(self))
-    return f"{type(self).__name__}({values_of(self, len(type(self).__name__) + 1)}{notes})"
+    absent = self.is_meta
+    values = "..." if absent else values_of(self, len(type(self).__name__) + 1)
+    return f"{type(self).__name__}({values}{notes})"
 
 
 @method
@@ -115,8 +117,8 @@ def in_powers(value: float) -> str:
 
 def remarks(tensor: Tensor) -> list[str]:
     """The remarks behind the values."""
-    notes = []
-    if not raw(tensor).size:
+    notes = ["device='meta'"] if tensor.is_meta else []
+    if notes or not raw(tensor).size:
         notes.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in (get_default_dtype(), int64, bool_):
         notes.append(f"dtype={tensor.dtype}")

@@ -15,12 +15,13 @@ import numpy as np
 from gnomon.dtypes import dtype_of, float64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.histories import unmoved
-from gnomon.ops.strides import Laid
+from gnomon.ops.strides import Laid, row_major, strides_of
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
-from gnomon.tensor.strides import over_storage
+from gnomon.tensor.size import Size
+from gnomon.tensor.strides import FORMATS, over_storage
 from gnomon.tensor.tensor import Tensor, from_array, pair_of, source
 
 # parts of tensors
@@ -269,22 +270,59 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
 
 
 def resize_(self: Tensor, *sizes: Any, memory_format: object = None) -> Tensor:
-    """Take another shape: elements stay in their order, and 0 comes where there are too few."""
+    """Take another shape over the same memory; new memory ends in 0 where there is too little."""
     shape = tuple(shape_of(sizes))
-    missing = max(math.prod(shape) - self.numel(), 0)
-    flat = FUNCTIONS["pad"](self.detach().reshape(-1), (0, missing))[: math.prod(shape)]
-    self.data = flat.reshape(shape).clone()
+    if shape == tuple(self.shape) and memory_format not in FORMATS:
+        return self
+    form, start = FORMATS.get(memory_format), self.storage_offset()
+    held = source(pair_of(self)._storage).size // (1 + (pair_of(self) is not self))
+    whole, missing = self.detach(), start + math.prod(shape) - held
+    if missing > 0:
+        whole = FUNCTIONS["pad"](as_strided(whole, (held,), (1,), 0), (0, missing))
+    strides = row_major(shape) if form is None else strides_of(form, shape)
+    self.data = as_strided(whole, shape, strides, start)
     return self
 
 
-def resize_as_(self: Tensor, other: Tensor, **options: Any) -> Tensor:
-    """Take the shape of another tensor."""
-    return resize_(self, tuple(other.shape))
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> Tensor:
+    """Take the shape of another tensor, and its memory format if that is to be preserved."""
+    if memory_format == "preserve_format":
+        formats = (x for x in FORMATS if other.is_contiguous(memory_format=x))
+        memory_format = next(formats, None)
+    return resize_(self, tuple(other.shape), memory_format=memory_format)
+
+
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Show other elements of the same storage."""
+    return shared(self, as_strided(self, size, stride, storage_offset))
+
+
+def set_(
+    self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Share the memory of a tensor or storage, or the part of it that sizes and strides name."""
+    given = empty(0, dtype=self.dtype) if source is None else source
+    shown = getattr(given, "_whole", given)
+    if size is not None:
+        steps = row_major(tuple(size)) if stride is None else stride
+        return shared(self, as_strided(shown, size, steps, storage_offset))
+    return shared(self, shown if shown is given else shown.reshape(-1))
+
+
+def shared(tensor: Tensor, shown: Tensor) -> Tensor:
+    """A tensor that has come to show what another does."""
+    if pair_of(tensor) is not tensor:
+        tensor._pair = shown._pair
+    else:
+        tensor._storage, tensor._view = shown._storage, shown._view
+    return tensor
 
 
 def new(self: Tensor, *sizes: Any, device: object = None) -> Tensor:
     """A tensor of these sizes, or of these values, in this tensor's dtype."""
     check_device(device)
+    if len(sizes) == 1 and isinstance(sizes[0], Size):
+        return empty(sizes[0], dtype=self.dtype)
     if len(sizes) == 1 and not isinstance(sizes[0], int):
         return tensor(sizes[0], dtype=self.dtype)
     return empty(sizes or (0,), dtype=self.dtype)

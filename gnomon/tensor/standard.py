@@ -20,7 +20,6 @@ from gnomon.ops.registry import Op, explained, operations
 from gnomon.tensor import selection
 from gnomon.tensor.creation import from_numpy
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.memory import lend
 from gnomon.tensor.overrides import disabled, overridable
 from gnomon.tensor.tensor import Size, Tensor, alias, raw
 
@@ -122,7 +121,7 @@ def with_values(op: Op) -> None:
 
 
 for _op in operations():
-    if _op.facts.standard:
+    if _op.facts.standard and not _op.facts.linalg:
         with_defaults(_op)
     if _op.facts.values_alone:
         with_values(_op)
@@ -170,7 +169,9 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     >>> gn.broadcast_shapes((3, 1), (4,))
     Size([3, 4])
     """
-    listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    listed = [(s,) if isinstance(s, (int, float)) else tuple(s) for s in shapes]
+    if any(isinstance(n, float) or n < 0 for s in listed for n in s):
+        raise ShapeError(f"broadcast_shapes: sizes are integers from 0: got {listed}.")
     return Size(arguments.joint_shape("broadcast_shapes", listed))
 
 
@@ -210,7 +211,7 @@ def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) ->
         return reshaped(self, *(shape if size is None else (size,)))
     kind = dtype_of(named)
     try:
-        return self if kind is self.dtype else from_numpy(lend(self.detach()).view(kind.numpy))
+        return self if kind is self.dtype else from_numpy(self.detach().numpy().view(kind.numpy))
     except ValueError as cause:
         raise ArgumentError(f"view: {self.dtype} as {kind}: {cause}") from None
 

@@ -16,7 +16,8 @@ from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import from_numpy, get_default_dtype, zeros
 from gnomon.tensor.device import Device
 from gnomon.tensor.memory import lend
-from gnomon.tensor.tensor import Paired, Tensor, alias
+from gnomon.tensor.strides import unviewed
+from gnomon.tensor.tensor import Tensor, alias, pair_of
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -30,7 +31,7 @@ class StorageLook:
 
     def __init__(self, whole: Tensor) -> None:
         self._whole = whole
-        self._lent = lend(whole)
+        self._lent = lend(pair_of(whole))
         """The memory, whose address stays while the storage lives."""
 
     @property
@@ -60,7 +61,7 @@ class StorageLook:
 
     def untyped(self) -> UntypedStorage:
         """The memory in bytes."""
-        return UntypedStorage(self._whole)
+        return UntypedStorage(pair_of(self._whole))
 
     _untyped_storage = property(lambda self: self.untyped())
 
@@ -159,7 +160,7 @@ class TypedStorage(StorageLook):
 
     def __init__(self, size: int | Tensor = 0, *, dtype: object = None) -> None:
         kind = get_default_dtype() if dtype is None else dtype_of(dtype)
-        super().__init__(size if isinstance(size, Tensor) else zeros(size, dtype=kind))
+        super().__init__(zeros(size, dtype=kind) if isinstance(size, int) else size)
 
     @property
     def dtype(self) -> DType:
@@ -169,6 +170,9 @@ class TypedStorage(StorageLook):
     def tolist(self) -> list:
         """The elements as Python's numbers."""
         return self._whole.flatten().tolist()
+
+    def _elements(self) -> np.ndarray:
+        return super()._elements().view(self.dtype.numpy)
 
     def element_size(self) -> int:
         """Bytes of one element."""
@@ -181,12 +185,12 @@ class TypedStorage(StorageLook):
 
 def of_whole(kind: type[Kind], tensor: Tensor) -> Kind:
     """The storage of a tensor's memory."""
-    if isinstance(tensor, Paired):
-        tensor = tensor._pair
-    mine = lend(tensor)  # now, while nobody else has the memory: so it stays in its place
-    whole = Tensor.__new__(Tensor)
-    whole._storage, whole._view, whole._rare, whole._requires = tensor._storage, None, None, False
-    made = kind(alias(whole, (), detached=True))
+    pair = pair_of(tensor)
+    mine = lend(pair)  # now, while nobody else has the memory: so it stays in its place
+    whole = alias(unviewed(pair), (), detached=True)
+    if pair is not tensor and kind is TypedStorage:
+        whole = type(tensor)((whole.reshape(-1, 2),))
+    made = kind(whole)
     del mine
     return made
 

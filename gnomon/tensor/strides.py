@@ -119,7 +119,35 @@ def form_in(tensor: Tensor, memory_format: object) -> Form | None:
     return form_of(Laid(shape, 0, strides_of(form, shape)))
 
 
+def home_of(tensor: Tensor) -> Tensor | None:
+    """The tensor of which one is a view; a new one of the whole storage where that is gone."""
+    pair = pair_of(tensor)
+    if pair is not tensor:
+        base = home_of(pair)
+        return None if base is None else type(tensor)((base,))
+    view = tensor._view
+    if view is None or view.home is None:
+        return None
+    found = view.home()
+    if found is not None:
+        return None if found is tensor else found
+    return unviewed(tensor)
+
+
+def unviewed(tensor: Tensor) -> Tensor:
+    """The whole storage of which a tensor shows a part."""
+    made = Tensor.__new__(Tensor)
+    made._storage, made._view, made._rare, made._requires = tensor._storage, None, None, False
+    return made
+
+
 # methods
+
+
+@method
+def _is_view(self: Tensor) -> bool:
+    """Whether the tensor is a view of another one."""
+    return home_of(pair_of(self)) is not None
 
 
 def own_places(tensor: Tensor) -> Laid | None:
@@ -151,3 +179,6 @@ def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
         rank = len(FORMATS[memory_format])
         return self.ndim == rank and form_of(laid_of(self)) == form_in(self, memory_format)
     return has_no_gaps(pair_of(self))
+
+
+Tensor._base = property(home_of, doc="The tensor of which this is a view, or None.")

@@ -21,7 +21,7 @@ from gnomon.runtime.buffer import DeviceBuffer, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
-from gnomon.tensor.device import CPU, Device
+from gnomon.tensor.device import CPU, META, Device, is_missing
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
 from gnomon.tensor.state import (
@@ -87,8 +87,8 @@ class Tensor:
 
     @property
     def device(self) -> Device:
-        """The device of the elements."""
-        return CPU
+        """The device of the elements; "meta" where there are none."""
+        return META if is_missing(self._storage.node) else CPU
 
     @property
     def ndim(self) -> int:
@@ -232,7 +232,7 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
     """A tensor that shows part of another's storage."""
     made, before, asked = Tensor.__new__(Tensor), tensor._view, detached
     made._storage, made._rare, made._requires = tensor._storage, None, False
-    chain = chain if before is None else (*before.chain, *chain)
+    steps, chain = chain, chain if before is None else (*before.chain, *chain)
     detached |= before is not None and before.detached and not tensor._requires
     base = None
     if not detached:
@@ -241,6 +241,8 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
             # a leaf that is itself a view: steps count from the leaf
             chain = chain[len(before.chain) :]
     made._view = View(chain, base, detached, before is not None and before.lost and not asked)
+    if steps or not asked:
+        made._view.home = before.home if before is not None and before.home else ref(tensor)
     made._view.version = tensor._storage.version
     made._view.unchecked = unchecked or (before is not None and before.unchecked and detached)
     if before is not None and not (detached or tensor._requires):

@@ -29,7 +29,7 @@ from gnomon.runtime.buffer import DeviceBuffer, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
-from gnomon.tensor.device import CPU, Device
+from gnomon.tensor.device import CPU, META, Device, is_missing
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
 from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, settled, state, storage_of
@@ -223,6 +223,8 @@ class Tensor:
         """Pickles hold the values, the class, and whether gradients are wanted."""
     def __repr__(self) -> str:
         """The tensor's text."""
+    def __reversed__(self) -> Tensor:
+        """The tensor with its first axis in reverse."""
     def __rfloordiv__(self, other: Any) -> Tensor:
         ...
     def __rlshift__(self, other: Any) -> Tensor:
@@ -255,6 +257,11 @@ class Tensor:
         ...
     def __xor__(self, other: Any) -> Tensor:
         ...
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor of which one is a view; a new one of the whole storage where that is gone."""
+    def _is_view(self) -> _bool:
+        """Whether the tensor is a view of another one."""
     def _repr_html_(self) -> str:
         """A notebook's view: what it is, and its values when they are few or known already."""
     def _typed_storage(self, *args: Any, **kwargs: Any) -> Any:
@@ -407,6 +414,8 @@ class Tensor:
         """The positions of what is not zero, one row each."""
     def as_strided(self, *args: Any, **kwargs: Any) -> Any:
         """as_strided of this tensor."""
+    def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """as_strided of this tensor."""
     def as_strided_scatter(self, *args: Any, **kwargs: Any) -> Any:
         """as_strided_scatter of this tensor."""
     def as_subclass(self, cls: _type[Tensor]) -> Tensor:
@@ -477,8 +486,8 @@ class Tensor:
         """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
     def bernoulli(self, *, generator: Generator | None = ...) -> Tensor:
         """1 with the chance that each element says, else 0."""
-    def bernoulli_(self, p: _float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take 1 with chance p, else 0."""
+    def bernoulli_(self, p: Any = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take 1 with chance p, else 0; a tensor has a chance for each element."""
     def bfloat16(self, memory_format: object = ...) -> Tensor:
         """The tensor as bfloat16."""
     def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
@@ -610,7 +619,7 @@ class Tensor:
     def conj_physical_(self, *args: Any, **kwargs: Any) -> Tensor:
         """conj_physical of this tensor."""
     def const_data_ptr(self) -> _int:
-        """The address of the first element."""
+        """The address of the first element, in the memory of which a view shows a part."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
         """The tensor where it shows elements in the order of its axes, else a copy that does."""
     def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -676,11 +685,11 @@ class Tensor:
     def cov_(self, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
         """The covariances of variables, the rows of x."""
     def cpu(self) -> Tensor:
-        """The tensor in main memory: itself."""
-    def cross(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-        """The vector at right angles to two vectors of three elements."""
-    def cross_(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-        """The vector at right angles to two vectors of three elements."""
+        """The tensor in main memory: itself; TraceError where it has no elements."""
+    def cross(self, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
+        """The vector at right angles to two vectors of three elements, along the first such axis."""
+    def cross_(self, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
+        """The vector at right angles to two vectors of three elements, along the first such axis."""
     def cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
     def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
@@ -712,7 +721,7 @@ class Tensor:
     def cumulative_sum_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
         """The sum of everything up to each element; include_initial puts the empty sum first."""
     def data_ptr(self) -> _int:
-        """The address of the first element."""
+        """The address of the first element, in the memory of which a view shows a part."""
     def deg2rad(self) -> Tensor:
         """Degrees as radians."""
     def deg2rad_(self) -> Tensor:
@@ -834,8 +843,8 @@ class Tensor:
         """Take numbers of an exponential distribution."""
     def fill_(self, value: Any) -> Tensor:
         """Take one value everywhere."""
-    def fill_diagonal_(self, fill_value: _float) -> Tensor:
-        """Take one value on the diagonal."""
+    def fill_diagonal_(self, fill_value: _float, wrap: _bool = ...) -> Tensor:
+        """Take one value where all positions are equal; wrap: again below in a tall matrix."""
     def fix(self) -> Tensor:
         """The whole part."""
     def fix_(self) -> Tensor:
@@ -1070,7 +1079,7 @@ class Tensor:
     def is_contiguous(self, memory_format: object = ...) -> _bool:
         """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
     @property
-    def is_cpu(self, value: Any = ...) -> Any:
+    def is_cpu(self) -> Any:
         ...
     @property
     def is_cuda(self) -> Any:
@@ -1088,7 +1097,7 @@ class Tensor:
     def is_maia(self, value: Any = ...) -> Any:
         ...
     @property
-    def is_meta(self, value: Any = ...) -> Any:
+    def is_meta(self) -> Any:
         ...
     @property
     def is_mkldnn(self, value: Any = ...) -> Any:
@@ -1530,17 +1539,17 @@ class Tensor:
     def new(self, *args: Any, **kwargs: Any) -> Any:
         """new of this tensor."""
     def new_empty(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
-        """Space of this tensor's dtype."""
+        """A tensor whose values do not matter: zeros, of this tensor's dtype."""
     def new_empty_strided(self, *args: Any, **kwargs: Any) -> Any:
         """new_empty_strided of this tensor."""
     def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ...) -> Any:
         """One value, in this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
-        """Ones of this tensor's dtype."""
+        """A tensor of ones, of this tensor's dtype."""
     def new_tensor(self, data: Any, dtype: object = ..., device: object = ...) -> Tensor:
         """A tensor of values, of this one's dtype."""
     def new_zeros(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
-        """Zeros of this tensor's dtype."""
+        """A tensor of zeros, of this tensor's dtype."""
     def nextafter(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The float next to x towards y."""
     def nextafter_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1781,8 +1790,8 @@ class Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
     def selu_(self) -> Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
-    def set_(self, source: Tensor) -> Tensor:
-        """Share another tensor's storage."""
+    def set_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """set_ of this tensor."""
     def sgn(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def sgn_(self) -> Tensor:
@@ -1967,7 +1976,7 @@ class Tensor:
     def tile_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
         """Copies of x side by side, so many along each axis."""
     def to(self, *args: Any, copy: _bool = ..., **named: Any) -> Tensor:
-        """The tensor in another dtype; itself when it has it already."""
+        """The tensor in another dtype or on another device; itself when it is so already."""
     def to_device(self, device: object, *, stream: object = ...) -> Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:

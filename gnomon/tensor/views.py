@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from gnomon.dtypes import DType, bool_, int64
 from gnomon.errors import GradientError, LayoutError
@@ -62,7 +63,7 @@ class View:
     """A view of a storage: a chain of steps from the base tensor's value."""
 
     __slots__ = (
-        *("base", "chain", "detached", "lost", "node", "own", "parent", "source"),
+        *("base", "chain", "detached", "home", "lost", "node", "own", "parent", "source"),
         *("unchecked", "used", "version"),
     )
 
@@ -72,6 +73,8 @@ class View:
         self.chain, self.base, self.detached = chain, base, detached
         self.lost = lost
         """Whether values were written whose history would be this view's alone: none is kept."""
+        self.home: ref[Tensor] | None = None
+        """The tensor of which it is a view by PyTorch's count, to which detach() is none."""
         self.source: Node | None = None
         self.node: Node | None = None
         self.parent: View | None = None

@@ -11,7 +11,8 @@ import numpy as np
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import finished, get_default_dtype
-from gnomon.tensor.device import check_device, with_placing
+from gnomon.tensor.device import check_device
+from gnomon.tensor.placing import with_placing
 from gnomon.tensor.tensor import Tensor, from_array
 
 
@@ -40,6 +41,7 @@ def drawn(
 def window(name: str, shape: Callable[[np.ndarray], np.ndarray], what: str) -> Callable:
     """A function that gives a window of so many numbers."""
 
+    @with_placing
     def make(
         window_length: int,
         periodic: bool = True,

@@ -17,6 +17,7 @@ from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor import views, watchers
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
+from gnomon.tensor.device import is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import FREED, Storage, grads, laid, refusal, state
 from gnomon.tensor.strides import check_places
@@ -30,6 +31,10 @@ def write(tensor: Tensor, value: Node, tracked: bool, given: bool = False) -> Te
     given: whether the value comes from elsewhere, and is not computed of the tensor's own.
     """
     check_writable(tensor)
+    if state.capture is None:  # of what is captured, the writes are a part
+        if is_missing(tensor._storage.node):
+            return tensor
+        refuse_missing("write", value)
     if not is_filled(value):  # one number may be written several times to one place
         check_places(tensor)
     storage, view = tensor._storage, tensor._view

@@ -19,7 +19,8 @@ from gnomon.models.registry import kind_of
 from gnomon.program.blocks import ProgramBlock
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.fake import FakeBackend
-from gnomon.tensor.shapes import shapes_only, without_value
+from gnomon.tensor.creation import empty
+from gnomon.tensor.device import META
 from gnomon.train.config import Config
 from gnomon.train.step import TrainStep, make_optimizer
 
@@ -32,14 +33,16 @@ def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
     Tokens that travel have places for an even load, and some more.
     """
     train = config.train
-    with shapes_only(), here.along(connect(mesh, FakeBackend(0, mesh.size))):
+    with here.along(connect(mesh, FakeBackend(0, mesh.size))):
         kind = kind_of(config.model)
-        model = kind.model(config.model)
+        with META:
+            model = kind.model(config.model)
         distribute(model, plan.table(model, kind.axes, mesh), mesh, 0)
         step = TrainStep(model, make_optimizer(model, config), config, mesh, plan)
         if step.travel:
             step.travel.is_even = True
-        window = without_value((train.batch_size, train.sequence_length + 1), int64)
+        shape = (train.batch_size, train.sequence_length + 1)
+        window = empty(shape, dtype=int64, device=META)
         return program_for(step.program, window).graph
 
 

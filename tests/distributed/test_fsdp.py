@@ -336,3 +336,34 @@ def test_a_function_of_the_users_own_has_the_gradients_of_its_products(ranks: in
     for found in on_threads(work, ranks):
         for have, want in zip(found, alone, strict=True):
             np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+
+
+def made_first(place: str) -> list[float]:
+    """Losses of a model that is made on a device, sharded, and initialized afterwards."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    with gn.device(place):
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 6))
+    for part in (model[0], model[3], model):
+        fully_shard(part, mesh=mesh)
+    assert model[0].weight.is_meta is (place == "meta")
+    model.to_empty(device="cpu")
+    gn.manual_seed(0)
+    for part in (model[0], model[2], model[3]):
+        part.reset_parameters()
+
+    optimizer, found = gn.optim.AdamW(model.parameters(), 1e-2), []
+    for k in range(3):
+        loss = model(gn.ones(3, 8) * (1 + k + dist.get_rank())).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        found.append(loss.item())
+    return found
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_model_without_elements_is_sharded_before_it_is_initialized(ranks: int):
+    absent, plain = (on_threads(lambda _, __, p=p: made_first(p), ranks) for p in ("meta", "cpu"))
+
+    assert absent == plain
+    assert absent[0][2] < absent[0][0]

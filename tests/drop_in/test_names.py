@@ -40,3 +40,13 @@ def test_a_function_of_two_meanings_writes_where_it_is_told():
 
     assert MEANINGS["nonzero"](gn.tensor([0, 5]), out=places) is places
     assert places.tolist() == [[1]]
+
+
+def test_dtypes_are_cast_to_one_of_no_fewer_kinds_of_numbers():
+    can_cast = MEANINGS["can_cast"]
+
+    assert can_cast(gn.float64, gn.float32)
+    assert can_cast(gn.int64, gn.int8)
+    assert not can_cast(gn.float32, gn.int64)
+    assert not can_cast(gn.int64, gn.bool)
+    assert not can_cast(gn.complex64, gn.float64)

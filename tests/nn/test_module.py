@@ -198,3 +198,43 @@ def test_the_text_of_a_module_shows_its_parts():
 def test_a_module_without_forward_says_so():
     with pytest.raises(NotImplementedError, match='missing the required "forward" function'):
         nn.Module()(1)
+
+
+def test_hooks_are_listed_as_they_are_under_the_numbers_of_their_handles():
+    layer = nn.Linear(2, 2)
+
+    def hook(*_):
+        return None
+
+    handles = [
+        layer.register_forward_hook(hook, with_kwargs=True),
+        layer.register_forward_pre_hook(hook),
+        layer.register_full_backward_hook(hook),
+        layer.register_full_backward_pre_hook(hook),
+    ]
+    kept = (layer._forward_hooks, layer._forward_pre_hooks)
+    kept += (layer._backward_hooks, layer._backward_pre_hooks)
+    assert [hooks[handle.id] for hooks, handle in zip(kept, handles, strict=True)] == [hook] * 4
+    for handle in handles:
+        handle.remove()
+    assert not any(kept)
+
+
+def test_a_hook_that_is_always_called_is_told_of_a_forward_that_fails():
+    seen = []
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(lambda m, x, y: seen.append(y), always_call=True)
+    layer.register_forward_hook(lambda m, x, y: seen.append("other"))
+
+    with pytest.raises(gn.errors.ShapeError):
+        layer(gn.ones(3))
+    assert seen == [None]
+    layer(gn.ones(2))
+    assert seen[1].shape == (2,)
+    assert seen[2] == "other"
+
+
+def test_a_hook_with_words_may_answer_nothing():
+    layer = nn.Linear(2, 2)
+    layer.register_forward_pre_hook(lambda m, args, kwargs: None, with_kwargs=True)
+    assert layer(gn.ones(2)).shape == (2,)

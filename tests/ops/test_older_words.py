@@ -37,3 +37,16 @@ def test_losses_of_classes_hear_them_too():
 def test_what_is_no_loss_refuses_them():
     with pytest.raises(gn.errors.ArgumentError, match="size_average"):
         F.relu(gn.ones(2), size_average=False)
+
+
+def test_a_factor_may_stand_behind_the_first_tensor():
+    x, y = gn.ones(2, 2), gn.full((2, 2), 2.0)
+
+    assert x.add(3, y).tolist() == x.add(y, alpha=3).tolist()
+    assert x.sub(3, y).tolist() == x.sub(y, alpha=3).tolist()
+    assert x.addcmul(3, y, y).tolist() == x.addcmul(y, y, value=3).tolist()
+    assert x.clone().addcdiv_(3, y, x).tolist() == x.addcdiv(y, x, value=3).tolist()
+    assert x.addmm(2, 3, y, y).tolist() == x.addmm(y, y, beta=2, alpha=3).tolist()
+    assert x.addmm(2, y, y).tolist() == x.addmm(y, y, beta=2).tolist()
+    with pytest.raises(TypeError):
+        x.add(3, y, y)

@@ -89,3 +89,11 @@ def test_a_longer_history_needs_no_more_programs(monkeypatch):
     assert history > 24
     # chunks of eight and their rests were there after the second round
     assert counts[-1] - counts[-9] == 0
+
+
+def test_a_slope_of_0_moves_nothing():
+    x = gn.full((2,), 3.0)
+    optimizer = gn.optim.LBFGS([x], tolerance_grad=-1.0)
+
+    assert optimizer.step(lambda: gn.tensor(10.0)).item() == 10
+    assert x.tolist() == [3, 3]

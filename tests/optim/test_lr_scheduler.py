@@ -186,3 +186,15 @@ def test_a_cycle_is_saved_and_taken_over_and_wrong_ones_are_refused():
         s.CyclicLR(optimizer(), 0.1, 0.5, mode="square")
     with pytest.raises(ArgumentError, match="must support momentum"):
         s.CyclicLR(optim.Adagrad(parameters()), 0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"total_steps": 9, "pct_start": 1.1}, "between 0 and 1 pct_start"),
+        ({"total_steps": 0}, "0"),
+    ],
+)
+def test_a_cycle_without_its_phases_is_refused(words: dict, message: str):
+    with pytest.raises(ArgumentError, match=message):
+        s.OneCycleLR(optim.SGD(parameters(), lr=0.1), max_lr=1.0, **words)

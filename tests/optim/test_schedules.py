@@ -69,7 +69,37 @@ def test_a_function_of_the_epoch_scales_the_first_rate():
     scheduler.step()
 
     assert scheduler.get_last_lr() == [0.05]
-    assert "lr_lambdas" not in scheduler.state_dict()
+    assert scheduler.state_dict()["lr_lambdas"] == [None]
+
+
+class Rise:
+    """A function of the epoch that knows something."""
+
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    def __call__(self, epoch: int) -> float:
+        return self.by * epoch
+
+
+@pytest.mark.parametrize("kind", [s.LambdaLR, s.MultiplicativeLR])
+def test_an_object_for_a_function_is_saved_by_what_it_knows(kind: type):
+    first, second = (kind(optimizer(), [Rise(by)]) for by in (2.0, 3.0))
+    state = first.state_dict()
+    assert state["lr_lambdas"] == [{"by": 2.0}]
+
+    second.load_state_dict(state)
+
+    assert second.lr_lambdas[0].by == 2.0
+    assert state["lr_lambdas"] == [{"by": 2.0}]
+
+
+def test_functions_stay_when_a_state_is_loaded():
+    """The state of a schedule of PyTorch's has None in the place of functions."""
+    first, second = (s.LambdaLR(optimizer(), lambda epoch: 2.0 * epoch) for _ in range(2))
+    second.load_state_dict(first.state_dict())
+    second.step()
+    assert second.get_last_lr() == [0.2]
 
 
 def test_restarts_begin_anew_with_longer_periods():

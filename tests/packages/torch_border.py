@@ -11,13 +11,14 @@ import builtins
 import functools
 import importlib
 import inspect
+import pkgutil
 import sys
 import unittest
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from torch.testing._internal.opinfo.core import OpInfo
 
 import gnomon as gn
 from gnomon.drop_in.absences import NamedValue
-from gnomon.drop_in.modules import TorchFinder, is_theirs
+from gnomon.drop_in.modules import TorchFinder, TorchModule, is_theirs
 from gnomon.drop_in.report import NameReport
 
 TOOLS = "torch.testing._internal"
@@ -118,13 +119,29 @@ def crossing(tool: Any) -> Any:
         return across(tool) if any("__call__" in vars(kind) for kind in tool.__mro__) else tool
     if tool is common_device_type.instantiate_device_type_tests:
         return instantiate
+    if tool is common_utils.set_default_dtype:
+        return default_dtype
+    if tool is common_utils.instantiate_parametrized_tests:
+        return instantiate_parameters
+    if getattr(tool, "__name__", "") in OF_MODULES:
+        return with_ours(tool)
     if getattr(tool, "__name__", "") in ("gradcheck", "gradgradcheck"):
         return getattr(gn.autograd, tool.__name__)
     if inspect.isfunction(tool) or inspect.isbuiltin(tool):
         return across(tool)
     if isinstance(tool, dict):
-        return {OURS.get(k, k): v for k, v in tool.items()}
+        return {OURS.get(k, k): crossing(v) for k, v in tool.items()}
     return OURS.get(tool, tool) if isinstance(tool, torch.dtype) else tool
+
+
+OF_MODULES = ["_create_basic_net", "_test_bfloat16_ops", "_test_module_empty_input"]
+"""Tools that call modules and functions of a file, and see Gnomon as the file does."""
+
+
+def with_ours(tool: Any) -> FunctionType:
+    """A tool whose torch is Gnomon."""
+    seen = {**tool.__globals__, "torch": importing("torch")}
+    return FunctionType(tool.__code__, seen, None, tool.__defaults__)
 
 
 def across(function: Callable) -> Callable:
@@ -135,6 +152,17 @@ def across(function: Callable) -> Callable:
         return made if callable(made) else to_ours(made)
 
     return call
+
+
+@contextmanager
+def default_dtype(dtype: Any) -> Iterator[None]:
+    """Gnomon's default dtype, for a while."""
+    before = gn.get_default_dtype()
+    gn.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        gn.set_default_dtype(before)
 
 
 @functools.cache
@@ -184,6 +212,14 @@ def instantiate(generic: type, scope: dict[str, Any], *args: Any, **kwargs: Any)
             setattr(generic, name, given_ours(test))
     words = {"only_for": ("cpu",), "allow_mps": False}
     common_device_type.instantiate_device_type_tests(generic, scope, **words)
+
+
+def instantiate_parameters(generic: type) -> type:
+    """The tests of a class for each of their parameters, which are Gnomon's."""
+    for name, test in list(vars(generic).items()):
+        if hasattr(test, "parametrize_fn"):
+            setattr(generic, name, given_ours(test))
+    return common_utils.instantiate_parametrized_tests(generic)
 
 
 def given_ours(test: Callable) -> Callable:
@@ -241,13 +277,31 @@ class ToolFinder:
         """Nothing: tools are looked up when they are read."""
 
 
+class OurModule(TorchModule):
+    """A module of Gnomon's under PyTorch's name, which finds those below it at any time."""
+
+    def __getattr__(self, name: str) -> Any:
+        with world.ours():
+            return super().__getattr__(name)
+
+
+class OurFinder(TorchFinder):
+    """Finds Gnomon's modules under PyTorch's names."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A module that asks Gnomon."""
+        made = super().create_module(spec)
+        made.__class__ = OurModule
+        return made
+
+
 class World:
     """The modules named torch, of which one library's are seen at a time."""
 
     def __init__(self) -> None:
         self.kept: dict[str, ModuleType] = {}
         self.ours_seen = False
-        self.finders = [ToolFinder(), TorchFinder(NameReport())]
+        self.finders = [ToolFinder(), OurFinder(NameReport())]
 
     def swap(self) -> None:
         """The other library's modules in place of those seen."""
@@ -291,6 +345,12 @@ def importing(name: str, *args: Any, **kwargs: Any) -> Any:
         return __import__(name, *args, **kwargs)
 
 
+def resolving(name: str, resolve: Callable[[str], Any] = pkgutil.resolve_name) -> Any:
+    """What a dotted name means in a test file, as mock.patch asks for it."""
+    with world.ours():
+        return resolve(name)
+
+
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "common_utils": {"skipIfMps": lambda test: test},
     "common_cuda": {"tf32_is_not_fp32": lambda: False},
@@ -306,6 +366,9 @@ OLDER = {
     "from torch.types import _TensorOrTensors": "_TensorOrTensors = object",
     "test_activations_bfloat16_cpu": "test_activations_of_bfloat16",
     "torch._C.has_mkldnn": "False",
+    "stateless._functional_call": "stateless.functional_call",
+    "    EPOCH_DEPRECATION_WARNING,\n": "",
+    "EPOCH_DEPRECATION_WARNING": "''",
 }
 """Texts of files of older versions -> what stands for them in PyTorch's own."""
 
@@ -325,6 +388,7 @@ def read_file(path: Path, crossed: bool) -> ModuleType:
     sys.modules[path.stem] = module
     if crossed:
         vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
+        pkgutil.resolve_name = resolving
     common_utils.TEST_WITH_SLOW = False
     remember()
     sys.path.insert(0, str(next(x for x in path.parents if x.name == "test")))

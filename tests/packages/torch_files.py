@@ -26,6 +26,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("torch", "gnomon")
+SETTINGS = {"PYTORCH_PRINT_REPRO_ON_FAILURE": "0", "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu"}
+"""PyTorch's own settings of its tests."""
 
 
 class OutOfTimeError(BaseException):
@@ -114,7 +116,7 @@ def outcomes(file: Path, library: str, limit: float, total: float) -> dict[str, 
         into = Path(folder) / "found.json"
         words = [str(file), "--here", library, "--limit", str(limit), "--into", str(into)]
         command = [sys.executable, "-W", "ignore", "-m", "tests.packages.torch_files", *words]
-        quiet = {**os.environ, "PYTORCH_PRINT_REPRO_ON_FAILURE": "0"}
+        quiet = {**os.environ, **SETTINGS}
         words = {"cwd": ROOT, "env": quiet, "capture_output": True, "text": True}
         ends, told = time.monotonic() + total, ["the file is out of time"]
         while time.monotonic() < ends:

@@ -63,3 +63,8 @@ def test_switches_are_set_and_read_by_nothing():
     assert not gn.backends.mps.is_built()
     assert not gn.backends.cuda.flash_sdp_enabled()
     gn.backends.cuda.matmul.allow_tf32 = False
+
+
+def test_blocks_that_do_nothing_decorate_functions():
+    for block in (gn.backends.cudnn.flags(enabled=True), gn.cuda.nvtx.range("step")):
+        assert block(lambda x: x + 1)(2) == 3

@@ -557,3 +557,28 @@ def test_numpys_functions_answer_and_lose_no_gradient():
     assert (np.ones(2) * x).requires_grad
     np.testing.assert_allclose(np.exp(x.detach()).numpy(), np.exp([1 + 2j, 3 - 1j]), rtol=1e-6)
     assert np.concatenate([x.detach(), x.detach()]).dtype == np.complex64
+
+
+def test_parts_are_set_to_the_real_parts_of_complex_numbers():
+    z = gn.tensor([1 + 2j])
+
+    z.real, z.imag = gn.tensor([5 + 6j]), gn.tensor([7.0])
+
+    assert z.tolist() == [5 + 7j]
+
+
+def test_a_real_tensor_has_no_imaginary_part_and_is_its_own_conjugate():
+    x = gn.ones(2)
+
+    assert x.conj() is gn.resolve_conj(x) is gn.real(x) is x
+    with pytest.raises(DtypeError, match="imag: float32 has no imaginary part"):
+        gn.imag(x)
+
+
+def test_complex_numbers_are_seen_under_another_dtype_and_know_their_base():
+    z = gn.tensor([1 + 2j, 3 + 4j])
+
+    assert z.view(gn.float32).tolist() == [1, 2, 3, 4]
+    assert gn.tensor([1.0, 2.0]).view(gn.complex64).view(gn.float32).tolist() == [1, 2]
+    assert z[1:]._base.tolist() == z.tolist()
+    assert z._base is None

@@ -61,3 +61,10 @@ def test_what_does_not_fit_is_refused():
 def test_the_norms_of_a_vectors_slices_are_its_magnitudes():
     assert gn.norm_except_dim(gn.tensor([3.0, -4.0]), 2, 0).tolist() == [3.0, 4.0]
     assert gn.norm_except_dim(gn.tensor([3.0, -4.0]), 2, -1).item() == 5.0
+
+
+def test_a_slope_does_not_see_the_element_between_its_neighbours():
+    x = gn.tensor([1.0, float("inf"), 4.0, 5.0, 7.0])
+
+    assert gn.gradient(x)[0].tolist() == [float("inf"), 1.5, -float("inf"), 1.5, 2.0]
+    assert gn.gradient(gn.tensor([1.0, 2.0, 4.0]), spacing=float("inf"))[0].tolist() == [0, 0, 0]

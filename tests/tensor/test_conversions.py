@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError, GradientError
+from gnomon.errors import ArgumentError, GradientError, ShapeError
 
 
 def test_one_element_is_a_number():
@@ -71,3 +71,23 @@ def test_values_are_written_in_place():
     x[1].fill_(7)
 
     assert x.tolist() == [[1.0, 2.0], [7.0, 7.0]]
+
+
+def test_only_matrices_have_h():
+    assert gn.ones(2, 3).H.shape == (3, 2)
+    assert gn.tensor(1.0).H.shape == ()
+    with pytest.raises(ShapeError, match="H: needs a matrix"):
+        _ = gn.ones(2, 3, 4).H
+
+
+def test_the_diagonal_is_where_all_positions_are_equal():
+    cube, tall = gn.zeros(3, 3, 3).fill_diagonal_(1), gn.zeros(9, 3).fill_diagonal_(1, wrap=True)
+
+    assert cube.nonzero().tolist() == [[k] * 3 for k in range(3)]
+    assert tall.sum(1).tolist() == [1, 1, 1, 0, 1, 1, 1, 0, 1]
+    assert gn.zeros(5, 3).fill_diagonal_(1).sum().item() == 3
+
+
+def test_of_complex_numbers_real_ones_are_copied():
+    with pytest.warns(UserWarning, match="imaginary part"):
+        assert gn.zeros(2).copy_(gn.tensor([1 + 2j, 3j])).tolist() == [1, 0]

@@ -91,3 +91,13 @@ def test_a_device_that_is_not_here_is_refused_by_relatives_of_a_tensor(name):
         getattr(x, name)(3, device="cuda")
     with pytest.raises(ArgumentError, match=r"device: this build computes on the CPU: got 'cuda'"):
         x.new_full((3,), 1.0, device="cuda")
+
+
+def test_a_list_of_tensors_has_their_dtype():
+    short, double = gn.tensor(1, dtype=gn.int16), gn.tensor(1.0, dtype=gn.float64)
+
+    assert gn.tensor([short, short]).dtype is gn.int16
+    assert gn.tensor([[double], [short]]).dtype is gn.float64
+    assert gn.tensor([short, 2]).dtype is gn.int64
+    assert gn.tensor([short, 2.5]).dtype is gn.float32
+    assert gn.tensor([short, double], dtype=gn.float32).dtype is gn.float32

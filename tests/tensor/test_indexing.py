@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import GnomonError
+from gnomon.errors import GnomonError, IndexOutOfBounds
 from gnomon.nn import functional as F
 
 X = np.arange(60.0).reshape(3, 4, 5)
@@ -195,3 +195,32 @@ def test_a_mask_that_finds_nothing_is_read_and_written():
     x[x[:, 0] > 1] *= 2
 
     assert x.tolist() == [[1.0, 1.0]] * 3
+
+
+def test_a_tensor_of_one_integer_makes_a_view_as_a_number_does():
+    x = gn.zeros(3, 2)
+
+    for k in gn.tensor([0, 2]):
+        x[k].add_(1)
+    x[1, gn.tensor(-1)].fill_(5)
+
+    assert x.tolist() == [[1, 1], [0, 5], [1, 1]]
+    assert x[gn.tensor(1)]._base is x
+    with pytest.raises(IndexOutOfBounds, match="index 3 is out of bounds"):
+        x[gn.tensor(3)]
+
+
+def test_a_tensor_of_one_integer_does_not_move_the_axis_of_positions():
+    x, one, places = gn.arange(120).reshape(2, 3, 4, 5), gn.tensor(1), gn.tensor([1, 2])
+    expected = x[:, 1, :, places].tolist()
+    of_one = gn.compile(lambda x, one: x[:, one, :, places])
+
+    assert x[:, one, :, places].tolist() == expected
+    assert of_one(x, one).tolist() == expected
+    x[:, one, :, places] = gn.zeros(2, 4, 2, dtype=gn.int64)
+    assert x[:, 1, :, 1:3].sum().item() == 0
+
+
+def test_a_tensor_is_reversed_along_its_first_axis():
+    assert reversed(gn.arange(3)).tolist() == [2, 1, 0]
+    assert reversed(gn.tensor(1)).item() == 1

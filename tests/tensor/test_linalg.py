@@ -61,3 +61,12 @@ def test_a_matrix_without_elements_has_results_with_some():
 
     assert gn.linalg.svd(empty)[0].tolist() == np.eye(3).tolist()
     assert info(gn.zeros(2, 0, 0)).tolist() == [1, 1]
+
+
+def test_a_cross_product_runs_along_the_first_axis_of_three_or_in_linalg_the_last():
+    x, y = gn.arange(9.0).reshape(3, 3), gn.ones(3, 3)
+
+    assert gn.cross(x, y).tolist() == gn.linalg.cross(x, y, dim=0).tolist()
+    assert x.cross(y).tolist() == gn.cross(x, y, dim=0).tolist()
+    assert gn.linalg.cross(x, y).tolist() == gn.cross(x, y, dim=1).tolist()
+    assert gn.cross(gn.ones(3, 2), gn.ones(3, 2)).shape == (3, 2)

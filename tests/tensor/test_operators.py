@@ -143,3 +143,13 @@ def test_comparison_with_a_stranger_is_identity():
     assert (x == "text") is False
     assert (x != "text") is True
     assert len({x, x.clone()}) == 2
+
+
+def test_unsigned_integers_take_no_floats_in_place():
+    x = gn.tensor([7], dtype=gn.uint8)
+
+    with pytest.raises(DtypeError, match="float32 can't be cast to the desired output type uint8"):
+        x /= 2
+    with pytest.raises(DtypeError, match="can't be cast"):
+        x.mul_(0.5)
+    assert x.add_(gn.tensor([1])).tolist() == [8]

@@ -127,3 +127,9 @@ def test_one_position_is_drawn_alike_with_and_without_replacement():
 
 def test_integers_may_have_an_upper_end_alone():
     assert set(gn.randint(high=2, size=(50,)).tolist()) == {0, 1}
+
+
+def test_a_chance_for_each_element_is_heard():
+    x = gn.zeros(2, 3, dtype=gn.int64)
+
+    assert x.bernoulli_(gn.tensor([0.0, 1.0, 1.0])).tolist() == [[0, 1, 1]] * 2

@@ -38,6 +38,7 @@ def test_distinct_elements_and_where_they_went():
 def test_numbers_are_counted():
     assert gn.bincount(gn.tensor([0, 3, 3])).tolist() == [1, 0, 0, 2]
     assert gn.bincount(gn.tensor([0, 2]), gn.tensor([0.5, 2.0]), 4).tolist() == [0.5, 0.0, 2.0, 0.0]
+    assert gn.bincount(gn.tensor([0]), gn.tensor([0.5])).dtype is gn.float32
 
 
 def test_closeness_and_equality_are_python_truths():

@@ -99,6 +99,7 @@ def test_a_tensor_takes_another_size():
     assert x.resize_as_(gn.zeros(2)).tolist() == [1, 2]
     assert x.new([1, 2]).dtype is gn.float32
     assert tuple(x.new(2, 3).shape) == (2, 3)
+    assert x.new(gn.Size([2, 3])).shape == (2, 3)
 
 
 def test_a_function_of_pythons_is_applied():
@@ -124,3 +125,38 @@ def test_of_a_leaf_whose_elements_are_no_neighbours_nothing_else_is_shown():
 
     with pytest.raises(ArgumentError, match="Take a clone"):
         gn.as_strided(column, (1,), (1,))
+
+
+def test_a_smaller_size_is_a_view_of_the_same_memory():
+    x = gn.arange(6.0).clone()
+    row = x[3:]
+
+    x.resize_(2, 2)
+    row[0] = 9
+
+    assert x.tolist() == [[0, 1], [2, 9]]
+    assert x.resize_(3, 3).tolist() == [[0, 1, 2], [9, 4, 5], [0, 0, 0]]
+
+
+def test_a_size_may_come_with_a_memory_format():
+    x, like = gn.randn(96), gn.randn(2, 3, 4, 4).contiguous(memory_format=gn.channels_last)
+
+    x.resize_((2, 3, 4, 4), memory_format=gn.channels_last)
+
+    assert x.is_contiguous(memory_format=gn.channels_last)
+    assert gn.randn(96).resize_as_(like, memory_format=gn.preserve_format).stride() == x.stride()
+    assert gn.randn(3, 2).t().resize_as_(gn.zeros(2, 3)).stride() == (1, 2)
+
+
+def test_a_tensor_takes_another_memory_or_part_of_it():
+    x, z = gn.arange(6.0).clone(), gn.zeros(0)
+
+    z.set_(x.storage(), 1, (2, 2), (1, 2))
+    z[0, 0] = 9
+
+    assert z.tolist() == [[9, 3], [2, 4]]
+    assert x[1].item() == 9
+    assert gn.zeros(2).set_(x).shape == (6,)
+    assert gn.zeros(2).set_().shape == (0,)
+    assert gn.tensor([1 + 2j]).set_(gn.tensor([3j, 4j])).tolist() == [3j, 4j]
+    assert x.as_strided_((2,), (3,)).tolist() == [0, 3]

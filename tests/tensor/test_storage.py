@@ -149,3 +149,13 @@ def test_a_storage_shows_its_tensors_bytes():
     np.asarray(x.untyped_storage())[0] = 7
 
     assert x.tolist() == [7, 2]
+
+
+def test_elements_of_complex_storages_are_complex():
+    z = gn.tensor([1 + 2j, 3 + 4j])
+    found = z[1:].storage()
+
+    assert found.tolist() == z.tolist()
+    assert (found.dtype, found.size(), found.untyped().nbytes()) == (gn.complex64, 2, 16)
+    assert gn.zeros(0, dtype=gn.complex64).set_(found).tolist() == z.tolist()
+    assert np.asarray(found).tolist() == z.tolist()

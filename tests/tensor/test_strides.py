@@ -72,3 +72,34 @@ def test_a_write_to_what_overlaps_is_seen_and_the_last_value_stays():
         stretches.mul_(2)
     with pytest.raises(ArgumentError, match="single memory location"):
         stretches[stretches > 1] = 5
+
+
+def test_a_view_knows_the_tensor_of_which_it_is_one():
+    x = gn.ones(2, 3).clone()
+    row, flat = x[1], x.view(6)[2:]
+
+    assert row._is_view()
+    assert row._base is x
+    assert flat._base is x
+    assert not x._is_view()
+    assert x._base is None
+    assert not x.detach()._is_view()
+    assert not x.t().contiguous()._is_view()
+    with gn.no_grad():
+        assert x.t()._base is x
+
+
+def test_the_memory_of_a_tensor_that_is_gone_is_shown_whole():
+    row = gn.arange(6.0).clone().view(2, 3)[1]
+
+    row._base[5] = 9
+
+    assert row.tolist() == [3, 4, 9]
+
+
+def test_views_begin_in_the_memory_of_their_tensor():
+    x = gn.arange(6.0).reshape(2, 3).clone()
+
+    assert x[1].data_ptr() == x.data_ptr() + 12
+    assert x.T[1:].data_ptr() == x.data_ptr() + 4
+    assert x[:, 1:].reshape(-1).data_ptr() != x.data_ptr() + 4

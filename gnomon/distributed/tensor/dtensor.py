@@ -13,6 +13,7 @@ from gnomon.ops.layouts import ALONE, Lying, Unit, to_local
 from gnomon.passes.layout import Placement
 from gnomon.tensor.layouts import lying_as, meet, spread
 from gnomon.tensor.placements import layout_by
+from gnomon.tensor.placing import without_elements
 from gnomon.tensor.tensor import Tensor, detached, raw, wrap
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "lay"]
@@ -105,6 +106,8 @@ def distribute_tensor(
 def lay(tensor: Tensor, layout: Lying, keeps: tuple[str, ...] = (), unit: Unit = ALONE) -> Tensor:
     """The same value as a tensor of its own, of which this rank keeps its part."""
     part = wrap(to_local(detached(raw(tensor)), layout))
+    if part.is_meta:
+        return spread(without_elements(part), layout, keeps, unit)
     meet([part])
     return spread(part.clone() if part._storage is tensor._storage else part, layout, keeps, unit)
 

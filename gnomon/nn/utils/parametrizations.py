@@ -88,7 +88,7 @@ def rows_of(module: Module, dim: int | None) -> int:
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Let a module's weight be lengths times directions."""
-    return register_parametrization(module, name, WeightNorm(dim))
+    return register_parametrization(module, name, WeightNorm(dim), unsafe=True)
 
 
 def spectral_norm(

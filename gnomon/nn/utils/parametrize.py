@@ -6,6 +6,8 @@ property; what it is computed from lies in `module.parametrizations`.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -21,17 +23,55 @@ from gnomon.tensor.tensor import Tensor
 class ParametrizationList(ModuleList):
     """The functions from originals to a parameter, one after another, and the originals."""
 
-    def __init__(self, module: Module, original: Parameter) -> None:
-        super().__init__([module])
-        inverse = getattr(module, "right_inverse", None)
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
+        if not len(modules):
+            raise ArgumentError("ParametrizationList: needs at least one module: got none.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
         with no_grad():
-            start = original if inverse is None else inverse(original)
+            start: Any = original
+            for module in reversed(self):
+                start = inverted(module, start, start)
         self.is_tensor = isinstance(start, Tensor)
-        names = ["original"] if self.is_tensor else [f"original{k}" for k in range(len(start))]
-        for name, value in zip(names, [start] if self.is_tensor else start, strict=True):
-            kept = Parameter(value.detach(), original.requires_grad)
-            self.register_parameter(name, original if value is original else kept)
-        self.names = names
+        if not self.is_tensor and not isinstance(start, Sequence):
+            raise ArgumentError(f"right_inverse: gives one or several tensors: got {kind(start)}.")
+        self.ntensors = 1 if self.is_tensor else len(start)
+        if self.is_tensor:
+            check_like("right_inverse", start, None, dtype)
+            fill(original, start)  # an optimizer may have it
+            keep(self, "original", original)
+        else:
+            for name, value in zip(self.names, start, strict=True):
+                keep(self, name, separate(value, original))
+        if not unsafe:
+            check_like("register_parametrization", self(), shape, dtype)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the originals."""
+        return ["original"] if self.is_tensor else [f"original{k}" for k in range(self.ntensors)]
+
+    def right_inverse(self, value: Any) -> None:
+        """Set the originals to what makes a value."""
+        with no_grad():
+            for module in reversed(self):
+                if not hasattr(module, "right_inverse"):
+                    raise ArgumentError(
+                        f"parametrization {type(module).__name__} does not implement "
+                        "right_inverse, so its parameter cannot be set."
+                    )
+                value = module.right_inverse(value)
+            value = (value,) if self.is_tensor else value
+            if not isinstance(value, Sequence) or len(value) != self.ntensors:
+                count = len(value) if isinstance(value, Sequence) else kind(value)
+                raise ArgumentError(
+                    f"right_inverse: {self.ntensors} tensors are kept: got {count}."
+                )
+            for name, part in zip(self.names, value, strict=True):
+                original = getattr(self, name)
+                check_like("right_inverse", part, None, original.dtype)
+                fill(original, part)
 
     def forward(self) -> Tensor:
         """The parameter."""
@@ -40,6 +80,56 @@ class ParametrizationList(ModuleList):
         for module in others:
             value = module(value)
         return value
+
+
+def kind(value: Any) -> str:
+    """The name of a value's class, for an error."""
+    return type(value).__name__
+
+
+def inverted(module: Module, value: Any, otherwise: Any) -> Any:
+    """A value through a function's right_inverse; where it has none, something else."""
+    inverse = getattr(module, "right_inverse", None)
+    try:
+        return otherwise if inverse is None else inverse(value)
+    except NotImplementedError:
+        return otherwise
+
+
+def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
+    """Refuse what is no tensor of a shape and dtype; no shape stands for any."""
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"{name}: a parametrization gives a tensor: got {kind(value)}.")
+    if value.dtype != dtype or (shape is not None and value.shape != shape):
+        wanted = dtype if shape is None else f"{dtype} of {tuple(shape)}"
+        raise ArgumentError(
+            f"{name}: a parametrization keeps the shape and dtype, {wanted}: got {value.dtype} of "
+            f"{tuple(value.shape)}. unsafe=True allows others."
+        )
+
+
+def fill(original: Tensor, value: Tensor) -> None:
+    """Let a tensor have another's values and shape, and stay the object that it is."""
+    if original is not value:
+        with no_grad():
+            original.data = value.detach().clone()
+
+
+def separate(value: Any, original: Tensor) -> Tensor:
+    """One of several originals: a parameter where a parameter is computed from them."""
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"right_inverse: gives one or several tensors: got a {kind(value)}.")
+    if isinstance(original, Parameter):
+        return Parameter(value.detach(), original.requires_grad)
+    return value.detach().requires_grad_(original.requires_grad)
+
+
+def keep(module: Module, name: str, value: Tensor) -> None:
+    """Let a module have a parameter or a buffer."""
+    if isinstance(value, Parameter):
+        module.register_parameter(name, value)
+    else:
+        module.register_buffer(name, value)
 
 
 _cache: ContextVar[dict | None] = ContextVar("gnomon_parametrize_cache", default=None)
@@ -79,37 +169,53 @@ def computed(name: str) -> property:
         return known[kept]
 
     def write(self: Module, value: Tensor) -> None:
-        kept = self.parametrizations[name]
-        for module in reversed(list(kept)):
-            value = module.right_inverse(value)
-        with no_grad():
-            for original, part in zip(
-                kept.names, [value] if kept.is_tensor else value, strict=True
-            ):
-                getattr(kept, original).copy_(part)
+        self.parametrizations[name].right_inverse(value)
 
     return property(read, write, doc="Computed from its originals.")
+
+
+class Parametrized:
+    """The part of a class made for a module with computed parameters that is not the module's."""
+
+    def __getstate__(self) -> Any:
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict()."
+        )
+
+    def __deepcopy__(self, copied: dict) -> Any:
+        made = copied[id(self)] = type(self).__new__(type(self))
+        made.__dict__.update(copy.deepcopy(self.__dict__, copied))
+        return made
 
 
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter be computed by a module from what its right_inverse gives."""
+    """Let a parameter or buffer be computed by a module from what its right_inverse gives."""
+    parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        module.parametrizations[tensor_name].append(parametrization)
+        if not unsafe:
+            value = getattr(module, tensor_name)
+            made, like = parametrization(value), (value.shape, value.dtype)
+            check_like("register_parametrization", made, *like)
+            check_like("right_inverse", inverted(parametrization, made, value), *like)
+        kept = module.parametrizations[tensor_name]
+        kept.append(parametrization)
+        kept.unsafe |= unsafe
         return module
-    original = module._parameters.get(tensor_name)
-    if original is None:
+    place = next((x for x in (module._parameters, module._buffers) if tensor_name in x), None)
+    if place is None or place[tensor_name] is None:
         raise ArgumentError(
-            f"register_parametrization: {type(module).__name__} has no parameter {tensor_name!r}."
+            f"register_parametrization: {type(module).__name__} has no parameter or buffer "
+            f"{tensor_name!r}."
         )
+    made = ParametrizationList([parametrization], place[tensor_name], unsafe)
+    delattr(module, tensor_name)
     if not is_parametrized(module):
-        own = type(f"Parametrized{type(module).__name__}", (type(module),), {})
-        own.__module__ = type(module).__module__
-        module.__class__ = own
+        words = {"__module__": type(module).__module__}
+        words |= {name: vars(Parametrized)[name] for name in ("__getstate__", "__deepcopy__")}
+        module.__class__ = type(f"Parametrized{type(module).__name__}", (type(module),), words)
         module.parametrizations = ModuleDict()
-    made = ParametrizationList(parametrization, original)
-    del module._parameters[tensor_name]
     setattr(type(module), tensor_name, computed(tensor_name))
     module.parametrizations[tensor_name] = made
     return module
@@ -128,12 +234,44 @@ def remove_parametrizations(
     if not is_parametrized(module, tensor_name):
         raise ArgumentError(f"remove_parametrizations: {tensor_name!r} is not parametrized.")
     kept = module.parametrizations[tensor_name]
+    if not (kept.is_tensor or leave_parametrized):
+        raise ArgumentError(
+            f"remove_parametrizations: {tensor_name!r} is computed from {kept.ntensors} tensors, "
+            "none of which can take its place. Use leave_parametrized=True."
+        )
     with no_grad():
-        value: Any = kept() if leave_parametrized else kept.original
+        value: Any = getattr(module, tensor_name) if leave_parametrized else None
+        plain = kept.original if kept.is_tensor else value
+        if kept.is_tensor and leave_parametrized:
+            fill(plain, value)
+    if not kept.is_tensor:
+        wanted = any(getattr(kept, name).requires_grad for name in kept.names)
+        plain = Parameter(value.detach()) if wanted else value
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
-    module.register_parameter(tensor_name, Parameter(value.detach().clone()))
+    keep(module, tensor_name, plain)
     if not len(module.parametrizations):
         del module.parametrizations
         module.__class__ = type(module).__mro__[1]
     return module
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Let a module's tensor be computed as another module's is, from the same values."""
+    if not is_parametrized(from_module):
+        return to_module
+    names = [*from_module.parametrizations] if tensor_name is None else [tensor_name]
+    for name in names:
+        theirs = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            value = getattr(from_module, name).detach().clone()
+            of_buffer = theirs.names[0] in theirs._buffers
+            keep(to_module, name, value if of_buffer else Parameter(value))
+        for function in theirs:
+            register_parametrization(to_module, name, function, unsafe=theirs.unsafe)
+        ours = to_module.parametrizations[name]
+        for original in theirs.names if hasattr(ours, theirs.names[0]) else ():
+            setattr(ours, original, getattr(theirs, original))
+    return to_module

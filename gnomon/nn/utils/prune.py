@@ -58,9 +58,9 @@ class BasePruningMethod:
         """Prune a module's parameter; where that was done before, what is left of it."""
         before = next((hook for hook in hooks_of(module) if hook._tensor_name == name), None)
         method = cls(*args, **kwargs)
+        method._tensor_name = name
         current = getattr(module, name).detach()
         hook = method if before is None else PruningContainer(before, method)
-        hook._tensor_name = method._tensor_name = name
         known = ones_like(current) if before is None else getattr(module, f"{name}_mask").clone()
         scores = current if importance_scores is None else importance_scores
         mask = hook.compute_mask(scores.detach(), known).to(current.dtype)
@@ -100,6 +100,14 @@ class PruningContainer(BasePruningMethod):
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
         """Add one, or those of a container."""
+        if not isinstance(method, BasePruningMethod):
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        name = getattr(method, "_tensor_name", None)
+        own = self.__dict__.setdefault("_tensor_name", name)
+        if own != name:
+            raise ArgumentError(
+                f"add_pruning_method: the container prunes {own!r}: got a method for {name!r}."
+            )
         self._pruning_methods += method if isinstance(method, PruningContainer) else [method]
 
     def __len__(self) -> int:
@@ -113,7 +121,7 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask of the last way, for what the others left."""
-        method, mask = self._pruning_methods[-1], array_of(default_mask).copy()
+        method, mask = self._pruning_methods[-1], array_of(default_mask.to(t.dtype)).copy()
         left: Any = mask == 1 if method.PRUNING_TYPE == "unstructured" else ...
         if method.PRUNING_TYPE == "structured":
             axis = method.dim % mask.ndim
@@ -212,7 +220,7 @@ class CustomFromMask(BasePruningMethod):
 
 def hooks_of(module: Module) -> list[BasePruningMethod]:
     """The hooks that prune a module's parameters."""
-    hooks = [hook for hook, _ in module._forward_pre_hooks.values()]
+    hooks = module._forward_pre_hooks.values()
     return [hook for hook in hooks if isinstance(hook, BasePruningMethod)]
 
 

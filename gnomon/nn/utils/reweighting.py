@@ -120,7 +120,7 @@ def spectral_norm(
 
 def hook_of(module: Module, kind: type[Reweighting], name: str) -> Reweighting:
     """The hook that computes a weight."""
-    for hook, _ in module._forward_pre_hooks.values():
+    for hook in module._forward_pre_hooks.values():
         if isinstance(hook, kind) and hook.name == name:
             return hook
     raise ArgumentError(f"{kind.__name__}: nothing computes {name!r} in this module.")

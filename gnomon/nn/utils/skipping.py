@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.nn.module import Module
-from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.shapes import shapes_only
+from gnomon.tensor.device import CPU, META
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 __all__ += ["skip_init"]
@@ -19,11 +18,9 @@ def skip_init(module_cls: type[Module], *settings: Any, **named: Any) -> Module:
     >>> skip_init(Linear, 2, 1).weight
     Parameter([[0., 0.]], requires_grad=True)
     """
-    with shapes_only():
+    with META:
         made = module_cls(*settings, **named)
-    for parameter in made.parameters():
-        parameter.data = FUNCTIONS["zeros_like"](parameter)
-    return made
+    return made.to_empty(device=CPU)
 
 
 def convert_conv2d_weight_memory_format(module: Module, memory_format: object) -> Module:

@@ -24,11 +24,15 @@ class Handle:
     """Takes a hook away again."""
 
     def __init__(self, hooks: dict[int, Callable], key: int) -> None:
-        self.hooks, self.key = hooks, key
+        self.hooks, self.id = hooks, key
+
+    def hooks_dict_ref(self) -> dict[int, Callable]:
+        """The hooks among which it is."""
+        return self.hooks
 
     def remove(self) -> None:
         """Call the hook no more."""
-        self.hooks.pop(self.key, None)
+        self.hooks.pop(self.id, None)
         changes.note()
 
     def __enter__(self) -> Handle:

@@ -132,3 +132,17 @@ def test_a_pruned_module_trains_compiled_as_it_does_eagerly():
 def test_amounts_that_make_no_sense_are_refused(amount):
     with pytest.raises(ArgumentError, match=rf"a share, or a number up to .*: got {amount}"):
         prune.l1_unstructured(layer(), "weight", amount)
+
+
+def test_a_container_has_methods_of_one_parameter():
+    first, second = prune.L1Unstructured(2), prune.L1Unstructured(2)
+    first._tensor_name, second._tensor_name = "weight", "bias"
+    container = prune.PruningContainer(first)
+
+    with pytest.raises(ArgumentError, match="prunes 'weight': got a method for 'bias'"):
+        container.add_pruning_method(second)
+    with pytest.raises(TypeError, match="not a BasePruningMethod"):
+        container.add_pruning_method(10)
+    mask = container.compute_mask(gn.arange(4.0), gn.tensor([1, 1, 1, 0]))
+    assert mask.dtype is gn.float32
+    assert mask.tolist() == [0, 0, 1, 0]

@@ -24,7 +24,6 @@ from gnomon.tensor import func, random
 from gnomon.tensor.autograd import forward_ad, graph, saved
 from gnomon.tensor.autograd.function import building
 from gnomon.tensor.overrides import DisableTorchFunctionSubclass
-from gnomon.tensor.shapes import shapes_only
 from gnomon.tensor.state import grads, state, strict
 
 MOMENTS = ("call", "c_return")
@@ -174,7 +173,7 @@ MODES = {
     "allow_mutation_on_saved_tensors": graph.allow_mutation_on_saved_tensors,
     "dual_level": forward_ad.dual_level,
     "followed": func.followed,
-    "shapes_only": shapes_only,
+    "device": lambda: gn.device("meta"),
     "own_stream": random.own_stream,
     "cached": parametrize.cached,
     "without torch_function": DisableTorchFunctionSubclass,

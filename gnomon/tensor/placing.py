@@ -1,0 +1,162 @@
+"""Places of tensors: new ones are made on the CPU, or without elements on device "meta"."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.tensor.device import (
+    CPU,
+    KINDS,
+    META,
+    Device,
+    check_device,
+    default_device,
+    device_of,
+    is_missing,
+    missing_leaf,
+    refuse_missing,
+    settle_device,
+)
+from gnomon.tensor.tensor import Paired, Tensor, wrap
+
+__all__ = ["get_default_device", "moved", "names_device", "place", "placing_inside"]
+__all__ += ["set_default_device", "with_placing", "without_elements"]
+
+PLACING = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
+"""PyTorch's words for how a new tensor lies: row by row here, whatever they say."""
+
+
+def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a tensor, on the device and with the words for its order given."""
+    words = list(inspect.signature(function).parameters)
+    more, asked, like = PLACING - {*words}, device_among(function), words[0] == "input"
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {word: kwargs.pop(word) for word in more & kwargs.keys()}
+        if given.get("layout") not in (None, "strided"):
+            raise ArgumentError(f"{call.__name__}: layout is strided: got {given['layout']!r}.")
+        device = asked(args, kwargs)
+        if device is None:  # what is made like a tensor is placed beside it
+            device = args[0].device if like and args else default_device()
+        if device is CPU or device_of(device) != META:  # what is not there, the function refuses
+            made = function(*args, **kwargs)
+        else:
+            made = made_without_elements(function, args, kwargs)
+        return made.requires_grad_() if given.get("requires_grad") else made
+
+    return call
+
+
+def placing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose `device`, where it has one, is that of all tensors that it makes."""
+    if "device" not in inspect.signature(function).parameters:
+        return function
+    asked = device_among(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        device = asked(args, kwargs)
+        if device is None:
+            return function(*args, **kwargs)
+        with device_of(device):
+            return function(*args, **kwargs)
+
+    return call
+
+
+def device_among(function: Callable[..., Any]) -> Callable[[tuple, dict[str, Any]], object]:
+    """A reader of the device from the arguments of a function's calls, which may not name it."""
+    parameters = inspect.signature(function).parameters
+    named = parameters.get("device")
+    if named is None or named.kind is named.KEYWORD_ONLY:
+        return lambda args, kwargs: kwargs.get("device")
+    place = list(parameters).index("device")
+    return lambda args, kwargs: args[place] if len(args) > place else kwargs.get("device")
+
+
+def made_without_elements(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """A function's tensor without its elements, which are never computed."""
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    for given in (bound.arguments, *bound.arguments.values()):  # options are a dict of their own
+        if isinstance(given, dict) and "device" in given:
+            given["device"] = CPU  # the function itself knows no other
+    with META:
+        made = function(*bound.args, **bound.kwargs)
+    absent = without_elements(made)
+    return absent.requires_grad_() if made.requires_grad else absent
+
+
+def without_elements(tensor: Any) -> Any:
+    """A new tensor on device "meta", of the shape and dtype of another."""
+    if isinstance(tensor, Paired):
+        return type(tensor)((without_elements(tensor._pair),))
+    return wrap(missing_leaf(tuple(tensor.shape), tensor.dtype))
+
+
+def moved(name: str, tensor: Tensor, device: object) -> Tensor:
+    """A tensor on a device: itself where it is there already, or where none is named."""
+    if device is None:
+        return tensor
+    check_device(device, META)
+    node = tensor._storage.node
+    if device_of(device) == META:
+        return tensor if is_missing(node) else without_elements(tensor)
+    refuse_missing(name, node)
+    return tensor
+
+
+def place(args: tuple, named: dict[str, Any]) -> object:
+    """The device that to() is asked for; None where there is none."""
+    found = named.get("device")
+    for value in args:
+        if isinstance(value, Tensor):
+            found = value.device
+        elif names_device(value):
+            found = value
+    return found
+
+
+def names_device(value: object) -> bool:
+    """Whether a value is a device, or the name of one."""
+    return isinstance(value, Device) or (isinstance(value, str) and is_device(value))
+
+
+def is_device(name: str) -> bool:
+    """Whether a string names a kind of device."""
+    return name.partition(":")[0] in KINDS
+
+
+def get_default_device() -> Device:
+    """The device of new tensors, "cpu" or "meta".
+
+    >>> get_default_device().type
+    'cpu'
+    """
+    return default_device()
+
+
+def set_default_device(device: object) -> None:
+    """Choose the device of new tensors: "cpu", "meta", or None, which is "cpu".
+
+    Raises ArgumentError of a device that is not there.
+    """
+    check_device(device, META)
+    settle_device(META if device is not None and device_of(device) == META else CPU)
+
+
+CONSTANTS: dict[str, Any] = {
+    **dict.fromkeys(("is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia"), False),
+    **dict.fromkeys(("is_nested", "is_quantized", "is_sparse", "is_sparse_csr"), False),
+    **dict.fromkeys(("is_vulkan", "is_xla", "is_xpu"), False),
+    **{"layout": "strided", "name": None, "output_nr": 0},
+}
+"""Attributes that every tensor has alike: dense, of numbers."""
+for _name, _value in CONSTANTS.items():
+    setattr(Tensor, _name, property(lambda self, value=_value: value, doc=f"Always {_value!r}."))
+Tensor.is_meta = property(lambda self: self.device == META, doc="Whether it has no elements.")
+Tensor.is_cpu = property(lambda self: self.device == CPU, doc="Whether it is in main memory.")
