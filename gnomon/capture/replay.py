@@ -21,7 +21,7 @@ from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
 from gnomon.ops.registry import CAPTURED, OpCall, Traced
-from gnomon.runtime.interrupts import Whole
+from gnomon.interrupts import Whole
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied, is_shown
 from gnomon.tensor.evaluate import evaluate

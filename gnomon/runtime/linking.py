@@ -23,7 +23,7 @@ from gnomon.errors import CompileError
 from gnomon.forking import held
 from gnomon.ir import memo
 from gnomon.runtime import device, system, worker
-from gnomon.runtime.interrupts import Whole
+from gnomon.interrupts import Whole
 
 __all__ = ["LEVEL", "Library", "link", "parts_of"]
 
