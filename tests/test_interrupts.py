@@ -9,8 +9,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.capture import replay
-from gnomon.runtime.buffer import DeviceBuffer, memory
 from gnomon.interrupts import Whole, heed
+from gnomon.runtime.buffer import DeviceBuffer, memory
 from tests.counters import settled
 
 

@@ -36,7 +36,7 @@ def borrows(node: Node) -> bool:
     if node.value is None and node.op in BORROWERS:
         (x,) = node.inputs
         if x.op != "const" and borrows(x):
-            node.value = part_of(x, node) if node.op == "slice" else x.value
+            node.value = part_of(x.value, node) if node.op == "slice" else x.value
     return node.value is not None
 
 
@@ -110,21 +110,22 @@ class Survey:
         self.key, self.lines = tuple(key), tuple(lines)
 
 
-def part_of(x: Node, node: Node) -> DeviceBuffer:
+def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
     """A slice of a value: the same memory where its elements are neighbours, else a copy."""
+    (x,) = node.inputs
     if node.size == 1:
         start, size = 0, x.dtype.itemsize
         for (first, _, _), n in zip(node.params["bounds"], x.shape, strict=True):
             start = start * n + first
-        made = DeviceBuffer.foreign(x.value.address + start * size, size, x.value, x.value.readonly)
-        made.lent = x.value.lent
+        made = DeviceBuffer.foreign(value.address + start * size, size, value, value.readonly)
+        made.lent = value.lent
         return made
-    part = x.value.numpy(x.dtype.numpy, x.shape)[places_of(node.params["bounds"])]
+    part = value.numpy(x.dtype.numpy, x.shape)[places_of(node.params["bounds"])]
     if not part.flags.c_contiguous:
         return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape))
     start = part.__array_interface__["data"][0]
-    made = DeviceBuffer.foreign(start, part.nbytes, x.value, x.value.readonly)
-    made.lent = x.value.lent
+    made = DeviceBuffer.foreign(start, part.nbytes, value, value.readonly)
+    made.lent = value.lent
     return made
 
 
