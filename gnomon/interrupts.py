@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import _signal
 import _thread
-import signal
 import sys
 import threading
 import time
@@ -16,7 +15,7 @@ from typing import Any
 
 __all__ = ["Whole", "watch"]
 
-SIGINT = int(signal.SIGINT)
+SIGINT = int(_signal.SIGINT)
 # what `signal` wraps in enumerations takes 13 microseconds of every step, and this one
 handler_of, handle = _signal.getsignal, _signal.signal
 
@@ -53,7 +52,7 @@ def resend() -> None:
     time.sleep(SOON)
     number = threading.main_thread().ident
     if number is not None and not sys.is_finalizing():
-        signal.pthread_kill(number, signal.SIGINT)
+        _signal.pthread_kill(number, SIGINT)
 
 
 def heed(lost: Any, report: Any) -> None:

@@ -51,7 +51,7 @@ PYTHONS_FRAMES = (
     "gnomon/profiler/collect.py",
     "gnomon/profiler/python.py",
     "gnomon/runtime/comm/watch.py",
-    "gnomon/runtime/interrupts.py",
+    "gnomon/interrupts.py",
     "gnomon/train/signals.py",
 )
 """Files that read the frames of Python's interpreter, which are called so."""

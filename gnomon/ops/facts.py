@@ -121,6 +121,8 @@ class Facts(NamedTuple):
     """The hand-written kernel that may take its regions whole."""
     chunked: str = ""
     """How its regions are computed chunk by chunk, when asked for (gnomon/schedule/chunks.py)."""
+    joins: bool = False
+    """Its value is those of its first argument's tensors, one after another along an axis."""
     lighter: str = ""
     """What needs less memory, for the message that there is too little."""
 

@@ -42,7 +42,11 @@ def np_cat(xs: np.ndarray, axis: int = 0):
 
 
 @op(
-    reference=np_cat, gradient=cat_gradient, aliases=("concat", "concatenate"), complex=("parts", 0)
+    reference=np_cat,
+    gradient=cat_gradient,
+    aliases=("concat", "concatenate"),
+    complex=("parts", 0),
+    joins=True,
 )
 def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
     """Tensors one after the other along an axis; None lays them flat first.

@@ -64,28 +64,28 @@ class Curvature:
         """Add a step, in place of the oldest where there are `most`."""
         if self.count == len(self.inverses) < self.most:
             self._grow()
-        room = len(self.inverses)
-        at = (self.first + self.count) % room
+        length = len(self.inverses)
+        at = (self.first + self.count) % length
         number = tensor([inverse], dtype=self.like.dtype)
         for table, row in ((self.changes, change), (self.steps, step)):
             table.index_copy_(0, tensor([at]), row[None])
         self.inverses.index_copy_(0, tensor([at]), number)
-        self.rows = [*self.rows, self._row(at, inverse)][-room:]
-        if self.count < room:
+        self.rows = [*self.rows, self._row(at, inverse)][-length:]
+        if self.count < length:
             self.count += 1
         else:
-            self.first = (self.first + 1) % room
+            self.first = (self.first + 1) % length
 
     def direction(self, slope: Tensor, scale: float) -> Tensor:
         """The inverse curvature times the slope, downwards; `scale` is the guess without steps."""
         numbers = tensor(self.first), tensor(self.count), tensor(scale, dtype=slope.dtype)
         return apply(descent, (slope, self.changes, self.steps, self.inverses, *numbers))
 
-    def _tables(self, room: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _tables(self, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """Tables of so many rows."""
         size, dtype = self.like.shape[0], self.like.dtype
-        wide = (zeros(room, size, dtype=dtype) for _ in range(2))
-        return (*wide, zeros(room, dtype=dtype))
+        wide = (zeros(length, size, dtype=dtype) for _ in range(2))
+        return (*wide, zeros(length, dtype=dtype))
 
     def _grow(self) -> None:
         """Add as many rows to full tables, whose first row is the oldest."""

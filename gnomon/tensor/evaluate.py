@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
-from gnomon.ir.provenance import inherit, user_site
+from gnomon.ir.provenance import inherit, user_site, waited
 from gnomon.lazy import build, pieces
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
@@ -253,7 +253,8 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
         found = programs.get(seen.key)
     global evaluations
     evaluations += 1
-    if found is None and pieces.is_passing(seen.order, seen.over_ranks):
+    # where nothing was compiled yet, nobody waits: a program on the disk needs no more modules
+    if found is None and waited and pieces.is_passing(seen.order, seen.over_ranks):
         outputs = pieces.run(between(seen, roots), seen.leaves)
     else:
         if found is None:

@@ -21,11 +21,12 @@ from gnomon.ir.node import Arena, Graph, Node, Sites, leaf_kind, topological
 from gnomon.ir.provenance import inherit, user_site, waited
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.registry import facts_of
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import part_of
+from gnomon.tensor.borrowing import BORROWERS, part_of
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable
@@ -103,7 +104,7 @@ class Term:
         return arena.intern(node.kind, node.op, inputs, node.params)
 
 
-class Piece:
+class CallPiece:
     """One operation to run: nodes of its results, terms of its inputs, and places of values."""
 
     __slots__ = ("inputs", "kind", "nodes", "reads", "sites", "writes")
@@ -137,7 +138,7 @@ class Piece:
         return outputs
 
 
-class Part:
+class SlicePiece:
     """A slice of a value whose elements are neighbours: the same memory."""
 
     __slots__ = ("node", "reads", "writes")
@@ -150,7 +151,7 @@ class Part:
         return [part_of(inputs[0], self.node)]
 
 
-class Join:
+class JoinPiece:
     """Values one after another along an axis, by copies.
 
     A program for each count of them would be one more structure.
@@ -170,12 +171,12 @@ class Join:
         return [made]
 
 
-class Walk:
+class PieceWalk:
     """The pieces of a graph, in order, and the values that are known."""
 
     def __init__(self, leaves: Iterable[Node]) -> None:
         self.values: list[DeviceBuffer | None] = []
-        self.pieces: list[Piece | Part | Join] = []
+        self.pieces: list[CallPiece | SlicePiece | JoinPiece] = []
         self.terms = {x: self.value(x, x.value) for x in leaves if x.value is not None}
 
     def value(self, node: Node, value: DeviceBuffer | None = None) -> Term:
@@ -184,15 +185,15 @@ class Walk:
         return known_at(len(self.values) - 1, node)
 
     def shown(self, node: Node, inputs: tuple[Term, ...]) -> Term:
-        """What its readers compute, if it is not memory that is there."""
+        """The term of a view: memory that is there, or what its readers compute."""
         if inputs and inputs[0].inputs is None:
             (at,) = inputs[0].places
-            if node.op == "reshape":
-                return known_at(at, node)
             if node.op == "slice" and are_neighbours(node):
                 made = self.value(node)
-                self.pieces.append(Part(node, at, *made.places))
+                self.pieces.append(SlicePiece(node, at, *made.places))
                 return made
+            if node.op in BORROWERS - {"slice"}:
+                return known_at(at, node)
         places = tuple([place for x in inputs for place in x.places])
         return Term(numbered([node], inputs), places, node, inputs)
 
@@ -222,7 +223,7 @@ class Walk:
         """Add a piece; its results."""
         made = list(map(self.value, nodes))
         writes = [place for term in made for place in term.places]
-        self.pieces.append(Piece(nodes, inputs, writes, sites))
+        self.pieces.append(CallPiece(nodes, inputs, writes, sites))
         return made
 
     def called(self, results: Sequence[Node], inputs: Sequence[Term]) -> list[Term]:
@@ -232,7 +233,7 @@ class Walk:
         if axis is not None:
             made = self.value(results[0])
             reads = [self.stored(x) for x in inputs]
-            self.pieces.append(Join(results[0], axis, reads, *made.places))
+            self.pieces.append(JoinPiece(results[0], axis, reads, *made.places))
             return [made]
         body: Graph | None = params.get("body") if results[0].op == "region" else None
         if body is None or not (params["name"] == "backward" or is_views(body)):
@@ -251,7 +252,7 @@ class Walk:
 
 def run(roots: Sequence[Node], leaves: Iterable[Node]) -> list[DeviceBuffer]:
     """The values of the roots, computed from those of the leaves."""
-    walk, settings = Walk(leaves), current()
+    walk, settings = PieceWalk(leaves), current()
     walk.follow(roots, walk.terms)
     places = [walk.stored(walk.terms[root]) for root in roots]
     values = walk.values
@@ -275,7 +276,7 @@ def known_at(place: int, node: Node) -> Term:
 
 def axis_of_join(node: Node) -> int | None:
     """The axis along which a call joins values as they are; None of another call."""
-    if node.op != "region" or node.params["name"] != "cat":
+    if not facts_of(node).joins:
         return None
     call = node.params["call"]
     axis = dict(call.kwargs).get("axis", call.args[1] if len(call.args) > 1 else 0)
