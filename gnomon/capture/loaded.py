@@ -29,7 +29,7 @@ from gnomon.program.artifact import (
 )
 from gnomon.program.executable import Executable
 from gnomon.program.graphs import natural
-from gnomon.runtime import cpu
+from gnomon.runtime.backend import HOST
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied
@@ -74,7 +74,7 @@ class LoadedFunction:
         self.path, self.name = path, clipped(found.definition.name)
         self.programs: dict[tuple[Any, tuple[Kind, ...]], LoadedProgram] = {}
         """By the structure of a call, and the kinds of its tensors."""
-        functions = cpu.link_apart(found.code.objects)
+        functions = HOST.kernels.link_apart(found.code.objects)
         tensors = [tensor_of(x) for x in found.state]
         for entry, plan in zip(found.definition.entries, found.code.plans, strict=True):
             graph = found.graphs[entry.graph]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gnomon.codegen.context import CompileContext
 from gnomon.codegen.machine import Machine
 from gnomon.ir.memo import memo
+from gnomon.program.context import CompileContext
 from gnomon.runtime import device, system
 
 __all__ = ["context", "machine", "machine_of"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import copy
 from ctypes import addressof, c_int64
@@ -20,18 +20,19 @@ from gnomon.program.outside import outside
 from gnomon.program.run_times import timed
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime import events, perf_map
-from gnomon.runtime.buffer import DeviceBuffer, block_of, memory, size_class
+from gnomon.runtime.buffer import DeviceBuffer, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm import here
-from gnomon.runtime.program import Program
-from gnomon.settings import Settings, current
+from gnomon.settings import current
 
 if TYPE_CHECKING:
     import numpy as np
 
     from gnomon.program.blocks import ProgramBlock
+    from gnomon.program.context import CompileContext
     from gnomon.program.kernel import Kernel
     from gnomon.program.records import Record
+    from gnomon.runtime.backend import Handles
     from gnomon.runtime.comm.base import Link
 
 __all__ = ["Executable", "Lines", "Pairs", "lines_of"]
@@ -55,8 +56,8 @@ class Executable:
         self,
         source: Graph,
         plan: SavedProgram,
-        addresses: Mapping[str, int],
-        settings: Settings,
+        handles: Handles,
+        context: CompileContext,
         remake: Remake,
         block: ProgramBlock | None = None,
         tables: tuple[np.ndarray, np.ndarray] | None = None,
@@ -69,7 +70,9 @@ class Executable:
         self._source: Graph | Callable[[], Graph] = source
         self.plan = plan
         self.memory, self.lines = plan.memory, lines_of(source)
-        self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
+        self._sizes, self._returns = plan.sizes, plan.returns
+        self._settings, self.backend = context.settings, context.backend
+        self._memory = self.backend.memory
         self._blocks = list(map(size_class, plan.sizes))
         self._over, self.kept = frozenset(plan.over), plan.kept
         self.meshes, self._numbers = plan.meshes, plan.numbers
@@ -83,11 +86,11 @@ class Executable:
         self._latest: tuple[Pairs, list[int], list[tuple[int, int, int]]] = ((), [], [])
         """What calls wrote over lately, most of them alike, and where their results go."""
         self._need = plan.needs.arena + sum(plan.sizes)
-        self.program = Program(plan.steps, addresses, plan.needs, tables)
-        if settings.perf_map:
+        self.program = self.backend.program(plan.steps, handles, plan.needs, tables)
+        if context.settings.perf_map:
             named = [kernel for k in self.kernels for kernel in (k, *k.members)]
             parts = {part.symbol: f"{k.name}.part" for k in named for part in k.code.parts}
-            perf_map.add(parts | {k.code.symbol: k.name for k in named}, addresses)
+            perf_map.add(parts | {k.code.symbol: k.name for k in named}, handles)
 
     @property
     def source(self) -> Graph:
@@ -140,7 +143,7 @@ class Executable:
         be wrong before the first of them is made leaves inputs as they are. `panels`: memory for
         those that are kept, and whether they must be packed.
         """
-        if memory.may_be_full(self._need):
+        if self._memory.may_be_full(self._need):
             self._check_memory(over)
         made = self._made(inputs, over)
         if events.heard():
@@ -153,7 +156,7 @@ class Executable:
         stale: Sequence[bool] = ()
         if self.kept:
             places, stale = panels or (
-                [DeviceBuffer(each.nbytes) for each in self.kept],
+                [DeviceBuffer(each.nbytes, self._memory) for each in self.kept],
                 [True] * len(self.kept),
             )
             outputs += map(address_of, places)
@@ -185,7 +188,7 @@ class Executable:
     def _made(self, inputs: Sequence[DeviceBuffer], over: Pairs) -> list[DeviceBuffer]:
         """The results' buffers: new ones, or those of inputs that they are written over."""
         if not over:
-            return list(map(block_of, self._sizes, self._blocks))
+            return list(map(self._memory.block, self._sizes, self._blocks))
         known, places, fresh = self._latest
         if known is not over:
             taken = {self._returns[output][1]: given for output, given in over}
@@ -195,7 +198,7 @@ class Executable:
             self._latest = over, places, fresh
         made = list(map(inputs.__getitem__, places))
         for k, nbytes, size in fresh:
-            made[k] = block_of(nbytes, size)
+            made[k] = self._memory.block(nbytes, size)
         return made
 
     def _run_aloud(
@@ -211,9 +214,8 @@ class Executable:
     def _check_memory(self, over: Pairs) -> None:
         """Refuse to run where memory would not do; results over inputs are spared."""
         spared = sum(self._sizes[self._returns[output][1]] for output, _ in over)
-        memory_check.check(
-            self.block, self.title, self._need - spared, memory.use().allocated, memory.limit
-        )
+        taken, limit = self._memory.use().allocated, self._memory.limit
+        memory_check.check(self.block, self.title, self._need - spared, taken, limit)
 
     def under(self, graph: Graph | Callable[[], Graph], lines: Lines, name: str = "") -> Executable:
         """The same program for an equal graph that other lines asked for, or under a name."""

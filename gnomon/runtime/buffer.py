@@ -110,6 +110,14 @@ class Allocator:
             address = self.take(size)
             return address, before != (self._reserved, self._next)
 
+    def block(self, nbytes: int, size: int) -> DeviceBuffer:
+        """A new buffer, told of by its maker, in a block of a size class that is known."""
+        made = DeviceBuffer.__new__(DeviceBuffer)
+        made.address = self.take(size)
+        made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
+        made.memory, made._size = self, size
+        return made
+
     def give(self, address: int, size: int) -> None:
         """Hand a block back. Safe in a finalizer: takes no lock."""
         self._returned.append((address, size))
@@ -220,8 +228,8 @@ class DeviceBuffer:
     """
 
     __slots__ = (
-        *("__weakref__", "_size", "_source", "address"),
-        *("lent", "nbytes", "owner", "readonly"),
+        *("__weakref__", "_size", "address"),
+        *("lent", "memory", "nbytes", "owner", "readonly"),
     )
     lent: int
     """How many others may write to these bytes."""
@@ -238,14 +246,14 @@ class DeviceBuffer:
         if events.heard():
             events.announce("alloc", address=self.address, nbytes=size, at=monotonic_ns())
         # a reference, so that the pages outlive every buffer when the interpreter ends
-        self._source, self._size = source, size
+        self.memory, self._size = source, size
 
     @classmethod
     def foreign(cls, address: int, nbytes: int, owner: Any, readonly: bool = False) -> DeviceBuffer:
         """Memory of somebody else, which lives for as long as `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
-        made._source, made._size, made.lent = memory, 0, 0
+        made.memory, made._size, made.lent = memory, 0, 0
         return made
 
     @classmethod
@@ -293,7 +301,7 @@ class DeviceBuffer:
     def give_back(self) -> None:
         """Hand the block back, once: what was cut short may be called again."""
         size, self._size = self._size, 0
-        self._source.give(self.address, size)
+        self.memory.give(self.address, size)
 
 
 class Loan:
@@ -312,15 +320,6 @@ class Loan:
 def seen_as(owner: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     """The first bytes of what has an array interface, as elements."""
     return np.ndarray(shape, dtype, np.asarray(owner))
-
-
-def block_of(nbytes: int, size: int) -> DeviceBuffer:
-    """A new buffer, told of by its maker, in a block of a size class that was worked out before."""
-    made = DeviceBuffer.__new__(DeviceBuffer)
-    made.address = memory.take(size)
-    made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
-    made._source, made._size = memory, size
-    return made
 
 
 def row_major(array: np.ndarray, copy: bool = False) -> np.ndarray:
