@@ -32,7 +32,6 @@ from gnomon.program.graphs import natural
 from gnomon.runtime.backend import HOST
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import copied
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, unflatten
 from gnomon.tensor.state import grads, leaf_like, state
 from gnomon.tensor.tensor import Tensor, from_buffer, node_of, wrap
@@ -153,14 +152,14 @@ class LoadedProgram:
         self.panels = panels[0], [False] * len(kept)
         if nans.looked_for():
             nans.check(self.graph, given, buffers)
-        buffers = [copied(x) if x.lent else x for x in buffers]
+        buffers = [x.copied() if x.lent else x for x in buffers]
         return list(map(leaf_like, self.leaves, buffers))
 
 
 def tensor_of(found: StateTensor) -> Tensor:
     """A tensor that a program reads."""
     content = np.frombuffer(found.content, np.uint8)
-    return from_buffer(copied(DeviceBuffer.of(content)), found.shape, dtype_of(found.dtype))
+    return from_buffer(DeviceBuffer.of(content).copied(), found.shape, dtype_of(found.dtype))
 
 
 def tree_of(row: Any, count: int) -> Any:

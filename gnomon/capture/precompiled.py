@@ -27,9 +27,8 @@ from gnomon.program.artifact import (
 )
 from gnomon.program.graphs import GraphWriter
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.tensor.views import BOUNDARIES
 
 if TYPE_CHECKING:

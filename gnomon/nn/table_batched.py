@@ -247,4 +247,4 @@ def values_of(tensor: Tensor) -> np.ndarray:
     """A tensor's values, for reading while the array lives."""
     node = raw(tensor)
     evaluate([node])
-    return node.value.numpy(node.dtype.numpy, node.shape)
+    return node.value.array(node)

@@ -262,9 +262,7 @@ class Executable:
     def _refuse(self, number: int, inputs: Sequence[DeviceBuffer]) -> None:
         """Raise for a position that a kernel found outside its axis."""
         leaves = self.source.inputs
-        which = outside(
-            self.source, lambda k: inputs[k].numpy(leaves[k].dtype.numpy, leaves[k].shape)
-        )
+        which = outside(self.source, lambda k: inputs[k].array(leaves[k]))
         kernel = [k for k in self.kernels for _ in range(k.checks)][number]
         lines = ", ".join(map(str, kernel.sites)) or "an unknown line"
         raise IndexOutOfBounds(

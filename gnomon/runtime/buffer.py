@@ -21,6 +21,7 @@ import numpy as np
 from gnomon.errors import OutOfMemory
 from gnomon.forking import held
 from gnomon.ir.memo import memo
+from gnomon.ir.node import Node
 from gnomon.runtime import events
 from gnomon.runtime.system import memory_bytes
 
@@ -121,6 +122,14 @@ class Allocator:
     def give(self, address: int, size: int) -> None:
         """Hand a block back. Safe in a finalizer: takes no lock."""
         self._returned.append((address, size))
+
+    def read(self, buffer: DeviceBuffer, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        """The first elements of a buffer, as the host sees them: here, the same memory."""
+        return seen_as(buffer, dtype, shape)
+
+    def write(self, buffer: DeviceBuffer, content: np.ndarray) -> None:
+        """Copy bytes of the host to a buffer's beginning."""
+        seen_as(buffer, content.dtype, content.shape)[...] = content
 
     def use(self) -> MemoryUse:
         """The bytes of memory in use now."""
@@ -275,16 +284,33 @@ class DeviceBuffer:
         return {"data": place, "shape": (self.nbytes,), "typestr": "|u1", "version": 3}
 
     def numpy(self, dtype: Any = np.uint8, shape: tuple[int, ...] | None = None) -> np.ndarray:
-        """The first elements as a numpy array that shares this memory and keeps it alive.
+        """The first elements as a numpy array, by which alone the host reads a buffer.
 
-        Without a shape: all whole elements, in one axis.
+        Without a shape: all whole elements, in one axis. Where the host may read the memory, the
+        array shares it and keeps it alive; elsewhere it is a copy.
         """
         dtype = np.dtype(dtype)
         length = self.nbytes // dtype.itemsize if shape is None else prod(shape)
         assert length * dtype.itemsize <= self.nbytes, (
             f"DeviceBuffer.numpy: {shape} needs more than {self.nbytes} bytes."
         )
-        return seen_as(self, dtype, (length,) if shape is None else shape)
+        return self.memory.read(self, dtype, (length,) if shape is None else shape)
+
+    def array(self, like: Node) -> np.ndarray:
+        """The elements of a node's value, as numpy() gives them."""
+        return self.numpy(like.dtype.numpy, like.shape)
+
+    def copied(self, memory: Allocator | None = None) -> DeviceBuffer:
+        """The same bytes in a new buffer, in the same memory or another."""
+        made = DeviceBuffer(self.nbytes, memory or self.memory)
+        made.memory.write(made, self.numpy(np.uint8, (self.nbytes,)))
+        return made
+
+    def part(self, start: int, nbytes: int) -> DeviceBuffer:
+        """Bytes of this buffer as a buffer of their own, lent to whom this is."""
+        made = DeviceBuffer.foreign(self.address + start, nbytes, self, self.readonly)
+        made.memory, made.lent = self.memory, self.lent
+        return made
 
     def __del__(
         self,

@@ -116,16 +116,12 @@ def part_of(x: Node, node: Node) -> DeviceBuffer:
         start, size = 0, x.dtype.itemsize
         for (first, _, _), n in zip(node.params["bounds"], x.shape, strict=True):
             start = start * n + first
-        made = DeviceBuffer.foreign(x.value.address + start * size, size, x.value, x.value.readonly)
-        made.lent = x.value.lent
-        return made
-    part = x.value.numpy(x.dtype.numpy, x.shape)[places_of(node.params["bounds"])]
+        return x.value.part(start * size, size)
+    whole = x.value.array(x)
+    part = whole[places_of(node.params["bounds"])]
     if not part.flags.c_contiguous:
         return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape))
-    start = part.__array_interface__["data"][0]
-    made = DeviceBuffer.foreign(start, part.nbytes, x.value, x.value.readonly)
-    made.lent = x.value.lent
-    return made
+    return x.value.part(part.ctypes.data - whole.ctypes.data, part.nbytes)
 
 
 def is_plain_part(node: Node) -> bool:
@@ -144,13 +140,6 @@ def is_shown(node: Node) -> bool:
     while node.op in BORROWERS:
         (node,) = node.inputs
     return node.op == "input"
-
-
-def copied(value: DeviceBuffer) -> DeviceBuffer:
-    """The same bytes in memory of our own."""
-    made = DeviceBuffer(value.nbytes)
-    made.numpy(np.uint8, (value.nbytes,))[...] = value.numpy(np.uint8, (value.nbytes,))
-    return made
 
 
 def renamed(value: DeviceBuffer) -> DeviceBuffer:
@@ -181,7 +170,7 @@ def afresh(node: Node) -> Node:
 def kept_apart(node: Node, lent: bool = False) -> Node:
     """A node whose bytes nobody else can write to."""
     if lent or is_lent(node):
-        return over(node, copied(node.value), bool(node.watch or node.inputs))
+        return over(node, node.value.copied(), bool(node.watch or node.inputs))
     # a write to the copy must not look like one to the original
     return node.arena.unique("barrier", node) if has_history(node) else node
 

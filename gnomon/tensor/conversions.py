@@ -40,7 +40,7 @@ from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, laid_of, unviewed
-from gnomon.tensor.tensor import Tensor, alias, from_array, method, raw, value_of
+from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
 from gnomon.tensor.views import lying_of
 from gnomon.tensor.writing import write
 
@@ -49,11 +49,6 @@ MOST_INTEGERS = 64
 
 
 # numbers, lists, arrays
-
-
-def array_of(tensor: Tensor) -> np.ndarray:
-    """The tensor's memory as a numpy array."""
-    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
 
 
 @method

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, from_array, raw, value_of
+from gnomon.tensor.tensor import Tensor, array_of, from_array, raw
 
 __all__ = ["HostCall", "done_on_host"]
 
@@ -30,7 +30,7 @@ class HostCall(NamedTuple):
 
     def __call__(self, tensor: Tensor) -> list[Tensor]:
         """The results for a tensor with a value."""
-        array = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+        array = array_of(tensor)
         return [from_array(x) for x in self.function(array, *self.options)]
 
 

@@ -388,3 +388,8 @@ def value_of(tensor: Tensor) -> DeviceBuffer:
             # the storage has settled on a leaf: this view's value still holds
             view.node, view.source = settled(node, tensor._storage.kept), tensor._storage.node
     return node.value
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The tensor's value as a numpy array, which shares its memory where the host may read it."""
+    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
