@@ -73,7 +73,7 @@ class LoadedFunction:
         self.path, self.name = path, clipped(found.definition.name)
         self.programs: dict[tuple[Any, tuple[Kind, ...]], LoadedProgram] = {}
         """By the structure of a call, and the kinds of its tensors."""
-        functions = HOST.kernels.link_apart(found.code.objects)
+        functions = HOST.kernels.link(found.code.objects)
         tensors = [tensor_of(x) for x in found.state]
         for entry, plan in zip(found.definition.entries, found.code.plans, strict=True):
             graph = found.graphs[entry.graph]

@@ -104,7 +104,7 @@ class Precompiled:
         codes = [code for each in made for k in each.kernels for code in k.codes]
         texts = {code.symbol: code.text for code in codes}
         context, lines = self._tiers[0].context, list(map(list, self._writer.sites))
-        compiled = context.backend.kernels.compile_kernels(list(texts.values()))
+        compiled = context.backend.kernels.compile(list(texts.values()))
         objects = dict(zip(texts, compiled, strict=True))
         return write_artifact(
             Path(path),

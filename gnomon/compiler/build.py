@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.compiler import target
 from gnomon.compiler.pass_log import passed
@@ -66,13 +66,13 @@ def build(
     graph: Graph,
     name: str = "",
     context: CompileContext | None = None,
-    ranks_differ: bool = False,
+    **asked: Any,
 ) -> Executable:
     """The executable of a graph; made once per structure and context.
 
-    ranks_differ: as in the context, where none is given.
+    asked: of the context, where none is given.
     """
-    context = context or target.context(ranks_differ=ranks_differ)
+    context = context or target.context(**asked)
     key = (graph.key, context.key)
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
@@ -132,12 +132,13 @@ def compile_graph(
 def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     """All passes, in order, then machine code; the program goes to the disk under its key."""
     start, settings = perf_counter(), context.settings
-    conformance.assure()
+    if not context.backend.interprets:
+        conformance.assure()
     with (
         holding(compiling, graph),
         collector.paused(),
         waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
-        context.backend.kernels.CompileBatch() as batch,
+        context.backend.kernels.batch() as batch,
     ):
         if len(graph.nodes) >= MANY:
             batch.prepare()

@@ -92,7 +92,7 @@ def failures(several: Sequence[Idiom], target: device.Target | None = None) -> I
         text = written(part, name)
         asked = (text, made.triple, made.cpu, made.features, LEVEL, 0)
         code = workers.content(workers.compile_here(asked))
-        held = HOST.kernels.link_apart({name: code})
+        held = HOST.kernels.link({name: code})
         table = (ctypes.c_void_p * len(part)).from_address(held[name])
         for number, (idiom, address) in enumerate(zip(part, table, strict=True)):
             wrong = run(idiom, address, seed=start + number)
@@ -111,7 +111,7 @@ def assure() -> None:
         _right.add(key)
         return
     for wrong in failures(suspects(), target):
-        version = HOST.kernels.VERSION
+        version = HOST.kernels.version
         raise CompileError(
             f"compile: {version} makes wrong code for {target.cpu}: {wrong}. Install another "
             "version of llvmlite, or set GNOMON_CPU_FEATURES=avx2; `gnomon doctor` tells more."

@@ -49,6 +49,7 @@ from gnomon.program.building import KernelBuilder
 from gnomon.program.chunks import apart
 from gnomon.program.collectives import started_and_awaited
 from gnomon.program.context import CompileContext
+from gnomon.program.interpreted import node_by_node
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.program.listing import fusions
 from gnomon.schedule.excerpt import Verdicts
@@ -73,6 +74,8 @@ def kernels_of(
     LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
     """
     allows = context.settings.allows
+    if context.backend.interprets:
+        return node_by_node(graph)
     claimed = is_claimed if allows("claim") else lambda node: False
     flat = shown("recompute", graph, recompute) if is_marked(graph) else graph
     flat = shown("inline", flat, lambda g: inline(g, claimed))

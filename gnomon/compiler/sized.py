@@ -157,7 +157,7 @@ class SizedProgram:
         if not self._related.places:
             raise Unsized("nothing varies that is more than 1")
         conformance.assure()
-        with collector.paused(), context.backend.kernels.CompileBatch() as batch:
+        with collector.paused(), context.backend.kernels.batch() as batch:
             block = pipeline.kernels_of(renumbered(graph, iter(given)), self.context, batch.ask)
             self.plan: SavedProgram = assembly.plan_of(block)
             texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}

@@ -30,7 +30,7 @@ from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.autograd.hooks import Handle, attach
 from gnomon.tensor.creation import empty, get_default_dtype
-from gnomon.tensor.device import META
+from gnomon.tensor.device import META, memory_behind
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, lying_like, spread
 from gnomon.tensor.module_versions import Watched, latest
@@ -374,9 +374,10 @@ def filled(
     shape = divided(tuple(p.shape) if shape is None else shape, layout, "optimizer")
     if p.is_meta:
         return spread(empty(shape, dtype=kind, device=META), layout)
-    buffer = DeviceBuffer(prod(shape) * kind.itemsize, zeros=not value)
+    memory = memory_behind(raw(p))
+    buffer = DeviceBuffer(prod(shape) * kind.itemsize, memory, zeros=not value)
     if value:
-        buffer.numpy(kind.numpy, shape)[...] = value
+        memory.write(buffer, np.full(shape, value, kind.numpy))
     return spread(from_buffer(buffer, shape, kind), layout)
 
 

@@ -65,7 +65,7 @@ class CompileContext:
     def may_vary(self) -> bool:
         """Whether a program may serve several sizes: not where it is measured."""
         asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
-        return asked and not self.seconds
+        return asked and not (self.seconds or self.backend.interprets)
 
     @property
     def inside(self) -> CompileContext:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from time import monotonic_ns, perf_counter
 from typing import TYPE_CHECKING
 
-from gnomon.errors import IndexOutOfBounds
+from gnomon.errors import DeviceError, IndexOutOfBounds
 from gnomon.ir.node import Graph, asked_by
 from gnomon.ir.provenance import Site
 from gnomon.ir.show import log, since
@@ -20,7 +20,7 @@ from gnomon.program.outside import outside
 from gnomon.program.run_times import timed
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime import events, perf_map
-from gnomon.runtime.buffer import DeviceBuffer, size_class
+from gnomon.runtime.buffer import DeviceBuffer, others, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm import here
 from gnomon.settings import current
@@ -143,6 +143,8 @@ class Executable:
         be wrong before the first of them is made leaves inputs as they are. `panels`: memory for
         those that are kept, and whether they must be packed.
         """
+        if others and any(x.memory is not self._memory for x in inputs):
+            self._refuse_devices(inputs)
         if self._memory.may_be_full(self._need):
             self._check_memory(over)
         made = self._made(inputs, over)
@@ -258,6 +260,15 @@ class Executable:
         if self._records is None:
             self._records = records.records_of(self.block, self.program.steps, self.title)
         return self._records
+
+    def _refuse_devices(self, inputs: Sequence[DeviceBuffer]) -> None:
+        """Raise for inputs in another device's memory."""
+        own, pairs = self.backend.name, zip(inputs, self.source.inputs, strict=False)
+        x, leaf = next((x, leaf) for x, leaf in pairs if x.memory is not self._memory)
+        raise DeviceError(
+            f"{self.name or 'evaluate'}: the program is for device {own}: got {leaf} on "
+            f"{x.memory.device}. Move it with to({own!r}); compiled functions run on the CPU."
+        )
 
     def _refuse(self, number: int, inputs: Sequence[DeviceBuffer]) -> None:
         """Raise for a position that a kernel found outside its axis."""

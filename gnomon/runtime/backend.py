@@ -6,68 +6,39 @@ Whoever compiles, runs or reads asks these two; no module outside of this folder
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
-from gnomon.runtime import cpu
+from gnomon.runtime import cpu, reference
 from gnomon.runtime.buffer import Allocator, memory
 from gnomon.runtime.program import Program
 
-__all__ = ["HOST", "Batch", "DeviceBackend", "Handles", "KernelStore"]
+__all__ = ["BACKENDS", "DeviceBackend", "HOST", "Handles", "KernelStore", "REFERENCE"]
 
-Handles = Mapping[str, int]
+Handles = Mapping[str, Any]
 """The handles of functions by name, good while somebody holds this; on the CPU, addresses."""
 
 
-class Batch(Protocol):
-    """Kernels that are being compiled while more are asked for."""
-
-    begun: int
-    """The number of codes that were not there."""
-
-    def prepare(self) -> None:
-        """Prepare for much that is to come."""
-
-    def ask(self, name: str, text: str) -> None:
-        """Begin with a function, unless it is there; its name must follow from its text."""
-
-    def load(self, texts: Mapping[str, str]) -> Handles:
-        """The handles of functions, given the text that defines each."""
-        raise NotImplementedError
-
-
-class KernelStore(Protocol):
+@dataclass(frozen=True, eq=False)
+class KernelStore:
     """Texts of kernels to handles, through what is kept in this process and on the disk."""
 
-    VERSION: str
+    version: str
     """The compiler and its version."""
-
-    @property
-    def CompileBatch(self) -> Callable[[], AbstractContextManager[Batch]]:
-        """Begins to compile."""
-        raise NotImplementedError
-
-    def load(self, texts: Mapping[str, str]) -> Handles:
-        """The handles of functions, given the text that defines each."""
-        raise NotImplementedError
-
-    def fetch(self, keys: Mapping[str, str]) -> Handles | None:
-        """The handles of functions by the keys of their texts; None if one is not on the disk."""
-        raise NotImplementedError
-
-    def key_of(self, text: str) -> str:
-        """The digest of all that a text's code depends on."""
-        raise NotImplementedError
-
-    def compile_kernels(self, texts: Sequence[str]) -> Iterable[bytes]:
-        """The code of each text, for a file."""
-        raise NotImplementedError
-
-    def link_apart(self, objects: Mapping[str, bytes]) -> Handles:
-        """The handles of functions by their code, from a file."""
-        raise NotImplementedError
+    batch: Callable[[], AbstractContextManager[Any]]
+    """Begins to compile while more is asked for: see CompileBatch."""
+    load: Callable[[Mapping[str, Any]], Handles]
+    """The handles of functions, given the text that defines each."""
+    key_of: Callable[[Any], str]
+    """The digest of all that a text's code depends on."""
+    fetch: Callable[[Mapping[str, str]], Handles | None]
+    """The handles of functions by the keys of their texts; None if one is not on the disk."""
+    compile: Callable[[Sequence[Any]], Sequence[bytes]]
+    """The code of each text, for a file."""
+    link: Callable[[Mapping[str, bytes]], Handles]
+    """The handles of functions by their code, from a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +48,22 @@ class DeviceBackend:
     name: str
     memory: Allocator
     kernels: KernelStore
-    program: type[Program]
+    program: Callable[..., Any]
+    """Makes what runs a table of steps by these handles: see Program."""
+    interprets: bool = False
+    """Whether a kernel is a node of a graph as it is, which no pass has opened."""
 
 
-HOST = DeviceBackend("cpu", memory, cpu, Program)
+_code = cpu.CompileBatch, cpu.load, cpu.key_of, cpu.fetch, cpu.compile_kernels, cpu.link_apart
+HOST = DeviceBackend("cpu", memory, KernelStore(cpu.VERSION, *_code), Program)
 """The processor that Python runs on."""
+REFERENCE = DeviceBackend(
+    "reference",
+    reference.closed_memory,
+    KernelStore("numpy", *reference.AS_THEY_ARE),
+    reference.ReferenceProgram,
+    interprets=True,
+)
+"""Graphs as they are, in memory that the host may not touch."""
+BACKENDS = {backend.name: backend for backend in (HOST, REFERENCE)}
+"""By the names of devices."""

@@ -57,8 +57,15 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
+others: set[str] = set()
+"""The devices beside the host of which memory was taken; while there is none, nobody asks which."""
+
+
 class Allocator:
     """Hands out 64-byte aligned blocks of a size class and keeps those that come back."""
+
+    device = "cpu"
+    """The device whose memory it is."""
 
     def __init__(self, keep: int | None = None) -> None:
         # a finalizer may run while this thread already holds the lock, and allocate
@@ -266,8 +273,8 @@ class DeviceBuffer:
         return made
 
     @classmethod
-    def of(cls, array: np.ndarray) -> DeviceBuffer:
-        """The memory of a C-contiguous numpy array, without a copy.
+    def of(cls, array: np.ndarray, target: Allocator = memory) -> DeviceBuffer:
+        """The memory of a C-contiguous numpy array, without a copy; on another device, a copy.
 
         >>> numbers = np.arange(4, dtype=np.int32)
         >>> DeviceBuffer.of(numbers).numpy(np.int32)
@@ -276,7 +283,8 @@ class DeviceBuffer:
         shown = array.__array_interface__
         assert shown["strides"] is None, "DeviceBuffer.of: the array must be C-contiguous."
         address, readonly = shown["data"]
-        return cls.foreign(address, array.nbytes, array, readonly)
+        made = cls.foreign(address, array.nbytes, array, readonly)
+        return made if target is memory else made.copied(target)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def part_of(x: Node, node: Node) -> DeviceBuffer:
     whole = x.value.array(x)
     part = whole[places_of(node.params["bounds"])]
     if not part.flags.c_contiguous:
-        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape))
+        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape), x.value.memory)
     return x.value.part(part.ctypes.data - whole.ctypes.data, part.nbytes)
 
 

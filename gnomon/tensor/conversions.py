@@ -30,6 +30,7 @@ from gnomon.dtypes import (
 from gnomon.errors import ArgumentError, GradientError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
+from gnomon.runtime.buffer import others
 from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.calls import lying_as
 from gnomon.tensor.creation import from_numbers
@@ -363,8 +364,9 @@ install_properties()
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
-    moved = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
-    return write_result(self, moved, "copy_")
+    other = moved("copy_", other, self.device) if others and not other.is_meta else other
+    made = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
+    return write_result(self, made, "copy_")
 
 
 def taken(x: Node, dtype: DType) -> Node:

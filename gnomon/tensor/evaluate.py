@@ -20,12 +20,13 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
+from gnomon.runtime.buffer import memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
-from gnomon.tensor.device import refuse_missing
+from gnomon.tensor.device import meeting_place, refuse_missing
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
@@ -247,16 +248,20 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
     programs = _programs.get(settings)
     if programs is None:
         programs = _programs.setdefault(settings, Recent())
-    found, numbers = programs.get(seen.key), NONE_VARY
-    if found is None and (numbers := generalized(seen.order)):
+    place = meeting_place(seen.leaves) if others else memory
+    key = seen.key if place is memory else (*seen.key, place.device)
+    found, numbers = programs.get(key), NONE_VARY
+    if found is None and place is memory and (numbers := generalized(seen.order)):
         seen = Survey(roots, numbers)
-        found = programs.get(seen.key)
+        found = programs.get(key := seen.key)
     if found is None:
-        found = programs[seen.key] = Found()
+        found = programs[key] = Found()
     executable = found.under(seen, roots)
     global evaluations
     evaluations += 1
     inputs = [numbers.get(node, node.value) for node in seen.leaves]
+    if place is not memory:
+        inputs = [x if x.memory is place else x.copied(place) for x in inputs]
     outputs = executable.run(inputs)
     if nans.looked_for():
         nans.check(executable.source, inputs, outputs)
@@ -276,7 +281,8 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
     images = list(known.values())
     outputs = copy_into(arena, between(seen, roots), known)
     # a rank may know what others compute: what it printed
-    return build.build(Graph(images, outputs), ranks_differ=seen.over_ranks)
+    place = meeting_place(seen.leaves).device if others else memory.device
+    return build.build(Graph(images, outputs), ranks_differ=seen.over_ranks, place=place)
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:

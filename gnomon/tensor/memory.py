@@ -24,6 +24,7 @@ from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import DeviceBuffer, Loan, seen_as
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import numbered, over, renamed
+from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, leaf, refusal, state, waiting
 from gnomon.tensor.tensor import Paired, Tensor, array_of, method, pair_of, raw, source, value_of
@@ -40,6 +41,7 @@ shared_storages: WeakValueDictionary[tuple[int, int], Storage] = WeakValueDictio
 
 def lend(tensor: Tensor) -> np.ndarray:
     """The tensor's part of its storage's memory, for somebody who may write there."""
+    refuse_elsewhere("numpy", tensor._storage.node)
     views.refuse_parts(tensor)
     storage = tensor._storage
     if state.capture is not None and source(storage).value is None:
@@ -175,6 +177,7 @@ def share_memory_(self: Tensor) -> Tensor:
     What it shows is written and read by all of them at once, and nobody waits for another.
     """
     tensor = pair_of(self)
+    refuse_elsewhere("share_memory_", tensor._storage.node)
     if shared_of(tensor._storage) is None:
         if state.capture is not None:
             raise refusal(f"compile: share_memory_ moves memory. Call it before.   [{user_site()}]")

@@ -117,8 +117,8 @@ def in_powers(value: float) -> str:
 
 def remarks(tensor: Tensor) -> list[str]:
     """The remarks behind the values."""
-    notes = ["device='meta'"] if tensor.is_meta else []
-    if notes or not raw(tensor).size:
+    notes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
+    if tensor.is_meta or not raw(tensor).size:
         notes.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in (get_default_dtype(), int64, bool_):
         notes.append(f"dtype={tensor.dtype}")

@@ -109,7 +109,7 @@ def processor() -> Iterator[Finding]:
 
 def compiler() -> Iterator[Finding]:
     """The LLVM that makes code, and the idioms of kernels that it gets wrong."""
-    version = HOST.kernels.VERSION
+    version = HOST.kernels.version
     wrong = list(failures(list(idioms(thorough=False))))
     if wrong:
         told = f"{version} makes wrong code here, do not trust results: {wrong[0]}"

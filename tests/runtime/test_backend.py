@@ -33,4 +33,4 @@ def test_every_buffer_knows_the_memory_that_it_is_in():
 
 def test_a_key_says_what_code_depends_on():
     assert HOST.kernels.key_of("a") == cpu.key_of("a") != cpu.key_of("b")
-    assert f"LLVM {cpu.LLVM}" == HOST.kernels.VERSION
+    assert f"LLVM {cpu.LLVM}" == HOST.kernels.version
