@@ -390,7 +390,7 @@ def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> A
         return value
     if name in NUMBERS:
         return value.detach().clone()
-    made = value.detach().to(p.dtype)
+    made = value.detach().to(p)
     return lying_like(raw(made), p) if layout_of(p) else made.clone()
 
 

@@ -137,17 +137,14 @@ class ReferenceProgram:
             for number, step in enumerate(self.steps):
                 assert isinstance(step, Call), f"reference: no step {step}."
                 begun, graph = monotonic_ns(), self._graphs[step.kernel]
-                made, *given = [
-                    place_of(slot, arena.address, inputs, outputs) for slot in step.slots
-                ]
-                pairs = zip(given, graph.inputs, strict=True)
-                (value,) = interpret_graph(graph, [elements(at, x) for at, x in pairs])
-                elements(made, graph.outputs[0])[...] = value
+                places = [place_of(x, arena.address, inputs, outputs) for x in step.slots]
+                made, *given = map(elements, places, (*graph.outputs, *graph.inputs))
+                made[...] = interpret_graph(graph, given)[0]
                 rows.append((number, begun, monotonic_ns()))
         if events.heard():
-            kept = [np.array(rows, np.int64).reshape(-1, 3)]
-            times = {"start": start, "end": monotonic_ns()}
-            events.announce("run", program=self, caller=caller, records=kept, lost=0, **times)
+            told = {"records": [np.array(rows, np.int64).reshape(-1, 3)], "lost": 0}
+            told |= {"program": self, "caller": caller, "start": start, "end": monotonic_ns()}
+            events.announce("run", **told)
 
 
 def place_of(slot: Slot, arena: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:

@@ -59,7 +59,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise GradientError(
             "numpy: can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()."
         )
-    return lend(self)
+    return lend(self.detach().cpu() if force and others else self)
 
 
 @method

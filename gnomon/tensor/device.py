@@ -164,6 +164,12 @@ def device_behind(node: Node) -> Device:
     return META if is_missing(node) else kind_of(memory_behind(node).device) if others else CPU
 
 
+def by_memory(nodes: Sequence[Node]) -> Sequence[list[Node]]:
+    """Nodes in groups, by the memories of their elements: no program is for two."""
+    pairs = [(memory_behind(node), node) for node in nodes]
+    return [[x for at, x in pairs if at is place] for place in dict(pairs)]
+
+
 def meeting_place(leaves: Sequence[Node]) -> Allocator:
     """The memory of a program that reads leaves; a single number of the CPU's is read anywhere.
 
@@ -173,8 +179,7 @@ def meeting_place(leaves: Sequence[Node]) -> Allocator:
     first = {x.value.memory: x for x in placed if x.rank or x.value.memory is not memory}
     if len(first) > 1:
         told = " and ".join(
-            f"{x.dtype.name}{list(x.shape)} on {place.device}"
-            f" [{', '.join(map(str, x.sites)) or 'no line'}]"
+            f"{x.dtype.name}{list(x.shape)} on {place.device} [{', '.join(map(str, x.sites))}]"
             for place, x in first.items()
         )
         raise DeviceError(

@@ -26,7 +26,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
-from gnomon.tensor.device import meeting_place, refuse_missing
+from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
@@ -241,7 +241,9 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
 def compute(given: list[Node], known: Survey | None = None) -> None:
     """Run one program for the roots and give each its value; `known` is a look at them."""
     roots = [node for node in given if not borrows(node)]
-    if not roots:
+    parts = by_memory(roots) if others else [roots] if roots else ()
+    if len(parts) != 1:
+        list(map(compute, parts))
         return
     seen = known if known and len(roots) == len(given) else Survey(roots)
     settings = current()

@@ -102,32 +102,26 @@ def without_elements(tensor: Any) -> Any:
     return wrap(missing_leaf(tuple(tensor.shape), tensor.dtype))
 
 
-def moved(name: str, tensor: Tensor, device: object) -> Tensor:
+def moved(name: str, tensor: Any, device: object) -> Any:
     """A tensor on a device: itself where it is there already, or where none is named."""
     if device is None:
         return tensor
     check_device(device, *MORE)
-    place, node = kind_of(device), pair_of(tensor)._storage.node
-    if device_behind(node) is place:
+    place, pair = kind_of(device), pair_of(tensor)
+    if device_behind(pair._storage.node) is place:
         return tensor
     if place is META:
         return without_elements(tensor)
-    refuse_missing(name, node)
-    return carried(name, tensor, place)
-
-
-def carried(name: str, tensor: Any, place: Device) -> Any:
-    """A copy of a tensor in another device's memory."""
-    if isinstance(tensor, Paired):
-        return type(tensor)((carried(name, tensor._pair, place),))
+    refuse_missing(name, pair._storage.node)
     if state.capture is not None:
         raise refusal(f"{name}: a captured function moves no tensor to another device.")
     if tensor.requires_grad and grads.get():
         raise GradientError(
             f"{name}: no gradient passes from {place} to {tensor.device}. Use detach() first."
         )
-    value = value_of(tensor).copied(backends.BACKENDS[place.type].memory)
-    return from_buffer(value, tuple(tensor.shape), tensor.dtype)
+    value = value_of(pair).copied(backends.BACKENDS[place.type].memory)
+    made = from_buffer(value, tuple(pair.shape), pair.dtype)
+    return made if pair is tensor else type(tensor)((made,))
 
 
 def place(args: tuple, named: dict[str, Any]) -> object:

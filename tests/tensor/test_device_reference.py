@@ -11,6 +11,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError, DeviceError, GradientError, TraceError
+from gnomon.tensor.evaluate import evaluate_all
+from gnomon.tensor.tensor import raw
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -63,10 +65,28 @@ def test_two_devices_do_not_meet_but_a_single_number_goes_anywhere(x):
     assert (gn.tensor(2.0) * x).device == "reference"
 
 
+def test_what_waits_on_two_devices_is_computed_by_two_programs(x):
+    here, there = gn.tensor(X) + 1, x + 1
+    gn.evaluate(here, there)
+    waits, waits_there = here * 2, there * 2
+    evaluate_all()
+
+    assert [a.device.type for a in (waits, waits_there)] == ["cpu", "reference"]
+    assert all(raw(a).value is not None for a in (here, there, waits, waits_there))
+    assert waits.tolist() == waits_there.tolist()
+
+
 def test_the_host_has_no_part_in_its_memory(x):
     for use in (x.numpy, lambda: np.asarray(x), x.share_memory_, x.__dlpack__):
         with pytest.raises(DeviceError, match=r"can't convert reference .* Use Tensor.cpu"):
             use()
+
+
+def test_a_forced_array_is_a_copy(x):
+    made = x.numpy(force=True)
+    made[0, 0] = 9
+
+    assert x[0, 0].item() == 0
 
 
 def test_writes_go_there_and_copies_cross(x):
@@ -119,6 +139,19 @@ def test_a_module_is_saved_and_loaded(x):
     assert other.weight.device == "reference"
     assert other.weight.tolist() == model.weight.tolist()
     assert copy.deepcopy(model).weight.tolist() == model.weight.tolist()
+
+
+def test_the_state_of_an_optimizer_is_loaded_to_where_its_parameters_are():
+    states = []
+    for device in ("cpu", "reference"):
+        p = gn.ones(3, device=device, requires_grad=True)
+        optimizer = gn.optim.Adam([p])
+        p.square().sum().backward()
+        if states:
+            optimizer.load_state_dict(states[0])
+        optimizer.step()
+        states.append(optimizer.state_dict())
+        assert optimizer.state[p]["exp_avg"].device == device
 
 
 def test_what_a_device_does_not_do_is_refused(x):
