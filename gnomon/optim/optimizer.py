@@ -377,7 +377,7 @@ def filled(
     memory = memory_behind(raw(p))
     buffer = DeviceBuffer(prod(shape) * kind.itemsize, memory, zeros=not value)
     if value:
-        memory.write(buffer, np.full(shape, value, kind.numpy))
+        memory.write(buffer, np.broadcast_to(np.asarray(value, kind.numpy), shape))
     return spread(from_buffer(buffer, shape, kind), layout)
 
 
