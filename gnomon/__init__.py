@@ -38,6 +38,7 @@ from gnomon.dtypes import (
 )
 from gnomon.dtypes import bool_ as bool
 from gnomon.errors import ArgumentError as _ArgumentError
+from gnomon.interrupts import watch as _watch_interrupts
 from gnomon.ir.provenance import show_error as _show_error
 from gnomon.lazy import NamesElsewhere as _NamesElsewhere
 from gnomon.lazy import below as _below
@@ -321,6 +322,7 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+_watch_interrupts()
 if sys.excepthook is sys.__excepthook__:
     sys.excepthook = _show_error
 

@@ -123,6 +123,7 @@ OPTIMISATIONS = {
     "reuse": "values that are never alive together lie in the same place",
     "share": "kernels that differ in sizes alone are one code, where these are eight or vary",
     "stream": "results that leave the caches are written past them",
+    "pieces": "further structures of a line that brought forth four run operation by operation",
     "prepack": "weights that stay are kept in the layout that products of few rows read",
 }
 """Name -> what is done. None of them changes a bit, but for attention's definition (0010)."""

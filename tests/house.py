@@ -15,7 +15,7 @@ PACKAGE = ROOT / "gnomon"
 
 # design: a module imports only from what stands before it here; one line per layer
 LAYERS = """
-errors forking lazy settings dtypes
+errors forking interrupts lazy settings dtypes
 ir
 ops
 passes

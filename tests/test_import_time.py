@@ -17,8 +17,8 @@ pytestmark = pytest.mark.unit
 OUTSIDE = {"__future__", "copy", "gnomon", "mmap", "threading"}
 """What comes with it beside numpy and what numpy loads itself."""
 LAYERS = {
-    *("capture", "dtypes", "errors", "forking", "ir", "lazy", "ops", "passes", "runtime"),
-    *("settings", "tensor"),
+    *("capture", "dtypes", "errors", "forking", "interrupts", "ir", "lazy", "ops"),
+    *("passes", "runtime", "settings", "tensor"),
 }
 """The parts of the package that are loaded; no compiler, no nn, no command line."""
 FOUND = {

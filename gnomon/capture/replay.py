@@ -15,13 +15,13 @@ from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_o
 from gnomon.capture.results import Results, keep_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
+from gnomon.interrupts import Whole
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.lazy import compile_options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
 from gnomon.ops.registry import CAPTURED, OpCall, Traced
-from gnomon.runtime.interrupts import Whole
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import is_shown
 from gnomon.tensor.evaluate import evaluate

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
-__all__ = ["Recent", "age", "clear", "memo"]
+__all__ = ["Keyed", "Recent", "age", "clear", "memo"]
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -35,6 +35,14 @@ def clear() -> None:
     """Forget all: as in a process that has built nothing. Nothing may be built meanwhile."""
     for empty in _clears:
         empty()
+
+
+class Keyed:
+    """A value that another stands for in keys, since keys outlive the program it belongs to."""
+
+    __slots__ = ()
+    key: tuple[Any, ...]
+    """What stands for it; equal values have equal keys, and no others."""
 
 
 class Recent(Generic[K, V]):

@@ -16,8 +16,7 @@ from weakref import ref
 from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
 from gnomon.forking import cached_property
-from gnomon.ir.keyed import Keyed
-from gnomon.ir.memo import memo
+from gnomon.ir.memo import Keyed, memo
 from gnomon.ir.operators import elementwise, operator, reflected
 from gnomon.ir.provenance import Site, current_sites, scope, union
 from gnomon.lazy import Lazy

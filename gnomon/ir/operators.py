@@ -14,7 +14,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, float32, promote, weak
 from gnomon.errors import ArgumentError, ComplexError, ShapeError
-from gnomon.ir.keyed import Keyed
+from gnomon.ir.memo import Keyed
 from gnomon.lazy import sizes, sym_float
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from gnomon.ir.keyed import Keyed
+from gnomon.ir.memo import Keyed
 
 __all__ = ["Operator", "SymNumber", "Unsized"]
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.forking import cached_property, held
-from gnomon.ir.keyed import Keyed
-from gnomon.ir.memo import memo
+from gnomon.ir.memo import Keyed, memo
 from gnomon.ir.node import (
     Arena,
     Graph,

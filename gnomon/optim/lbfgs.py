@@ -11,11 +11,11 @@ from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ops.arguments import choice
+from gnomon.optim.curvature import Curvature
 from gnomon.optim.line_search import Point, strong_wolfe
 from gnomon.optim.optimizer import Groups, Optimizer, check_range
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
-from gnomon.tensor.control import evaluate
-from gnomon.tensor.creation import tensor, zeros
+from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.module_versions import Watched
 from gnomon.tensor.state import state
@@ -24,8 +24,6 @@ from gnomon.tensor.tensor import Tensor
 Loss = Callable[[], Any]
 CURVED = 1e-10
 """The least curvature along a step that is believed."""
-TOGETHER = 8
-"""Past steps whose part of a direction is one program."""
 
 
 def dot(x: Tensor, y: Tensor) -> float:
@@ -65,11 +63,13 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_range("learning rate", lr, 0.0)
+        check_range("history_size", history_size, 1)
         if line_search_fn is not None:
             choice("LBFGS", "line_search_fn", line_search_fn, ("strong_wolfe",))
         calls = max_iter * 5 // 4 if max_eval is None else max_eval
         bounds = {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
         kept = {"history_size": history_size, "line_search_fn": line_search_fn}
+        self._past: Curvature | None = None
         super().__init__(
             params, {"lr": lr, "max_iter": max_iter, "max_eval": calls, **bounds, **kept}
         )
@@ -90,7 +90,9 @@ class LBFGS(Optimizer):
         for hook in list(self._before.values()):
             hook(self, (closure,), {})
         with no_grad():
-            loss = Descent(self, enable_grad()(closure)).run()
+            descent = Descent(self, enable_grad()(closure))
+            loss = descent.run()
+            self._past = descent.past
         for hook in list(self._after.values()):
             hook(self, (closure,), {})
         return loss
@@ -105,7 +107,14 @@ class Descent:
         if self.params[0] not in optimizer.state:
             optimizer.state[self.params[0]] = Watched({"func_evals": 0, "n_iter": 0})
         self.kept = optimizer.state[self.params[0]]
+        past = optimizer._past
+        self.past = past if past is not None and past.is_of(self.kept, self._most) else None
         self.evaluations = 0
+
+    @property
+    def _most(self) -> int:
+        """The count of steps that are kept."""
+        return self.group["history_size"]
 
     def run(self) -> Any:
         """Iterate until one of the group's bounds is met; the loss at the start."""
@@ -127,43 +136,26 @@ class Descent:
         return first
 
     def _direction(self, slope: Tensor) -> Tensor:
-        """The direction: the slope times the inverse curvature that past steps tell of.
-
-        Few of them share a program, which is there from the second on: a history that grows would
-        make a new one in each iteration.
-        """
+        """The direction: the slope times the inverse curvature that past steps tell of."""
         kept = self.kept
         kept["n_iter"] += 1
         if kept["n_iter"] == 1:
             kept.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            self.past = None
             return -slope
-        self._remember(slope - kept["prev_flat_grad"], kept["d"] * kept["t"])
-        past = [
-            (y, s, tensor(ro, dtype=slope.dtype))
-            for y, s, ro in zip(kept["old_dirs"], kept["old_stps"], kept["ro"], strict=True)
-        ]
-        q, shares = -slope, []
-        for k, (y, s, ro) in enumerate(reversed(past)):
-            if k % TOGETHER == 0:
-                evaluate(q, shares)
-            shares.append(FUNCTIONS["dot"](s, q) * ro)
-            q = q - y * shares[-1]
-        r = q * tensor(kept["H_diag"], dtype=slope.dtype)
-        for k, (y, s, ro) in enumerate(past):
-            if k % TOGETHER == 0:
-                evaluate(r, shares)
-            r = r + s * (shares.pop() - FUNCTIONS["dot"](y, r) * ro)
-        return r
+        if self.past is None:
+            self.past = Curvature.of(kept, self._most, slope)
+        self._remember(self.past, slope - kept["prev_flat_grad"], kept["d"] * kept["t"])
+        return self.past.direction(slope, kept["H_diag"])
 
-    def _remember(self, change: Tensor, step: Tensor) -> None:
-        """Take over how a step changed the slope, if it curved; lists are new each time."""
-        kept, curvature = self.kept, dot(change, step)
+    def _remember(self, past: Curvature, change: Tensor, step: Tensor) -> None:
+        """Take over how a step changed the slope, if it curved."""
+        curvature = dot(change, step)
         if curvature <= CURVED:
             return
-        new = {"old_dirs": change, "old_stps": step, "ro": 1.0 / curvature}
-        for name, value in new.items():
-            kept[name] = [*kept[name], value][-self.group["history_size"] :]
-        kept["H_diag"] = curvature / dot(change, change)
+        past.append(change, step, 1.0 / curvature)
+        self.kept.update(past.lists())
+        self.kept["H_diag"] = curvature / dot(change, change)
 
     def _first_size(self, slope: Tensor) -> float:
         """The size of step that is tried first."""

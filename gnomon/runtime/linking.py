@@ -21,9 +21,9 @@ import llvmlite.binding as llvm
 
 from gnomon.errors import CompileError
 from gnomon.forking import held
+from gnomon.interrupts import Whole
 from gnomon.ir import memo
 from gnomon.runtime import device, system, worker
-from gnomon.runtime.interrupts import Whole
 
 __all__ = ["LEVEL", "Library", "link", "parts_of"]
 

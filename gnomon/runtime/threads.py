@@ -21,7 +21,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.runtime import cpu, device, interrupts, linking, native, system
+from gnomon.runtime import cpu, device, linking, native, system
 from gnomon.runtime.buffer import DeviceBuffer, size_class
 from gnomon.runtime.linking import Library
 from gnomon.settings import current
@@ -47,7 +47,6 @@ class Entries:
 @cache
 def entries() -> Entries:
     """The native functions of this process, compiled when first needed."""
-    interrupts.watch()
     code = cpu.compile_kernels([native.text_for(device.host())], device.host())
     library = linking.link(code, ["run", "post", "worker"])
     found = library.addresses

@@ -19,8 +19,8 @@ from heapq import heappop, heappush
 from threading import Condition, Lock, Thread
 
 from gnomon.errors import CompileError
+from gnomon.interrupts import Whole
 from gnomon.runtime import worker
-from gnomon.runtime.interrupts import Whole
 
 Request = tuple[str, str, str, str, int, int]
 """What worker.compile_text takes: text, triple, cpu, features, level, passes."""

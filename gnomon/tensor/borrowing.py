@@ -36,7 +36,7 @@ def borrows(node: Node) -> bool:
     if node.value is None and node.op in BORROWERS:
         (x,) = node.inputs
         if x.op != "const" and borrows(x):
-            node.value = part_of(x, node) if node.op == "slice" else x.value
+            node.value = part_of(x.value, node) if node.op == "slice" else x.value
     return node.value is not None
 
 
@@ -110,18 +110,19 @@ class Survey:
         self.key, self.lines = tuple(key), tuple(lines)
 
 
-def part_of(x: Node, node: Node) -> DeviceBuffer:
+def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
     """A slice of a value: the same memory where its elements are neighbours, else a copy."""
+    (x,) = node.inputs
     if node.size == 1:
         start, size = 0, x.dtype.itemsize
         for (first, _, _), n in zip(node.params["bounds"], x.shape, strict=True):
             start = start * n + first
-        return x.value.part(start * size, size)
-    whole = x.value.array(x)
+        return value.part(start * size, size)
+    whole = value.array(x)
     part = whole[places_of(node.params["bounds"])]
     if not part.flags.c_contiguous:
-        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape), x.value.memory)
-    return x.value.part(part.ctypes.data - whole.ctypes.data, part.nbytes)
+        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape), value.memory)
+    return value.part(part.ctypes.data - whole.ctypes.data, part.nbytes)
 
 
 def is_plain_part(node: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.dtypes import float32
-from gnomon.ir.keyed import Keyed
+from gnomon.ir.memo import Keyed
 from gnomon.ir.node import Arena, Graph, typed
 from gnomon.ir.sizes import ShapeEnv
 from gnomon.ir.sym_float import OF_FLOATS, FloatBits, real

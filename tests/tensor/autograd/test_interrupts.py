@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import gnomon as gn
+from gnomon import interrupts
 from gnomon.capture import effects, paths
 from gnomon.capture.tracing import Capture
 from gnomon.errors import TraceError
@@ -16,7 +17,6 @@ from gnomon.ir.node import Arena
 from gnomon.ir.provenance import inherit, phase, scope
 from gnomon.library.custom_op import aside
 from gnomon.nn.utils import parametrize
-from gnomon.runtime import interrupts
 from gnomon.runtime.comm import environment, groups, here
 from gnomon.runtime.comm.fake import FakeBackend
 from gnomon.settings import holding, override, replacing

@@ -1,7 +1,7 @@
 """Ctrl-C: what must not be left half done is finished first, and no interrupt is lost.
 
-Python raises KeyboardInterrupt between any two steps of its main thread, a destructor's included,
-where it is told of and forgotten: such a one is sent again.
+Python raises KeyboardInterrupt between any two steps of its main thread. What a destructor or the
+callback of a weak reference raises is printed and dropped: an interrupt there is sent again.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def resend() -> None:
         signal.pthread_kill(number, signal.SIGINT)
 
 
-def heed(lost: Any, told: Any) -> None:
-    """Have an interrupt that a destructor or a callback lost come again; tell of other errors."""
+def heed(lost: Any, report: Any) -> None:
+    """Send an interrupt again that a destructor or a callback dropped; report other errors."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
-        told(lost)
+        report(lost)
         return
     trace = lost.exc_traceback
     owner = None if trace is None else trace.tb_frame.f_locals.get("self")
@@ -71,6 +71,6 @@ def heed(lost: Any, told: Any) -> None:
 
 
 def watch() -> None:
-    """From now on, no interrupt is lost."""
-    told = sys.unraisablehook
-    sys.unraisablehook = lambda lost: heed(lost, told)
+    """Lose no interrupt from now on."""
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda lost: heed(lost, report)

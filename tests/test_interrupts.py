@@ -1,14 +1,16 @@
 """Ctrl-C at moments that are chosen: in a destructor, and in the middle of a replay."""
 
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 import gnomon as gn
 from gnomon.capture import replay
+from gnomon.interrupts import Whole, heed
 from gnomon.runtime.buffer import DeviceBuffer, memory
-from gnomon.runtime.interrupts import Whole, heed
 from tests.counters import settled
 
 
@@ -47,6 +49,34 @@ def test_an_interrupt_in_a_destructor_comes_again(monkeypatch):
         die_and_wait(doomed)
 
     assert not told
+
+
+BEFORE_THE_FIRST_KERNEL = """
+import signal, time, weakref
+import gnomon as gn
+
+def forget(reference):
+    signal.raise_signal(signal.SIGINT)
+
+class Held:
+    pass
+
+held = Held()
+reference = weakref.ref(held, forget)
+try:
+    del held
+    time.sleep(20)
+    print("lost")
+except KeyboardInterrupt:
+    print("came")
+"""
+
+
+def test_an_interrupt_in_a_callback_comes_again_before_anything_is_computed():
+    command = [sys.executable, "-c", BEFORE_THE_FIRST_KERNEL]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert (ended.stdout.strip(), ended.stderr) == ("came", "")
 
 
 def test_what_else_a_destructor_raises_is_told(monkeypatch):

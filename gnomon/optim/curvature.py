@@ -1,0 +1,175 @@
+"""The inverse curvature that LBFGS guesses: rows of past steps, applied to a slope by one program.
+
+The two loops of the recursion (Nocedal, Mathematics of Computation 35, 1980) read their count as a
+value, so that a history that grows needs no program of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Any
+
+from gnomon.dtypes import int64
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.operators import elementwise
+from gnomon.ops.control_primitives import call
+from gnomon.ops.elementwise import remainder
+from gnomon.ops.indexing import take
+from gnomon.ops.linalg import dot
+from gnomon.ops.logic import where
+from gnomon.optim.optimizer import rule
+from gnomon.tensor.creation import tensor, zeros
+from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["Curvature"]
+
+FEWEST, SMALL = 8, 1 << 20
+"""Rows of the first tables, or as many as this count of numbers has: each size of a table takes a
+program of its own. They double where more are wanted."""
+Nodes = Sequence[Node]
+
+
+class Curvature:
+    """The last steps and how each changed the slope, the oldest in row `first` of the tables."""
+
+    def __init__(self, most: int, like: Tensor) -> None:
+        self.most, self.like = most, like
+        self.first = self.count = 0
+        rows = min(most, max(FEWEST, SMALL // max(like.shape[0], 1)))
+        self.changes, self.steps, self.inverses = self._tables(rows)
+        self.rows: list[tuple[Tensor, Tensor, float]] = []
+        """What the tables hold, the oldest first: PyTorch's form of a state."""
+
+    @classmethod
+    def of(cls, kept: dict[str, Any], most: int, like: Tensor) -> Curvature:
+        """The curvature of a state that was loaded; `like`: a slope."""
+        made = cls(most, like)
+        for row in zip(kept["old_dirs"], kept["old_stps"], kept["ro"], strict=True):
+            made.append(*row)
+        return made
+
+    def is_of(self, kept: dict[str, Any], most: int) -> bool:
+        """Whether it is what a state holds."""
+        mine, theirs = [row[0] for row in self.rows], kept.get("old_dirs", ())
+        return most == self.most and len(mine) == len(theirs) and all(map(is_, mine, theirs))
+
+    def lists(self) -> dict[str, list[Any]]:
+        """The entries of a state."""
+        names = ("old_dirs", "old_stps", "ro")
+        return {name: [row[k] for row in self.rows] for k, name in enumerate(names)}
+
+    def append(self, change: Tensor, step: Tensor, inverse: float) -> None:
+        """Add a step, in place of the oldest where there are `most`."""
+        if self.count == len(self.inverses) < self.most:
+            self._grow()
+        room = len(self.inverses)
+        at = (self.first + self.count) % room
+        number = tensor([inverse], dtype=self.like.dtype)
+        for table, row in ((self.changes, change), (self.steps, step)):
+            table.index_copy_(0, tensor([at]), row[None])
+        self.inverses.index_copy_(0, tensor([at]), number)
+        self.rows = [*self.rows, self._row(at, inverse)][-room:]
+        if self.count < room:
+            self.count += 1
+        else:
+            self.first = (self.first + 1) % room
+
+    def direction(self, slope: Tensor, scale: float) -> Tensor:
+        """The inverse curvature times the slope, downwards; `scale` is the guess without steps."""
+        numbers = tensor(self.first), tensor(self.count), tensor(scale, dtype=slope.dtype)
+        return apply(descent, (slope, self.changes, self.steps, self.inverses, *numbers))
+
+    def _tables(self, room: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Tables of so many rows."""
+        size, dtype = self.like.shape[0], self.like.dtype
+        wide = (zeros(room, size, dtype=dtype) for _ in range(2))
+        return (*wide, zeros(room, dtype=dtype))
+
+    def _grow(self) -> None:
+        """Add as many rows to full tables, whose first row is the oldest."""
+        more = self._tables(min(len(self.inverses), self.most - len(self.inverses)))
+        old = self.changes, self.steps, self.inverses
+        both = zip(old, more, strict=True)
+        self.changes, self.steps, self.inverses = map(FUNCTIONS["cat"], both)
+        self.rows = [self._row(k, inverse) for k, (*_, inverse) in enumerate(self.rows)]
+
+    def _row(self, at: int, inverse: float) -> tuple[Tensor, Tensor, float]:
+        """One row of the tables."""
+        return self.changes[at], self.steps[at], inverse
+
+
+@rule
+def descent(
+    slope: Node,
+    changes: Node,
+    steps: Node,
+    inverses: Node,
+    first: Node,
+    count: Node,
+    scale: Node,
+) -> Node:
+    """The recursion: from the last step back to the oldest, and on to the last again."""
+    fixed = (changes, steps, inverses, first)
+    began = (count, -slope, inverses * 0.0)
+    _, q, shares = repeat(is_left, back, began, fixed)
+    zero = count.arena.node("const", (), value=0, dtype=int64)
+    return repeat(is_ahead, onward, (zero, q * scale), (*fixed, count, shares))[1]
+
+
+def is_left(k: Node, *_: Node) -> Node:
+    """Whether steps are left."""
+    return elementwise("gt", k, 0)
+
+
+def back(
+    k: Node, q: Node, shares: Node, changes: Node, steps: Node, inverses: Node, first: Node
+) -> Nodes:
+    """Take out of q the share of the step before the k-th."""
+    k = k - 1
+    at = remainder(first + k, inverses.shape[0])
+    share = dot(row(steps, at), q) * row(inverses, at)
+    rows = k.arena.node("iota", (), size=inverses.shape[0], dtype=int64)
+    return k, q - row(changes, at) * share, where(elementwise("eq", rows, k), share, shares)
+
+
+def is_ahead(
+    k: Node, _r: Node, _changes: Node, _steps: Node, _inverses: Node, _first: Node, count: Node,
+    _shares: Node,
+) -> Node:  # fmt: skip
+    """Whether steps are ahead."""
+    return elementwise("lt", k, count)
+
+
+def onward(
+    k: Node, r: Node, changes: Node, steps: Node, inverses: Node, first: Node, _: Node, shares: Node
+) -> Nodes:
+    """Add the share of the k-th step."""
+    at = remainder(first + k, inverses.shape[0])
+    share = row(shares, k) - dot(row(changes, at), r) * row(inverses, at)
+    return k + 1, r + row(steps, at) * share
+
+
+def row(table: Node, at: Node) -> Node:
+    """One row of a table."""
+    return take(table, at, axis=0)
+
+
+def repeat(
+    test: Callable[..., Node], body: Callable[..., Nodes], carried: Nodes, fixed: Nodes
+) -> Nodes:
+    """The carried values after the body of them and of what is fixed, while the test holds."""
+    inputs = (*carried, *fixed)
+    graphs = {
+        "test": graph_of(lambda *leaves: [test(*leaves)], inputs),
+        "body": graph_of(body, inputs),
+    }
+    return call("while", inputs, **graphs, carried=len(carried))
+
+
+def graph_of(function: Callable[..., Nodes], inputs: Nodes) -> Graph:
+    """A function of nodes as a closed graph."""
+    arena = Arena()
+    leaves = [arena.input(x.shape, x.dtype) for x in inputs]
+    return Graph(leaves, function(*leaves))
