@@ -47,6 +47,7 @@ from gnomon.lazy import load as _load
 from gnomon.lazy import settle as _settle
 from gnomon.ops.registry import OPS as _OPS
 from gnomon.ops.registry import explained as _explained
+from gnomon.tensor import conversions as _conversions
 from gnomon.tensor import copies as _copies
 from gnomon.tensor import einops as _einops
 from gnomon.tensor import show as _show

@@ -3,6 +3,7 @@
     GnomonError
     ├── ShapeError        sizes or ranks do not fit             (ValueError, RuntimeError)
     ├── DtypeError        a dtype does not fit                  (TypeError, RuntimeError)
+    ├── DeviceError       devices differ, or lack what is asked (TypeError, RuntimeError)
     ├── ComplexError      complex numbers in a real function    (TypeError, RuntimeError)
     ├── ArgumentError     an argument is out of its domain      (ValueError, RuntimeError)
     ├── AxisError         an axis that is not there             (ArgumentError, IndexError)
@@ -38,6 +39,7 @@ __all__ = [
     "CompileError",
     "ComplexError",
     "ConfigError",
+    "DeviceError",
     "DistError",
     "DistNetworkError",
     "DistStoreError",
@@ -69,6 +71,10 @@ class ShapeError(GnomonError, ValueError, RuntimeError):
 
 class DtypeError(GnomonError, TypeError, RuntimeError):
     """A dtype does not fit; PyTorch raises one or the other."""
+
+
+class DeviceError(GnomonError, TypeError, RuntimeError):
+    """Tensors of two devices meet, or a device lacks what is asked; PyTorch raises either."""
 
 
 class ComplexError(DtypeError, AttributeError):

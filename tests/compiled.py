@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from gnomon.codegen.context import Moments
 from gnomon.compiler.build import compile_graph
 from gnomon.compiler.target import context
 from gnomon.ir.node import Graph
 from gnomon.program import assembly
+from gnomon.program.context import Moments
 from gnomon.program.executable import Executable
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads

@@ -22,7 +22,6 @@ from gnomon.ops import interpret as interpreter
 from gnomon.ops.interpret import interpret_graph
 from gnomon.passes.empty import empty
 from gnomon.passes.inline import inline
-from gnomon.program import executable
 from gnomon.program.executable import Executable
 from gnomon.runtime import program, threads
 from gnomon.runtime.buffer import Allocator, DeviceBuffer
@@ -82,11 +81,11 @@ def fenced() -> Iterator[Fences]:
         if not fences.give(address):
             give(self, address, size)
 
-    def block_of(nbytes: int, size: int) -> DeviceBuffer:
+    def block(self: Allocator, nbytes: int, size: int) -> DeviceBuffer:
         made = DeviceBuffer.__new__(DeviceBuffer)
         made.address = fences.take(nbytes)
         made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
-        made._source, made._size = fences, size
+        made.memory, made._size = fences, size
         return made
 
     def poisoned(scratch: int, alone: bool = False) -> Any:
@@ -98,7 +97,7 @@ def fenced() -> Iterator[Fences]:
         patch.object(Allocator, "take", lambda self, size: fences.take(size)),
         patch.object(Allocator, "blank", lambda self, size: (fences.take(size), False)),
         patch.object(Allocator, "give", given),
-        patch.object(executable, "block_of", block_of),
+        patch.object(Allocator, "block", block),
         patch.object(program.threads, "acquire", poisoned),
     ):
         yield fences

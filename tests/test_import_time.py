@@ -26,7 +26,7 @@ FOUND = {
         "gnomon.codegen",
         "gnomon.codegen.emitter",
         "gnomon.codegen.machine",
-        "gnomon.codegen.context",
+        "gnomon.program.context",
     ),
     *("gnomon.compiler", "gnomon.compiler.build", "gnomon.compiler.pass_log"),
     "gnomon.capture.size_families",

@@ -48,6 +48,10 @@ LAZY = "gnomon.lazy"
 """Declares what of ours loads late; whoever imports such a name imports its module."""
 
 
+BACKENDS = {"gnomon.runtime.cpu", "gnomon.runtime.reference"}
+"""The backends' own modules; whoever compiles or runs asks gnomon/runtime/backend.py."""
+
+
 @dataclass(frozen=True)
 class Import:
     """One imported module of one file."""
@@ -114,6 +118,12 @@ def test_a_module_imports_only_from_what_stands_before_it():
     ours = [found for found in imports() if found.ours]
 
     assert not [str(x) for x in ours if (place(x.name) or 0) > place(module(x.path))]
+
+
+def test_no_backend_is_named_outside_of_the_runtime():
+    named = [x for x in imports() if x.name in BACKENDS and layer(module(x.path)) != "runtime"]
+
+    assert not list(map(str, named))
 
 
 def test_no_import_of_our_own_hides_in_a_function():

@@ -69,7 +69,7 @@ class Recorder:
         """Keep the case, if it is the program that is asked for."""
         if self.graph is not None and source.key == self.graph.key:
             pairs = zip(given, self.graph.inputs, strict=True)
-            arrays = [x.numpy(like.dtype.numpy, like.shape).copy() for x, like in pairs]
+            arrays = [x.array(like).copy() for x, like in pairs]
             save_case(self.case, self.graph, arrays)
             self.graph = None
 

@@ -10,9 +10,9 @@ from gnomon.lazy import target, tiers
 from gnomon.settings import OPTIMISATIONS, current, override
 
 if TYPE_CHECKING:
-    from gnomon.codegen.context import CompileContext
     from gnomon.compiler.tiers import Kept, Tiers
     from gnomon.ir.node import Graph
+    from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
 
 __all__ = ["CompileOptions", "check"]

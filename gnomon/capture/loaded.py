@@ -29,10 +29,9 @@ from gnomon.program.artifact import (
 )
 from gnomon.program.executable import Executable
 from gnomon.program.graphs import natural
-from gnomon.runtime import cpu
+from gnomon.runtime.backend import HOST
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import copied
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, unflatten
 from gnomon.tensor.state import grads, leaf_like, state
 from gnomon.tensor.tensor import Tensor, from_buffer, node_of, wrap
@@ -74,7 +73,7 @@ class LoadedFunction:
         self.path, self.name = path, clipped(found.definition.name)
         self.programs: dict[tuple[Any, tuple[Kind, ...]], LoadedProgram] = {}
         """By the structure of a call, and the kinds of its tensors."""
-        functions = cpu.link_apart(found.code.objects)
+        functions = HOST.kernels.link(found.code.objects)
         tensors = [tensor_of(x) for x in found.state]
         for entry, plan in zip(found.definition.entries, found.code.plans, strict=True):
             graph = found.graphs[entry.graph]
@@ -153,14 +152,14 @@ class LoadedProgram:
         self.panels = panels[0], [False] * len(kept)
         if nans.looked_for():
             nans.check(self.graph, given, buffers)
-        buffers = [copied(x) if x.lent else x for x in buffers]
+        buffers = [x.copied() if x.lent else x for x in buffers]
         return list(map(leaf_like, self.leaves, buffers))
 
 
 def tensor_of(found: StateTensor) -> Tensor:
     """A tensor that a program reads."""
     content = np.frombuffer(found.content, np.uint8)
-    return from_buffer(copied(DeviceBuffer.of(content)), found.shape, dtype_of(found.dtype))
+    return from_buffer(DeviceBuffer.of(content).copied(), found.shape, dtype_of(found.dtype))
 
 
 def tree_of(row: Any, count: int) -> Any:

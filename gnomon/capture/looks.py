@@ -18,7 +18,7 @@ from gnomon.lazy import Lazy, traced_sizes
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, without_unknown
 from gnomon.tensor.host_calls import HostCall, Shapes
-from gnomon.tensor.tensor import Tensor, value_of, wrap
+from gnomon.tensor.tensor import Tensor, array_of, wrap
 from gnomon.tensor.traced_numbers import number_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Questioned:
         """A value that Python asks for as an array."""
         found = self.look(node)
         if node.value is not None or self.path is None:
-            return found.numpy(node.dtype.numpy, node.shape)
+            return found.array(node)
         return self.path.lend(node, found)
 
     def leave(self) -> None:
@@ -141,19 +141,18 @@ def item(capture: Questioned, node: Node) -> Any:
 
 def truth(tensor: Tensor) -> bool:
     """Whether the one element is true."""
-    return bool(value_of(tensor).numpy(tensor.dtype.numpy, (1,))[0])
+    return bool(array_of(tensor).item())
 
 
 def whole_value(tensor: Tensor) -> bytes:
     """All elements, as something to compare."""
-    value = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape)).tobytes()
+    value = array_of(tensor).tobytes()
     return value if len(value) <= LONGEST_ANSWER else hashlib.sha256(value).digest()
 
 
 def integers(tensor: Tensor) -> tuple[int, ...]:
     """All elements, as integers that may be sizes."""
-    array = value_of(tensor).numpy(tensor.dtype.numpy, (-1,))
-    return tuple(array.tolist())
+    return tuple(array_of(tensor).reshape(-1).tolist())
 
 
 def one_value(tensor: Tensor) -> bytes:

@@ -121,7 +121,7 @@ class Path:
 
     def lend(self, node: Node, value: DeviceBuffer) -> np.ndarray:
         """A value as an array of its own; a write to it is refused in the end."""
-        array = value.numpy(node.dtype.numpy, node.shape).copy()
+        array = value.array(node).copy()
         self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 

@@ -26,11 +26,9 @@ from gnomon.program.artifact import (
     write_artifact,
 )
 from gnomon.program.graphs import GraphWriter
-from gnomon.runtime import cpu
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.tensor.views import BOUNDARIES
 
 if TYPE_CHECKING:
@@ -105,8 +103,9 @@ class Precompiled:
         made = [tiers.wait() for tiers in self._tiers]
         codes = [code for each in made for k in each.kernels for code in k.codes]
         texts = {code.symbol: code.text for code in codes}
-        objects = dict(zip(texts, cpu.compile_kernels(list(texts.values())), strict=True))
         context, lines = self._tiers[0].context, list(map(list, self._writer.sites))
+        compiled = context.backend.kernels.compile(list(texts.values()))
+        objects = dict(zip(texts, compiled, strict=True))
         return write_artifact(
             Path(path),
             Definition(self.name, self._writer.rows, lines, tuple(self._entries)),

@@ -23,7 +23,7 @@ from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
 from gnomon.ops.registry import CAPTURED, OpCall, Traced
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import copied, is_shown
+from gnomon.tensor.borrowing import is_shown
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.memory import all_free, is_free
 from gnomon.tensor.state import FREED, Storage, grads, leaf_like, note, state
@@ -247,7 +247,7 @@ class CapturedProgram:
             self._forget(inputs, arguments)
         buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
         if self.echoes:
-            buffers = [copied(x) if x.lent else x for x in buffers]
+            buffers = [x.copied() if x.lent else x for x in buffers]
         if looked_for:
             nans.check(self.graph, given, buffers)
         if not over:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from gnomon.capture.compile_options import CompileOptions
-    from gnomon.codegen.context import CompileContext
     from gnomon.compiler.tiers import Kept, Tiers
     from gnomon.ir.node import Graph, Node
+    from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
 
 __all__ = ["SizedGraph"]

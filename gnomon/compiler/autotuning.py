@@ -18,7 +18,6 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from gnomon.codegen.choices import Choice, candidates, class_of, decide, decided
-from gnomon.codegen.context import CompileContext, Moments
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, OperandSlots, count
 from gnomon.codegen.machine import Machine
@@ -27,13 +26,14 @@ from gnomon.codegen.products import oriented
 from gnomon.compiler import target
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.show import log
+from gnomon.program.context import CompileContext, Moments
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.program.listing import where
 from gnomon.program.units import aligned, counted
-from gnomon.runtime import cpu, device
+from gnomon.runtime.backend import HOST
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.cache import cache_of, digest, own_sources
-from gnomon.runtime.program import Call, ConstantSlot, InputSlot, Needs, OutputSlot, Program
+from gnomon.runtime.program import Call, ConstantSlot, InputSlot, Needs, OutputSlot
 from gnomon.schedule.excerpt import Excerpt, Verdicts
 from gnomon.schedule.fusion import FusionVerdict
 from gnomon.schedule.placed import Placed
@@ -201,10 +201,10 @@ def runner(spec: MatmulSpec, machine: Machine) -> Callable[[Sequence[DeviceBuffe
     """A product alone, as a program of (C, A, B)."""
     given = written("matmul", emit_matmul, (spec, machine), 3)
     codes = (given.code, *given.code.parts)
-    addresses = cpu.load({code.symbol: code.text for code in codes})
+    handles = HOST.kernels.load({code.symbol: code.text for code in codes})
     slots = (OutputSlot(0), InputSlot(0), InputSlot(1), *map(ConstantSlot, given.numbers))
     needs = Needs(inputs=2, outputs=1, scratch=given.code.scratch)
-    program = Program([Call(given.code.symbol, slots)], addresses, needs)
+    program = HOST.program([Call(given.code.symbol, slots)], handles, needs)
     return lambda x: program.run([x[1].address, x[2].address], [x[0].address])
 
 
@@ -245,7 +245,7 @@ def far(axis: Axis, side: str) -> int:
 
 def key_of(key: Hashable) -> str:
     """The digest of all that a measurement depends on."""
-    return digest(repr(key), own_sources(), cpu.key_of("", device.target()))
+    return digest(repr(key), own_sources(), HOST.kernels.key_of(""))
 
 
 Found = TypeVar("Found", Choice, FusionVerdict)

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.compiler import target
 from gnomon.compiler.pass_log import passed
@@ -35,16 +35,14 @@ from gnomon.lazy import (
 from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
 from gnomon.program.executable import Executable, Remake, lines_of
 from gnomon.program.saved import SavedProgram
-from gnomon.runtime import cpu, threads
-from gnomon.settings import current, holding, override
+from gnomon.settings import holding, override
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gnomon.codegen.context import CompileContext
     from gnomon.ir.dissected import Dissection
     from gnomon.program.artifact import Origin
     from gnomon.program.blocks import ProgramBlock
+    from gnomon.program.context import CompileContext
+    from gnomon.runtime.backend import Handles
     from gnomon.schedule.placed import Placed
 
 __all__ = ["build", "compile_graph", "from_artifact", "is_built", "refuse_measured"]
@@ -68,13 +66,13 @@ def build(
     graph: Graph,
     name: str = "",
     context: CompileContext | None = None,
-    ranks_differ: bool = False,
+    **asked: Any,
 ) -> Executable:
     """The executable of a graph; made once per structure and context.
 
-    ranks_differ: as in the context, where none is given.
+    asked: of the context, where none is given.
     """
-    context = context or target.context(ranks_differ=ranks_differ)
+    context = context or target.context(**asked)
     key = (graph.key, context.key)
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
@@ -101,7 +99,7 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
 def is_built(graph: Graph, context: CompileContext) -> bool:
     """Whether `build` finds a program, in this process or on the disk, and compiles nothing."""
     known = (graph.key, context.key) in _built
-    return known or is_saved(key_of(graph, context.key), context.settings)
+    return known or is_saved(key_of(graph, context), context.settings)
 
 
 def refuse_measured(graph: Graph, context: CompileContext) -> None:
@@ -111,7 +109,7 @@ def refuse_measured(graph: Graph, context: CompileContext) -> None:
         found = _built.get((graph.key, plainly.key))
         if found is not None:
             _built[graph.key, context.key] = found
-    save_anew(key_of(graph, plainly.key), key_of(graph, context.key), context.settings)
+    save_anew(key_of(graph, plainly), key_of(graph, context), context.settings)
 
 
 def compile_graph(
@@ -121,30 +119,30 @@ def compile_graph(
 
     taken: the graph taken apart, whose program may serve other sizes too.
     """
-    start, key = perf_counter(), key_of(graph, context.key)
-    found = saved(key, context.settings)
+    start, key = perf_counter(), key_of(graph, context)
+    found = saved(key, context)
     if found is None:
         made = None if taken is None else sized.serving(taken, graph, context)
         return made or compiled(graph, context, key)
     log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
     passed(f"compile: {len(graph.nodes)} nodes, from the disk", start)
-    plan, addresses = found
-    return Executable(graph, plan, addresses, context.settings, remaking(plan, context))
+    return Executable(graph, *found, context, remaking(found[0], context))
 
 
 def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     """All passes, in order, then machine code; the program goes to the disk under its key."""
     start, settings = perf_counter(), context.settings
-    conformance.assure()
+    if not context.backend.interprets:
+        conformance.assure()
     with (
         holding(compiling, graph),
         collector.paused(),
         waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
-        cpu.CompileBatch() as batch,
+        context.backend.kernels.batch() as batch,
     ):
         if len(graph.nodes) >= MANY:
             batch.prepare()
-            threads.prepare_pool()
+            context.backend.program.prepare()
         # while something is measured, nobody compiles
         tuner = autotuning.Tuner(context, partial(form, context)) if context.seconds else None
         ask = pipeline.ignored if tuner else batch.ask
@@ -153,9 +151,9 @@ def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
         plan = communication.traced(assembly.plan_of(block, tuner), graph, kernels)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}
         remake = remaking(plan, context)
-        made = Executable(graph, plan, batch.load(texts), settings, remake, block)
+        made = Executable(graph, plan, batch.load(texts), context, remake, block)
         made.fresh = batch.begun
-    save(key, settings, plan, texts)
+    save(key, context, plan, texts)
     count, seconds = waited.get(user_site(), (0, 0.0))
     waited[user_site()] = count + 1, seconds + perf_counter() - start
     passed(f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels", start)
@@ -167,13 +165,13 @@ def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
 
 
 def from_artifact(
-    graph: Graph, plan: SavedProgram, functions: Mapping[str, int], made: Origin, name: str
+    graph: Graph, plan: SavedProgram, functions: Handles, made: Origin, name: str
 ) -> Executable:
     """A program from a file, whose machine code is there."""
     kept = tuple(sorted({each.given for each in plan.kept}))
     plainly = target.context(kept=kept)
     context = replace(plainly, machine=made.machine, settings=made.settings)
-    found = Executable(graph, plan, functions, current(), remaking(plan, context))
+    found = Executable(graph, plan, functions, plainly, remaking(plan, context))
     found.name = name
     return found
 
@@ -185,7 +183,8 @@ def form(context: CompileContext, placed: Placed) -> Executable:
     texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
     plan = assembly.plan_of(block)
     remake = remaking(plan, context)
-    return Executable(placed.graph, plan, cpu.load(texts), context.settings, remake, block)
+    handles = context.backend.kernels.load(texts)
+    return Executable(placed.graph, plan, handles, context, remake, block)
 
 
 def remaking(plan: SavedProgram, context: CompileContext) -> Remake:

@@ -16,7 +16,8 @@ from gnomon.codegen.emitter import LLVMModule
 from gnomon.compiler.idioms import Idiom, samples, suspects
 from gnomon.errors import CompileError
 from gnomon.ir.memo import memo
-from gnomon.runtime import cpu, device, workers
+from gnomon.runtime import device, workers
+from gnomon.runtime.backend import HOST
 from gnomon.runtime.cache import cache_of
 from gnomon.runtime.linking import LEVEL
 from gnomon.settings import current
@@ -91,7 +92,7 @@ def failures(several: Sequence[Idiom], target: device.Target | None = None) -> I
         text = written(part, name)
         asked = (text, made.triple, made.cpu, made.features, LEVEL, 0)
         code = workers.content(workers.compile_here(asked))
-        held = cpu.link_apart({name: code})
+        held = HOST.kernels.link({name: code})
         table = (ctypes.c_void_p * len(part)).from_address(held[name])
         for number, (idiom, address) in enumerate(zip(part, table, strict=True)):
             wrong = run(idiom, address, seed=start + number)
@@ -105,13 +106,14 @@ def assure() -> None:
     Raises CompileError.
     """
     target, store = device.target(), cache_of(current(), "conformance")
-    key = cpu.key_of("conformance", target)
+    key = HOST.kernels.key_of("conformance")
     if key in _right or (store and store.load(key) is not None):
         _right.add(key)
         return
     for wrong in failures(suspects(), target):
+        version = HOST.kernels.version
         raise CompileError(
-            f"compile: LLVM {cpu.LLVM} makes wrong code for {target.cpu}: {wrong}. Install another "
+            f"compile: {version} makes wrong code for {target.cpu}: {wrong}. Install another "
             "version of llvmlite, or set GNOMON_CPU_FEATURES=avx2; `gnomon doctor` tells more."
         )
     _right.add(key)

@@ -27,7 +27,6 @@ from functools import partial
 from time import perf_counter
 
 from gnomon.codegen.calls import is_claimed
-from gnomon.codegen.context import CompileContext
 from gnomon.codegen.products import carries_epilogue, opens
 from gnomon.compiler.pass_log import passed, shown
 from gnomon.ir.node import Graph
@@ -49,6 +48,8 @@ from gnomon.program.blocks import ProgramBlock, separated
 from gnomon.program.building import KernelBuilder
 from gnomon.program.chunks import apart
 from gnomon.program.collectives import started_and_awaited
+from gnomon.program.context import CompileContext
+from gnomon.program.interpreted import node_by_node
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.program.listing import fusions
 from gnomon.schedule.excerpt import Verdicts
@@ -73,6 +74,8 @@ def kernels_of(
     LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
     """
     allows = context.settings.allows
+    if context.backend.interprets:
+        return node_by_node(graph)
     claimed = is_claimed if allows("claim") else lambda node: False
     flat = shown("recompute", graph, recompute) if is_marked(graph) else graph
     flat = shown("inline", flat, lambda g: inline(g, claimed))

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnomon.codegen.context import CompileContext
 from gnomon.forking import held
 from gnomon.ir import collector
 from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
@@ -31,9 +30,9 @@ from gnomon.lazy import assembly, bound, conformance, pipeline
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.registry import asks_for_chunks
 from gnomon.passes.localize import ranks_of
+from gnomon.program.context import CompileContext
 from gnomon.program.executable import Executable
 from gnomon.program.saved import SavedProgram
-from gnomon.runtime import cpu
 from gnomon.runtime.program import bindings, table
 from gnomon.settings import override
 
@@ -158,7 +157,7 @@ class SizedProgram:
         if not self._related.places:
             raise Unsized("nothing varies that is more than 1")
         conformance.assure()
-        with collector.paused(), cpu.CompileBatch() as batch:
+        with collector.paused(), context.backend.kernels.batch() as batch:
             block = pipeline.kernels_of(renumbered(graph, iter(given)), self.context, batch.ask)
             self.plan: SavedProgram = assembly.plan_of(block)
             texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
@@ -199,8 +198,8 @@ class SizedProgram:
         rows = self._rows.copy()
         rows[self._varying, 1] = self._offsets_of(own)
         remake = self._remaking(own)
-        settings = self.context.settings
-        return Executable(graph, plan, self.addresses, settings, remake, tables=(self._calls, rows))
+        tables = (self._calls, rows)
+        return Executable(graph, plan, self.addresses, self.context, remake, tables=tables)
 
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
         """A function that runs the passes again, as when the program was made."""

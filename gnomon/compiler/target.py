@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gnomon.codegen.context import CompileContext
 from gnomon.codegen.machine import Machine
 from gnomon.ir.memo import memo
+from gnomon.program.context import CompileContext
 from gnomon.runtime import device, system
+from gnomon.runtime.backend import BACKENDS
 
 __all__ = ["context", "machine", "machine_of"]
 
@@ -47,6 +48,6 @@ def machine() -> Machine:
     return machine_of(device.target())
 
 
-def context(**asked: Any) -> CompileContext:
-    """The context of compilation now: the target, and what else is asked."""
-    return CompileContext(machine(), **asked)
+def context(place: str = "cpu", **asked: Any) -> CompileContext:
+    """The context of compilation now: the device, and what else is asked."""
+    return CompileContext(machine(), backend=BACKENDS[place], **asked)

@@ -19,11 +19,11 @@ from functools import partial
 from threading import Condition, Lock, Thread
 from time import monotonic_ns, perf_counter
 
-from gnomon.codegen.context import Moments
 from gnomon.compiler import target
 from gnomon.compiler.build import build, is_built, refuse_measured
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log
+from gnomon.program.context import Moments
 from gnomon.program.executable import Executable, Pairs
 from gnomon.program.saved import Packed
 from gnomon.runtime import events

@@ -30,9 +30,7 @@ Arrays = list[np.ndarray]
 def compiled(graph: Graph, inputs: Sequence[np.ndarray]) -> Arrays:
     """Run a graph by machine code."""
     buffers = build(graph).run([DeviceBuffer.of(np.ascontiguousarray(x)) for x in inputs])
-    return [
-        made.numpy(x.dtype.numpy, x.shape) for made, x in zip(buffers, graph.outputs, strict=True)
-    ]
+    return [made.array(x) for made, x in zip(buffers, graph.outputs, strict=True)]
 
 
 @dataclass(frozen=True)

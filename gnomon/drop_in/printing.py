@@ -15,9 +15,9 @@ import numpy as np
 import gnomon as gn
 from gnomon import dtypes
 from gnomon.tensor import show
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.show import PrintOptions
 from gnomon.tensor.state import state
+from gnomon.tensor.tensor import array_of
 from gnomon.tensor.views import lying_of
 
 __all__ = ["as_printed", "printed"]

@@ -24,10 +24,9 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv
 from gnomon.nn.module import Module
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.pytree import TreeSpec, flatten, unflatten
 from gnomon.tensor.state import Storage
-from gnomon.tensor.tensor import Paired, Tensor, from_array, pair_of
+from gnomon.tensor.tensor import Paired, Tensor, array_of, from_array, pair_of
 
 __all__ = ["CapturedGraph", "DynamicSize", "GraphArgument", "GraphState", "captured_graph"]
 

@@ -33,11 +33,10 @@ from gnomon.fx.node import Node
 from gnomon.ir.sizes import LEAST, MOST
 from gnomon.nn.module import Module
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.func import functional_call
 from gnomon.tensor.pytree import flatten
 from gnomon.tensor.random import get_rng_state, set_rng_state
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.utils.pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 __all__ = ["export"]

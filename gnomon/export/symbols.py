@@ -19,7 +19,7 @@ from gnomon.export.captured import DynamicSize
 from gnomon.export.recording import RecordedGraph
 from gnomon.fx.graph import shown
 from gnomon.fx.node import Node, map_aggregate
-from gnomon.tensor.conversions import array_of
+from gnomon.tensor.tensor import array_of
 
 __all__ = ["Expression", "expression_of", "general_rows", "with_symbols"]
 

@@ -23,11 +23,10 @@ from gnomon.runtime.cache import digest
 from gnomon.settings import replacing
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.autograd.function import Function
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import empty
 from gnomon.tensor.layouts import lying_as
 from gnomon.tensor.state import KEPT_REFERENCES, grads, known, laid, state
-from gnomon.tensor.tensor import Tensor, alias, from_array, node_of, wrap
+from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, node_of, wrap
 
 __all__ = ["CustomOp", "custom_op"]
 

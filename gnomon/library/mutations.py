@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from gnomon.errors import ArgumentError
 from gnomon.library.arguments import tensors_in
 from gnomon.settings import current
-from gnomon.tensor.conversions import array_of
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, array_of
 
 __all__ = ["KINDS", "Stood", "check", "declared", "stood"]
 

@@ -23,9 +23,9 @@ from gnomon.ir.provenance import current_sites
 from gnomon.nn.module import Module
 from gnomon.nn.table_programs import About, TableSpec, owner_of
 from gnomon.runtime.buffer import ALIGN, DeviceBuffer
-from gnomon.tensor.evaluate import evaluate, evaluate_all
+from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.state import grads, refusal, state
-from gnomon.tensor.tensor import Tensor, from_array, from_buffer, leaf_node, raw
+from gnomon.tensor.tensor import Tensor, array_of, from_array, from_buffer, leaf_node, raw
 
 POOLING = ("sum", "mean")
 
@@ -113,7 +113,7 @@ class TableBatchedEmbeddingBags(Module):
         """A buffer's own memory; what was written to the buffer meanwhile is taken over."""
         mine, held = self._memory[name], raw(self._buffers[name]).value
         if held is None or held.address != mine.ctypes.data:
-            mine[...] = values_of(self._buffers[name])
+            mine[...] = array_of(self._buffers[name])
             self._buffers[name] = from_array(mine)
         return mine
 
@@ -165,8 +165,8 @@ class TableBatchedEmbeddingBags(Module):
                 f"TableBatchedEmbeddingBags: per_sample_weights must be {tuple(indices.shape)}: "
                 f"got {tuple(weights.shape)}."
             )
-        shares = None if weights is None else values_of(weights.detach().float())
-        return ForwardCall(values_of(indices), shares, current_sites())
+        shares = None if weights is None else array_of(weights.detach().float())
+        return ForwardCall(array_of(indices), shares, current_sites())
 
     def _share(self, batch: ForwardCall) -> np.ndarray | None:
         """The factor of each bag's sum."""
@@ -179,7 +179,7 @@ class TableBatchedEmbeddingBags(Module):
         """Change the rows of a batch by the gradient that has arrived."""
         leaf_node(result).watch = [ref(result)]
         evaluate_all()
-        gradient, result.grad = values_of(result.grad), None
+        gradient, result.grad = array_of(result.grad), None
         share = self._share(batch)
         self._run("step", batch, gradient if share is None else gradient * share)
 
@@ -221,7 +221,7 @@ def in_equal_bags(
     indices: Tensor, offsets: Tensor, weights: Tensor | None, tables: int
 ) -> tuple[Tensor, Tensor | None]:
     """Flat bags as bags of one size, a power of two so that few sizes differ; −1 fills them up."""
-    ends, count = values_of(offsets), indices.numel()
+    ends, count = array_of(offsets), indices.numel()
     good = ends.ndim == 1 and ends.size % tables == 1 % tables and ends[0] == 0
     if not good or ends[-1] != count or (np.diff(ends) < 0).any():
         raise ShapeError(
@@ -239,12 +239,5 @@ def in_equal_bags(
         made[inside] = values
         return from_array(made.reshape(shape))
 
-    shares = None if weights is None else spread(values_of(weights.detach().float()), 0)
-    return spread(values_of(indices), -1), shares
-
-
-def values_of(tensor: Tensor) -> np.ndarray:
-    """A tensor's values, for reading while the array lives."""
-    node = raw(tensor)
-    evaluate([node])
-    return node.value.numpy(node.dtype.numpy, node.shape)
+    shares = None if weights is None else spread(array_of(weights.detach().float()), 0)
+    return spread(array_of(indices), -1), shares

@@ -20,17 +20,16 @@ from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, Sites, digest
 from gnomon.ir.operators import elementwise
 from gnomon.ir.provenance import inherit
-from gnomon.lazy import blocks, listing
+from gnomon.lazy import blocks, listing, target
 from gnomon.ops.lookup_primitives import gather, scatter
 from gnomon.ops.primitives import expand, reduce, reshape, unsqueeze
 from gnomon.ops.registry import internal
 from gnomon.ops.scalars import where
 from gnomon.program.executable import Executable
 from gnomon.program.saved import SavedProgram
-from gnomon.runtime.cpu import load
+from gnomon.runtime.backend import HOST
 from gnomon.runtime.program import Call, ConstantSlot, InputSlot, Needs, OutputSlot
 from gnomon.schedule.memory import MemoryPlan
-from gnomon.settings import current
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,10 @@ def owner_of(about: About, sites: Sites) -> Executable:
     plan = SavedProgram(
         tuple(calls), needs_of(about, codes), MemoryPlan((), 0, 0), (), returns_of(results)
     )
-    source, addresses = Graph(leaves, results), load({code.symbol: code.text for code in codes})
+    source = Graph(leaves, results)
+    handles = HOST.kernels.load({code.symbol: code.text for code in codes})
     block = blocks.ProgramBlock(source, tuple(kernels))
-    made = Executable(source, plan, addresses, current(), lambda graph: block, block)
+    made = Executable(source, plan, handles, target.context(), lambda graph: block, block)
     made.name = f"TableBatchedEmbeddingBags.{about.kind}"
     return made
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from gnomon.errors import ArgumentError
 from gnomon.ops.fitting import shown
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.tensor.views import lying_of
 
 __all__ = ["CHECKS", "check_chance", "checked", "seen"]

@@ -22,9 +22,8 @@ from gnomon.onnx.model import OPSETS, model_of
 from gnomon.onnx.writer import type_of
 from gnomon.runtime.files import publish
 from gnomon.settings import holding
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.pytree import flatten
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.tensor import Tensor, array_of, from_array
 
 __all__ = ["ONNXProgram", "OnnxExporterError", "TrainingMode", "export", "is_in_onnx_export"]
 

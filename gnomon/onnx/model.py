@@ -16,7 +16,7 @@ from gnomon.onnx.loops import CONTROL_RULES
 from gnomon.onnx.primitives import RULES
 from gnomon.onnx.regions import REGION_RULES
 from gnomon.onnx.writer import CARRIED, OnnxWriter, carried, type_of
-from gnomon.tensor.conversions import array_of
+from gnomon.tensor.tensor import array_of
 
 __all__ = ["OPSETS", "model_of"]
 

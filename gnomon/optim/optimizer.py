@@ -30,7 +30,7 @@ from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.autograd.hooks import Handle, attach
 from gnomon.tensor.creation import empty, get_default_dtype
-from gnomon.tensor.device import META
+from gnomon.tensor.device import META, memory_behind
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, lying_like, spread
 from gnomon.tensor.module_versions import Watched, latest
@@ -374,9 +374,10 @@ def filled(
     shape = divided(tuple(p.shape) if shape is None else shape, layout, "optimizer")
     if p.is_meta:
         return spread(empty(shape, dtype=kind, device=META), layout)
-    buffer = DeviceBuffer(prod(shape) * kind.itemsize, zeros=not value)
+    memory = memory_behind(raw(p))
+    buffer = DeviceBuffer(prod(shape) * kind.itemsize, memory, zeros=not value)
     if value:
-        buffer.numpy(kind.numpy, shape)[...] = value
+        memory.write(buffer, np.broadcast_to(np.asarray(value, kind.numpy), shape))
     return spread(from_buffer(buffer, shape, kind), layout)
 
 
@@ -389,7 +390,7 @@ def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> A
         return value
     if name in NUMBERS:
         return value.detach().clone()
-    made = value.detach().to(p.dtype)
+    made = value.detach().to(p)
     return lying_like(raw(made), p) if layout_of(p) else made.clone()
 
 

@@ -20,7 +20,8 @@ from gnomon.codegen.emitter import LANES, LLVMModule, splat, vector
 from gnomon.compiler.target import machine
 from gnomon.ir.memo import memo
 from gnomon.profiler.model import MachineLimits
-from gnomon.runtime import cpu, system, threads
+from gnomon.runtime import system, threads
+from gnomon.runtime.backend import HOST
 
 __all__ = ["Limits", "cache_limits", "machine_now", "measured_limits", "peak_now"]
 
@@ -58,7 +59,7 @@ def loop(name: str) -> Callable[[int, int, int, int], None]:
     """A native loop over memory, or over registers."""
     module = LLVMModule()
     {"peak": emit_peak, "read": emit_read}.get(name, emit_copy)(module, name)
-    functions = cpu.load({name: module.text()})
+    functions = HOST.kernels.load({name: module.text()})
     kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     made = ctypes.CFUNCTYPE(None, *kinds)(functions[name])
     made.functions = functions  # whose code is there while they are held

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from gnomon.codegen.calls import OPAQUE, results_of
-from gnomon.codegen.context import CompileContext
 from gnomon.codegen.families import code_of
 from gnomon.codegen.numbers import dissected
 from gnomon.codegen.opaque import OpaqueCall
@@ -24,6 +23,7 @@ from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
 from gnomon.program.bound import bound, sizes_in
 from gnomon.program.collectives import transfer
+from gnomon.program.context import CompileContext
 from gnomon.program.external import external_kernel
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.schedule.chunks import is_chunked

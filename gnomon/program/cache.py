@@ -12,8 +12,9 @@ import msgspec
 
 from gnomon.ir.node import Graph
 from gnomon.ops.canonical import NUMERICS
+from gnomon.program.context import CompileContext
 from gnomon.program.saved import SavedProgram
-from gnomon.runtime import cpu, device
+from gnomon.runtime.backend import Handles
 from gnomon.runtime.cache import Cache, cache_of, digest, own_sources
 from gnomon.settings import Settings
 
@@ -26,18 +27,17 @@ def shelf(settings: Settings) -> Cache | None:
     return None if looks or not settings.keep_programs else cache_of(settings, "programs")
 
 
-def key_of(graph: Graph, asked: tuple) -> str:
-    """The digest of all that a plan depends on: its graph, and what was asked (CompileContext)."""
-    return digest(
-        graph.key, f"{asked} numerics {NUMERICS}", own_sources(), cpu.key_of("", device.target())
-    )
+def key_of(graph: Graph, context: CompileContext) -> str:
+    """The digest of all that a plan depends on: its graph, and what was asked."""
+    asked, code = f"{context.key} numerics {NUMERICS}", context.backend.kernels.key_of("")
+    return digest(graph.key, asked, own_sources(), code)
 
 
-def save(key: str, settings: Settings, plan: SavedProgram, texts: Mapping[str, str]) -> None:
+def save(key: str, context: CompileContext, plan: SavedProgram, texts: Mapping[str, str]) -> None:
     """Put a plan on disk, with the key of each of its kernels."""
-    folder = shelf(settings)
+    folder = shelf(context.settings)
     if folder is not None:
-        codes = {name: cpu.key_of(text, device.target()) for name, text in texts.items()}
+        codes = {name: context.backend.kernels.key_of(text) for name, text in texts.items()}
         folder.store(key, msgspec.msgpack.encode((plan, codes)))
 
 
@@ -55,12 +55,12 @@ def save_anew(old: str, new: str, settings: Settings) -> None:
         folder.store(new, content)
 
 
-def saved(key: str, settings: Settings) -> tuple[SavedProgram, dict[str, int]] | None:
-    """A plan from the disk, and the addresses of its kernels."""
-    folder = shelf(settings)
+def saved(key: str, context: CompileContext) -> tuple[SavedProgram, Handles] | None:
+    """A plan from the disk, and the handles of its kernels."""
+    folder = shelf(context.settings)
     content = None if folder is None else folder.load(key)
     if content is None:
         return None
     plan, codes = msgspec.msgpack.decode(content, type=tuple[SavedProgram, dict[str, str]])
-    addresses = cpu.fetch(codes)
-    return None if addresses is None else (plan, addresses)
+    handles = context.backend.kernels.fetch(codes)
+    return None if handles is None else (plan, handles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import copy
 from ctypes import addressof, c_int64
@@ -10,7 +10,7 @@ from operator import attrgetter
 from time import monotonic_ns, perf_counter
 from typing import TYPE_CHECKING
 
-from gnomon.errors import IndexOutOfBounds
+from gnomon.errors import DeviceError, IndexOutOfBounds
 from gnomon.ir.node import Graph, asked_by
 from gnomon.ir.provenance import Site
 from gnomon.ir.show import log, since
@@ -20,18 +20,19 @@ from gnomon.program.outside import outside
 from gnomon.program.run_times import timed
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime import events, perf_map
-from gnomon.runtime.buffer import DeviceBuffer, block_of, memory, size_class
+from gnomon.runtime.buffer import DeviceBuffer, others, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm import here
-from gnomon.runtime.program import Program
-from gnomon.settings import Settings, current
+from gnomon.settings import current
 
 if TYPE_CHECKING:
     import numpy as np
 
     from gnomon.program.blocks import ProgramBlock
+    from gnomon.program.context import CompileContext
     from gnomon.program.kernel import Kernel
     from gnomon.program.records import Record
+    from gnomon.runtime.backend import Handles
     from gnomon.runtime.comm.base import Link
 
 __all__ = ["Executable", "Lines", "Pairs", "lines_of"]
@@ -55,8 +56,8 @@ class Executable:
         self,
         source: Graph,
         plan: SavedProgram,
-        addresses: Mapping[str, int],
-        settings: Settings,
+        handles: Handles,
+        context: CompileContext,
         remake: Remake,
         block: ProgramBlock | None = None,
         tables: tuple[np.ndarray, np.ndarray] | None = None,
@@ -69,7 +70,9 @@ class Executable:
         self._source: Graph | Callable[[], Graph] = source
         self.plan = plan
         self.memory, self.lines = plan.memory, lines_of(source)
-        self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
+        self._sizes, self._returns = plan.sizes, plan.returns
+        self._settings, self.backend = context.settings, context.backend
+        self._memory = self.backend.memory
         self._blocks = list(map(size_class, plan.sizes))
         self._over, self.kept = frozenset(plan.over), plan.kept
         self.meshes, self._numbers = plan.meshes, plan.numbers
@@ -83,11 +86,11 @@ class Executable:
         self._latest: tuple[Pairs, list[int], list[tuple[int, int, int]]] = ((), [], [])
         """What calls wrote over lately, most of them alike, and where their results go."""
         self._need = plan.needs.arena + sum(plan.sizes)
-        self.program = Program(plan.steps, addresses, plan.needs, tables)
-        if settings.perf_map:
+        self.program = self.backend.program(plan.steps, handles, plan.needs, tables)
+        if context.settings.perf_map:
             named = [kernel for k in self.kernels for kernel in (k, *k.members)]
             parts = {part.symbol: f"{k.name}.part" for k in named for part in k.code.parts}
-            perf_map.add(parts | {k.code.symbol: k.name for k in named}, addresses)
+            perf_map.add(parts | {k.code.symbol: k.name for k in named}, handles)
 
     @property
     def source(self) -> Graph:
@@ -140,7 +143,9 @@ class Executable:
         be wrong before the first of them is made leaves inputs as they are. `panels`: memory for
         those that are kept, and whether they must be packed.
         """
-        if memory.may_be_full(self._need):
+        if others and any(x.memory is not self._memory for x in inputs):
+            self._refuse_devices(inputs)
+        if self._memory.may_be_full(self._need):
             self._check_memory(over)
         made = self._made(inputs, over)
         if events.heard():
@@ -153,7 +158,7 @@ class Executable:
         stale: Sequence[bool] = ()
         if self.kept:
             places, stale = panels or (
-                [DeviceBuffer(each.nbytes) for each in self.kept],
+                [DeviceBuffer(each.nbytes, self._memory) for each in self.kept],
                 [True] * len(self.kept),
             )
             outputs += map(address_of, places)
@@ -185,7 +190,7 @@ class Executable:
     def _made(self, inputs: Sequence[DeviceBuffer], over: Pairs) -> list[DeviceBuffer]:
         """The results' buffers: new ones, or those of inputs that they are written over."""
         if not over:
-            return list(map(block_of, self._sizes, self._blocks))
+            return list(map(self._memory.block, self._sizes, self._blocks))
         known, places, fresh = self._latest
         if known is not over:
             taken = {self._returns[output][1]: given for output, given in over}
@@ -195,7 +200,7 @@ class Executable:
             self._latest = over, places, fresh
         made = list(map(inputs.__getitem__, places))
         for k, nbytes, size in fresh:
-            made[k] = block_of(nbytes, size)
+            made[k] = self._memory.block(nbytes, size)
         return made
 
     def _run_aloud(
@@ -211,9 +216,8 @@ class Executable:
     def _check_memory(self, over: Pairs) -> None:
         """Refuse to run where memory would not do; results over inputs are spared."""
         spared = sum(self._sizes[self._returns[output][1]] for output, _ in over)
-        memory_check.check(
-            self.block, self.title, self._need - spared, memory.use().allocated, memory.limit
-        )
+        taken, limit = self._memory.use().allocated, self._memory.limit
+        memory_check.check(self.block, self.title, self._need - spared, taken, limit)
 
     def under(self, graph: Graph | Callable[[], Graph], lines: Lines, name: str = "") -> Executable:
         """The same program for an equal graph that other lines asked for, or under a name."""
@@ -257,12 +261,19 @@ class Executable:
             self._records = records.records_of(self.block, self.program.steps, self.title)
         return self._records
 
+    def _refuse_devices(self, inputs: Sequence[DeviceBuffer]) -> None:
+        """Raise for inputs in another device's memory."""
+        own, pairs = self.backend.name, zip(inputs, self.source.inputs, strict=False)
+        x, leaf = next((x, leaf) for x, leaf in pairs if x.memory is not self._memory)
+        raise DeviceError(
+            f"{self.name or 'evaluate'}: the program is for device {own}: got {leaf} on "
+            f"{x.memory.device}. Move it with to({own!r}); compiled functions run on the CPU."
+        )
+
     def _refuse(self, number: int, inputs: Sequence[DeviceBuffer]) -> None:
         """Raise for a position that a kernel found outside its axis."""
         leaves = self.source.inputs
-        which = outside(
-            self.source, lambda k: inputs[k].numpy(leaves[k].dtype.numpy, leaves[k].shape)
-        )
+        which = outside(self.source, lambda k: inputs[k].array(leaves[k]))
         kernel = [k for k in self.kernels for _ in range(k.checks)][number]
         lines = ", ".join(map(str, kernel.sites)) or "an unknown line"
         raise IndexOutOfBounds(

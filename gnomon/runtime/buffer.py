@@ -21,6 +21,7 @@ import numpy as np
 from gnomon.errors import OutOfMemory
 from gnomon.forking import held
 from gnomon.ir.memo import memo
+from gnomon.ir.node import Node
 from gnomon.runtime import events
 from gnomon.runtime.system import memory_bytes
 
@@ -56,8 +57,15 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
+others: set[str] = set()
+"""The devices beside the host of which memory was taken; while there is none, nobody asks which."""
+
+
 class Allocator:
     """Hands out 64-byte aligned blocks of a size class and keeps those that come back."""
+
+    device = "cpu"
+    """The device whose memory it is."""
 
     def __init__(self, keep: int | None = None) -> None:
         # a finalizer may run while this thread already holds the lock, and allocate
@@ -110,9 +118,25 @@ class Allocator:
             address = self.take(size)
             return address, before != (self._reserved, self._next)
 
+    def block(self, nbytes: int, size: int) -> DeviceBuffer:
+        """A new buffer, told of by its maker, in a block of a size class that is known."""
+        made = DeviceBuffer.__new__(DeviceBuffer)
+        made.address = self.take(size)
+        made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
+        made.memory, made._size = self, size
+        return made
+
     def give(self, address: int, size: int) -> None:
         """Hand a block back. Safe in a finalizer: takes no lock."""
         self._returned.append((address, size))
+
+    def read(self, buffer: DeviceBuffer, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        """The first elements of a buffer, as the host sees them: here, the same memory."""
+        return seen_as(buffer, dtype, shape)
+
+    def write(self, buffer: DeviceBuffer, content: np.ndarray) -> None:
+        """Copy bytes of the host to a buffer's beginning."""
+        seen_as(buffer, content.dtype, content.shape)[...] = content
 
     def use(self) -> MemoryUse:
         """The bytes of memory in use now."""
@@ -220,8 +244,8 @@ class DeviceBuffer:
     """
 
     __slots__ = (
-        *("__weakref__", "_size", "_source", "address"),
-        *("lent", "nbytes", "owner", "readonly"),
+        *("__weakref__", "_size", "address"),
+        *("lent", "memory", "nbytes", "owner", "readonly"),
     )
     lent: int
     """How many others may write to these bytes."""
@@ -238,19 +262,19 @@ class DeviceBuffer:
         if events.heard():
             events.announce("alloc", address=self.address, nbytes=size, at=monotonic_ns())
         # a reference, so that the pages outlive every buffer when the interpreter ends
-        self._source, self._size = source, size
+        self.memory, self._size = source, size
 
     @classmethod
     def foreign(cls, address: int, nbytes: int, owner: Any, readonly: bool = False) -> DeviceBuffer:
         """Memory of somebody else, which lives for as long as `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
-        made._source, made._size, made.lent = memory, 0, 0
+        made.memory, made._size, made.lent = memory, 0, 0
         return made
 
     @classmethod
-    def of(cls, array: np.ndarray) -> DeviceBuffer:
-        """The memory of a C-contiguous numpy array, without a copy.
+    def of(cls, array: np.ndarray, target: Allocator = memory) -> DeviceBuffer:
+        """The memory of a C-contiguous numpy array, without a copy; on another device, a copy.
 
         >>> numbers = np.arange(4, dtype=np.int32)
         >>> DeviceBuffer.of(numbers).numpy(np.int32)
@@ -259,7 +283,8 @@ class DeviceBuffer:
         shown = array.__array_interface__
         assert shown["strides"] is None, "DeviceBuffer.of: the array must be C-contiguous."
         address, readonly = shown["data"]
-        return cls.foreign(address, array.nbytes, array, readonly)
+        made = cls.foreign(address, array.nbytes, array, readonly)
+        return made if target is memory else made.copied(target)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -267,16 +292,33 @@ class DeviceBuffer:
         return {"data": place, "shape": (self.nbytes,), "typestr": "|u1", "version": 3}
 
     def numpy(self, dtype: Any = np.uint8, shape: tuple[int, ...] | None = None) -> np.ndarray:
-        """The first elements as a numpy array that shares this memory and keeps it alive.
+        """The first elements as a numpy array, by which alone the host reads a buffer.
 
-        Without a shape: all whole elements, in one axis.
+        Without a shape: all whole elements, in one axis. Where the host may read the memory, the
+        array shares it and keeps it alive; elsewhere it is a copy.
         """
         dtype = np.dtype(dtype)
         length = self.nbytes // dtype.itemsize if shape is None else prod(shape)
         assert length * dtype.itemsize <= self.nbytes, (
             f"DeviceBuffer.numpy: {shape} needs more than {self.nbytes} bytes."
         )
-        return seen_as(self, dtype, (length,) if shape is None else shape)
+        return self.memory.read(self, dtype, (length,) if shape is None else shape)
+
+    def array(self, like: Node) -> np.ndarray:
+        """The elements of a node's value, as numpy() gives them."""
+        return self.numpy(like.dtype.numpy, like.shape)
+
+    def copied(self, memory: Allocator | None = None) -> DeviceBuffer:
+        """The same bytes in a new buffer, in the same memory or another."""
+        made = DeviceBuffer(self.nbytes, memory or self.memory)
+        made.memory.write(made, self.numpy(np.uint8, (self.nbytes,)))
+        return made
+
+    def part(self, start: int, nbytes: int) -> DeviceBuffer:
+        """Bytes of this buffer as a buffer of their own, lent to whom this is."""
+        made = DeviceBuffer.foreign(self.address + start, nbytes, self, self.readonly)
+        made.memory, made.lent = self.memory, self.lent
+        return made
 
     def __del__(
         self,
@@ -293,7 +335,7 @@ class DeviceBuffer:
     def give_back(self) -> None:
         """Hand the block back, once: what was cut short may be called again."""
         size, self._size = self._size, 0
-        self._source.give(self.address, size)
+        self.memory.give(self.address, size)
 
 
 class Loan:
@@ -312,15 +354,6 @@ class Loan:
 def seen_as(owner: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     """The first bytes of what has an array interface, as elements."""
     return np.ndarray(shape, dtype, np.asarray(owner))
-
-
-def block_of(nbytes: int, size: int) -> DeviceBuffer:
-    """A new buffer, told of by its maker, in a block of a size class that was worked out before."""
-    made = DeviceBuffer.__new__(DeviceBuffer)
-    made.address = memory.take(size)
-    made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
-    made._source, made._size = memory, size
-    return made
 
 
 def row_major(array: np.ndarray, copy: bool = False) -> np.ndarray:

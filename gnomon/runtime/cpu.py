@@ -27,7 +27,7 @@ from gnomon.settings import current
 LOOK = 0.002
 """Seconds between two looks for what another process compiles."""
 LLVM = ".".join(map(str, llvm.llvm_version_info))
-VERSIONS = f"{llvmlite.__version__} {LLVM}"
+VERSION = f"LLVM {LLVM}"
 
 _pending: dict[str, Future[bytes]] = {}
 _linked: dict[Target, WeakValueDictionary[str, Library]] = memo({})
@@ -269,10 +269,12 @@ def disclaim(key: str) -> None:
         del _pending[key]
 
 
-def key_of(text: str, target: Target, passes: int = 0) -> str:
+def key_of(text: str, target: Target | None = None, passes: int = 0) -> str:
     """The digest of all that object code depends on; what wrote the text is not part of it."""
     how = f"{LEVEL} {passes} pic small {worker.OPTION} {worker.MEND}"
-    return digest(text, VERSIONS, target.triple, target.cpu, target.features, how)
+    made = target or device.target()
+    versions = f"{llvmlite.__version__} {LLVM}"
+    return digest(text, versions, made.triple, made.cpu, made.features, how)
 
 
 # what another thread was compiling, nobody will compile

@@ -183,6 +183,9 @@ class Program:
         self._idle: list[RunState] = []
         self._capacity = max(64, 4 * len(self.steps))
 
+    prepare = staticmethod(threads.prepare_pool)
+    """Starts what runs programs, since much is to come."""
+
     def run(
         self,
         inputs: Sequence[int],

@@ -26,10 +26,9 @@ from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.ops.strides import Form, Laid, row_major
 from gnomon.serialization.strided import LARGEST_REPEAT
 from gnomon.serialization.torch_files import DTYPES, MAGIC, PROTOCOL, STORAGES
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import Device
 from gnomon.tensor.strides import own_places
-from gnomon.tensor.tensor import Paired, Size, Tensor, alias, pair_of, source
+from gnomon.tensor.tensor import Paired, Size, Tensor, alias, array_of, pair_of, source
 from gnomon.tensor.views import lying_of
 
 __all__ = ["write_older", "write_zip"]

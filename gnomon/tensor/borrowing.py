@@ -117,16 +117,12 @@ def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
         start, size = 0, x.dtype.itemsize
         for (first, _, _), n in zip(node.params["bounds"], x.shape, strict=True):
             start = start * n + first
-        made = DeviceBuffer.foreign(value.address + start * size, size, value, value.readonly)
-        made.lent = value.lent
-        return made
-    part = value.numpy(x.dtype.numpy, x.shape)[places_of(node.params["bounds"])]
+        return value.part(start * size, size)
+    whole = value.array(x)
+    part = whole[places_of(node.params["bounds"])]
     if not part.flags.c_contiguous:
-        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape))
-    start = part.__array_interface__["data"][0]
-    made = DeviceBuffer.foreign(start, part.nbytes, value, value.readonly)
-    made.lent = value.lent
-    return made
+        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape), value.memory)
+    return value.part(part.ctypes.data - whole.ctypes.data, part.nbytes)
 
 
 def is_plain_part(node: Node) -> bool:
@@ -145,13 +141,6 @@ def is_shown(node: Node) -> bool:
     while node.op in BORROWERS:
         (node,) = node.inputs
     return node.op == "input"
-
-
-def copied(value: DeviceBuffer) -> DeviceBuffer:
-    """The same bytes in memory of our own."""
-    made = DeviceBuffer(value.nbytes)
-    made.numpy(np.uint8, (value.nbytes,))[...] = value.numpy(np.uint8, (value.nbytes,))
-    return made
 
 
 def renamed(value: DeviceBuffer) -> DeviceBuffer:
@@ -182,7 +171,7 @@ def afresh(node: Node) -> Node:
 def kept_apart(node: Node, lent: bool = False) -> Node:
     """A node whose bytes nobody else can write to."""
     if lent or is_lent(node):
-        return over(node, copied(node.value), bool(node.watch or node.inputs))
+        return over(node, node.value.copied(), bool(node.watch or node.inputs))
     # a write to the copy must not look like one to the original
     return node.arena.unique("barrier", node) if has_history(node) else node
 

@@ -31,6 +31,7 @@ from gnomon.runtime.comm.base import Message
 from gnomon.runtime.comm.capabilities import refusal, table_of
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.runtime.comm.posted import messages
+from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, grads, leaf, state, storage_of
 from gnomon.tensor.tensor import Tensor, detached, node_of, raw, value_of
@@ -216,6 +217,7 @@ def received(target: Tensor, receives: Sequence[Part]) -> DeviceBuffer:
 
 def message(part: Part, sent: int, value: DeviceBuffer) -> Message:
     """A part as the backend moves it: from, or to, an address."""
+    refuse_elsewhere("distributed", part.tensor._storage.node)
     size = part.tensor.dtype.itemsize
     start = value.address + part.start * size
     return Message(part.peer, sent, start, part.size * size, part.tag + 1)

@@ -30,6 +30,7 @@ from gnomon.dtypes import (
 from gnomon.errors import ArgumentError, GradientError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
+from gnomon.runtime.buffer import others
 from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.calls import lying_as
 from gnomon.tensor.creation import from_numbers
@@ -40,7 +41,7 @@ from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, laid_of, unviewed
-from gnomon.tensor.tensor import Tensor, alias, from_array, method, raw, value_of
+from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
 from gnomon.tensor.views import lying_of
 from gnomon.tensor.writing import write
 
@@ -51,11 +52,6 @@ MOST_INTEGERS = 64
 # numbers, lists, arrays
 
 
-def array_of(tensor: Tensor) -> np.ndarray:
-    """The tensor's memory as a numpy array."""
-    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
-
-
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The tensor's memory as a numpy array: a write to it is a write to the tensor."""
@@ -63,7 +59,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise GradientError(
             "numpy: can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()."
         )
-    return lend(self)
+    return lend(self.detach().cpu() if force and others else self)
 
 
 @method
@@ -368,8 +364,9 @@ install_properties()
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
-    moved = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
-    return write_result(self, moved, "copy_")
+    other = moved("copy_", other, self.device) if others and not other.is_meta else other
+    made = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
+    return write_result(self, made, "copy_")
 
 
 def taken(x: Node, dtype: DType) -> Node:

@@ -7,9 +7,8 @@ import copy
 import numpy as np
 
 from gnomon.errors import GradientError
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, alias, from_array, method
+from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method
 
 
 @method

@@ -24,7 +24,7 @@ from gnomon.tensor.device import CPU, check_device, default_device
 from gnomon.tensor.memory import borrow
 from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import of_complex, state, whole
-from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, single, value_of, wrap
+from gnomon.tensor.tensor import Paired, Size, Tensor, array_of, from_array, method, single, wrap
 
 _default: list[DType] = [float32]
 
@@ -66,7 +66,7 @@ def array_from(values: Any, dtype: DType | None) -> np.ndarray:
     if isinstance(values, Paired):
         values = values.numpy(force=True)
     elif isinstance(values, Tensor):
-        values = value_of(values).numpy(values.dtype.numpy, tuple(values.shape))
+        values = array_of(values)
     given = isinstance(values, (np.ndarray, np.generic))
     if dtype is None and not given:
         dtype = dtype_of_tensors(values, get_default_dtype())

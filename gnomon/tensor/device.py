@@ -7,19 +7,21 @@ and is refused where its elements are asked for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
 from gnomon.dtypes import DType
-from gnomon.errors import ArgumentError, TraceError
+from gnomon.errors import ArgumentError, DeviceError, TraceError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.provenance import user_site
+from gnomon.runtime.buffer import Allocator, memory, others
 from gnomon.settings import Block
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.state import state
 
-NAMES = "cpu cuda hip hpu ipu lazy maia meta mkldnn mps mtia vulkan xla xpu"
+NAMES = "cpu cuda hip hpu ipu lazy maia meta mkldnn mps mtia reference vulkan xla xpu"
 KINDS = frozenset(NAMES.split())
 
 
@@ -56,10 +58,10 @@ class Device(Block):
         return hash(self.type)
 
     def __enter__(self) -> Device:
-        check_device(self, META)
+        check_device(self, *MORE)
         before = _default.get()
         try:
-            _default.set((META if self == META else CPU, before))
+            _default.set((kind_of(self), before))
         except BaseException:
             _default.set(before)
             raise
@@ -75,7 +77,9 @@ class Device(Block):
             raise
 
 
-CPU, META = Device("cpu"), Device("meta")
+CPU, META, REFERENCE = Device("cpu"), Device("meta"), Device("reference")
+MORE = (META, REFERENCE)
+"""The devices beside the CPU on which tensors can be."""
 _default: ContextVar[tuple[Device, Any]] = ContextVar("gnomon_device", default=(CPU, None))
 """The device of new tensors, and what was said of it around the block that set it."""
 
@@ -93,6 +97,12 @@ def settle_device(device: Device) -> None:
 def device_of(device: object) -> Device:
     """A device by its name."""
     return device if isinstance(device, Device) else Device(str(device))
+
+
+def kind_of(device: object) -> Device:
+    """One of the devices on which tensors can be, by any name of it."""
+    named = device_of(device)
+    return next((each for each in MORE if named == each), CPU)
 
 
 def check_device(device: object, *more: Device) -> None:
@@ -135,4 +145,54 @@ def refuse_missing(name: str, node: Node) -> None:
             f"{name}: a tensor on the meta device has no elements: got one of shape "
             f"{tuple(node.shape)}. Use to_empty(device='cpu'), or load its values.   "
             f"[{user_site()}]"
+        )
+
+
+# memory of other devices
+
+
+def memory_behind(node: Node) -> Allocator:
+    """The memory of a node's elements, which are there or will be."""
+    for x in numbered((node,), lambda x: x.value is not None) if others else ():
+        if x.value is not None and x.value.memory is not memory:
+            return x.value.memory
+    return memory
+
+
+def device_behind(node: Node) -> Device:
+    """The device of a node's elements."""
+    return META if is_missing(node) else kind_of(memory_behind(node).device) if others else CPU
+
+
+def by_memory(nodes: Sequence[Node]) -> Sequence[list[Node]]:
+    """Nodes in groups, by the memories of their elements: no program is for two."""
+    pairs = [(memory_behind(node), node) for node in nodes]
+    return [[x for at, x in pairs if at is place] for place in dict(pairs)]
+
+
+def meeting_place(leaves: Sequence[Node]) -> Allocator:
+    """The memory of a program that reads leaves; a single number of the CPU's is read anywhere.
+
+    Raises DeviceError where they are on several devices.
+    """
+    placed = [x for x in leaves if x.value is not None]
+    first = {x.value.memory: x for x in placed if x.rank or x.value.memory is not memory}
+    if len(first) > 1:
+        told = " and ".join(
+            f"{x.dtype.name}{list(x.shape)} on {place.device} [{', '.join(map(str, x.sites))}]"
+            for place, x in first.items()
+        )
+        raise DeviceError(
+            f"evaluate: expected all tensors to be on the same device: got {told}. Move one with "
+            f"to().   [{user_site()}]"
+        )
+    return next(iter(first), memory)
+
+
+def refuse_elsewhere(name: str, node: Node) -> None:
+    """Refuse to give the memory of a value that the host may not touch."""
+    if (place := memory_behind(node)) is not memory:
+        raise DeviceError(
+            f"{name}: can't convert {place.device} device type tensor: the host has no part in its "
+            f"memory. Use Tensor.cpu() to copy it first.   [{user_site()}]"
         )

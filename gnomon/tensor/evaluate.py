@@ -20,12 +20,13 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
+from gnomon.runtime.buffer import memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
-from gnomon.tensor.device import refuse_missing
+from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
@@ -240,27 +241,34 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
 def compute(given: list[Node], known: Survey | None = None) -> None:
     """Run one program for the roots and give each its value; `known` is a look at them."""
     roots = [node for node in given if not borrows(node)]
-    if not roots:
+    parts = by_memory(roots) if others else [roots] if roots else ()
+    if len(parts) != 1:
+        list(map(compute, parts))
         return
     seen = known if known and len(roots) == len(given) else Survey(roots)
     settings = current()
     programs = _programs.get(settings)
     if programs is None:
         programs = _programs.setdefault(settings, Recent())
-    found, numbers = programs.get(seen.key), NONE_VARY
-    if found is None and (numbers := generalized(seen.order)):
+    place = meeting_place(seen.leaves) if others else memory
+    key = seen.key if place is memory else (*seen.key, place.device)
+    found, numbers = programs.get(key), NONE_VARY
+    if found is None and place is memory and (numbers := generalized(seen.order)):
         seen = Survey(roots, numbers)
-        found = programs.get(seen.key)
+        found = programs.get(key := seen.key)
     global evaluations
     evaluations += 1
     # where nothing was compiled yet, nobody waits: a program on the disk needs no more modules
-    if found is None and waited and pieces.is_passing(seen.order, seen.over_ranks):
+    here = place is memory and waited
+    if found is None and here and pieces.is_passing(seen.order, seen.over_ranks):
         outputs = pieces.run(between(seen, roots), seen.leaves)
     else:
         if found is None:
-            found = programs[seen.key] = Found()
+            found = programs[key] = Found()
         executable = found.under(seen, roots)
         inputs = [numbers.get(node, node.value) for node in seen.leaves]
+        if place is not memory:
+            inputs = [x if x.memory is place else x.copied(place) for x in inputs]
         outputs = executable.run(inputs)
         if nans.looked_for():
             nans.check(executable.source, inputs, outputs)
@@ -280,7 +288,8 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
     images = list(known.values())
     outputs = copy_into(arena, between(seen, roots), known)
     # a rank may know what others compute: what it printed
-    return build.build(Graph(images, outputs), ranks_differ=seen.over_ranks)
+    place = meeting_place(seen.leaves).device if others else memory.device
+    return build.build(Graph(images, outputs), ranks_differ=seen.over_ranks, place=place)
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, from_array, raw, value_of
+from gnomon.tensor.tensor import Tensor, array_of, from_array, raw, value_of
 
 __all__ = ["HostCall", "done_on_host"]
 
@@ -30,8 +30,8 @@ class HostCall(NamedTuple):
 
     def __call__(self, tensor: Tensor) -> list[Tensor]:
         """The results for a tensor with a value."""
-        array = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
-        return [from_array(x) for x in self.function(array, *self.options)]
+        array, place = array_of(tensor), value_of(tensor).memory
+        return [from_array(x, place) for x in self.function(array, *self.options)]
 
 
 def done_on_host(

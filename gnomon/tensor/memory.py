@@ -23,10 +23,11 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import DeviceBuffer, Loan, seen_as
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import copied, numbered, over, renamed
+from gnomon.tensor.borrowing import numbered, over, renamed
+from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, leaf, refusal, state, waiting
-from gnomon.tensor.tensor import Paired, Tensor, method, pair_of, raw, source, value_of
+from gnomon.tensor.tensor import Paired, Tensor, array_of, method, pair_of, raw, source, value_of
 from gnomon.tensor.views import full_chain
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ shared_storages: WeakValueDictionary[tuple[int, int], Storage] = WeakValueDictio
 
 def lend(tensor: Tensor) -> np.ndarray:
     """The tensor's part of its storage's memory, for somebody who may write there."""
+    refuse_elsewhere("numpy", tensor._storage.node)
     views.refuse_parts(tensor)
     storage = tensor._storage
     if state.capture is not None and source(storage).value is None:
@@ -52,7 +54,7 @@ def lend(tensor: Tensor) -> np.ndarray:
     alone = holds_alone(storage)
     if not (value.lent or (value.readonly and alone)):
         # a new name of the bytes: what was computed or packed of the old one is not taken for it
-        value = renamed(value) if alone else copied(value)
+        value = renamed(value) if alone else value.copied()
         storage.node = over(source(storage), value, storage.tracked)
     node = source(storage)
     owner = value if value.readonly else Loan(value)
@@ -67,7 +69,7 @@ def lend(tensor: Tensor) -> np.ndarray:
     start = leaf(node.shape, node.dtype, value)
     shown = views.read(start, full_chain(tensor))
     if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):
-        return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+        return array_of(tensor)
     (part,) = interpret([shown], {start: array})
     return part if part.flags.writeable or value.readonly else part.copy()
 
@@ -175,6 +177,7 @@ def share_memory_(self: Tensor) -> Tensor:
     What it shows is written and read by all of them at once, and nobody waits for another.
     """
     tensor = pair_of(self)
+    refuse_elsewhere("share_memory_", tensor._storage.node)
     if shared_of(tensor._storage) is None:
         if state.capture is not None:
             raise refusal(f"compile: share_memory_ moves memory. Call it before.   [{user_site()}]")

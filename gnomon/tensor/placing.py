@@ -1,4 +1,4 @@
-"""Places of tensors: new ones are made on the CPU, or without elements on device "meta"."""
+"""Places of tensors: new ones are made on the CPU, and moved; on "meta" they have no elements."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, GradientError
+from gnomon.lazy import backends
 from gnomon.tensor.device import (
     CPU,
     KINDS,
     META,
+    MORE,
     Device,
     check_device,
     default_device,
+    device_behind,
     device_of,
-    is_missing,
+    kind_of,
     missing_leaf,
     refuse_missing,
     settle_device,
 )
-from gnomon.tensor.tensor import Paired, Tensor, wrap
+from gnomon.tensor.state import grads, refusal, state
+from gnomon.tensor.tensor import Paired, Tensor, from_buffer, pair_of, value_of, wrap
 
 __all__ = ["get_default_device", "moved", "names_device", "place", "placing_inside"]
 __all__ += ["set_default_device", "with_placing", "without_elements"]
@@ -43,10 +47,10 @@ def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
         device = asked(args, kwargs)
         if device is None:  # what is made like a tensor is placed beside it
             device = args[0].device if like and args else default_device()
-        if device is CPU or device_of(device) != META:  # what is not there, the function refuses
+        if device is CPU or (place := device_of(device)) not in MORE:  # which the function refuses
             made = function(*args, **kwargs)
         else:
-            made = made_without_elements(function, args, kwargs)
+            made = made_elsewhere(function, args, kwargs, kind_of(place))
         return made.requires_grad_() if given.get("requires_grad") else made
 
     return call
@@ -79,15 +83,15 @@ def device_among(function: Callable[..., Any]) -> Callable[[tuple, dict[str, Any
     return lambda args, kwargs: args[place] if len(args) > place else kwargs.get("device")
 
 
-def made_without_elements(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """A function's tensor without its elements, which are never computed."""
+def made_elsewhere(function: Callable[..., Any], args: tuple, kwargs: dict, device: Device) -> Any:
+    """A function's tensor on another device; on "meta" its elements are never computed."""
     bound = inspect.signature(function).bind(*args, **kwargs)
     for given in (bound.arguments, *bound.arguments.values()):  # options are a dict of their own
         if isinstance(given, dict) and "device" in given:
             given["device"] = CPU  # the function itself knows no other
-    with META:
+    with META if device is META else CPU:
         made = function(*bound.args, **bound.kwargs)
-    absent = without_elements(made)
+    absent = moved(device.type, made.detach(), device)
     return absent.requires_grad_() if made.requires_grad else absent
 
 
@@ -98,16 +102,26 @@ def without_elements(tensor: Any) -> Any:
     return wrap(missing_leaf(tuple(tensor.shape), tensor.dtype))
 
 
-def moved(name: str, tensor: Tensor, device: object) -> Tensor:
+def moved(name: str, tensor: Any, device: object) -> Any:
     """A tensor on a device: itself where it is there already, or where none is named."""
     if device is None:
         return tensor
-    check_device(device, META)
-    node = tensor._storage.node
-    if device_of(device) == META:
-        return tensor if is_missing(node) else without_elements(tensor)
-    refuse_missing(name, node)
-    return tensor
+    check_device(device, *MORE)
+    place, pair = kind_of(device), pair_of(tensor)
+    if device_behind(pair._storage.node) is place:
+        return tensor
+    if place is META:
+        return without_elements(tensor)
+    refuse_missing(name, pair._storage.node)
+    if state.capture is not None:
+        raise refusal(f"{name}: a captured function moves no tensor to another device.")
+    if tensor.requires_grad and grads.get():
+        raise GradientError(
+            f"{name}: no gradient passes from {place} to {tensor.device}. Use detach() first."
+        )
+    value = value_of(pair).copied(backends.BACKENDS[place.type].memory)
+    made = from_buffer(value, tuple(pair.shape), pair.dtype)
+    return made if pair is tensor else type(tensor)((made,))
 
 
 def place(args: tuple, named: dict[str, Any]) -> object:
@@ -132,7 +146,7 @@ def is_device(name: str) -> bool:
 
 
 def get_default_device() -> Device:
-    """The device of new tensors, "cpu" or "meta".
+    """The device of new tensors: "cpu", "meta" or "reference".
 
     >>> get_default_device().type
     'cpu'
@@ -141,12 +155,12 @@ def get_default_device() -> Device:
 
 
 def set_default_device(device: object) -> None:
-    """Choose the device of new tensors: "cpu", "meta", or None, which is "cpu".
+    """Choose the device of new tensors: "cpu", "meta", "reference", or None, which is "cpu".
 
     Raises ArgumentError of a device that is not there.
     """
-    check_device(device, META)
-    settle_device(META if device is not None and device_of(device) == META else CPU)
+    check_device(device, *MORE)
+    settle_device(CPU if device is None else kind_of(device))
 
 
 CONSTANTS: dict[str, Any] = {

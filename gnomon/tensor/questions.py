@@ -15,9 +15,8 @@ from gnomon.dtypes import float64
 from gnomon.errors import ArgumentError
 from gnomon.lazy import host_calls
 from gnomon.runtime.buffer import check_size
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import shape_of
-from gnomon.tensor.tensor import Tensor, from_array, raw
+from gnomon.tensor.tensor import Tensor, array_of, from_array, raw
 
 # what depends on values
 

@@ -20,7 +20,6 @@ from gnomon.forking import held
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import Block, holding
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import get_default_dtype, like, shape_of, size_checked
 from gnomon.tensor.device import META, check_device, default_device
 from gnomon.tensor.evaluate import evaluate
@@ -28,7 +27,7 @@ from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import acted, asked, of_complex, state
-from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, raw
+from gnomon.tensor.tensor import Tensor, array_of, from_array, from_buffer, method, raw
 
 WORD = 2**32
 _drawing = held(threading.Lock())

@@ -18,12 +18,11 @@ from gnomon.lazy import host_calls
 from gnomon.ops.histories import unmoved
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import check_size
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.masks import positions
 from gnomon.tensor.placing import with_placing
-from gnomon.tensor.tensor import Tensor, from_array, method, raw
+from gnomon.tensor.tensor import Tensor, array_of, from_array, method, raw
 
 
 @method

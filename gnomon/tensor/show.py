@@ -11,7 +11,7 @@ from gnomon.lazy import Lazy, layouts, placements
 from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import laid, state
-from gnomon.tensor.tensor import Tensor, method, raw, value_of
+from gnomon.tensor.tensor import Tensor, array_of, method, raw
 
 html = Lazy("html")
 
@@ -88,7 +88,7 @@ def __repr__(self: Tensor) -> str:
 
 def values_of(tensor: Tensor, indent: int) -> str:
     """The elements as text, long axes shortened."""
-    array = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+    array = array_of(tensor)
     if array.dtype.kind == "V" or (tensor.dtype.bits < 32 and tensor.dtype.is_floating_point):
         array = array.astype(np.float32)
     return values_as_text(array, indent)
@@ -117,8 +117,8 @@ def in_powers(value: float) -> str:
 
 def remarks(tensor: Tensor) -> list[str]:
     """The remarks behind the values."""
-    notes = ["device='meta'"] if tensor.is_meta else []
-    if notes or not raw(tensor).size:
+    notes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
+    if tensor.is_meta or not raw(tensor).size:
         notes.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in (get_default_dtype(), int64, bool_):
         notes.append(f"dtype={tensor.dtype}")

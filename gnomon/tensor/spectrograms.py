@@ -8,11 +8,10 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.registry import explained
 from gnomon.tensor import fft
 from gnomon.tensor.complex_tensor import Complex, joined
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import ones
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, pair_of
+from gnomon.tensor.tensor import Tensor, array_of, pair_of
 
 LEAST = 1e-11
 """Windows may not weigh less in sum, for a signal to be found again."""

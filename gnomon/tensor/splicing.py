@@ -16,13 +16,12 @@ from gnomon.dtypes import dtype_of, float64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.histories import unmoved
 from gnomon.ops.strides import Laid, row_major, strides_of
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.size import Size
 from gnomon.tensor.strides import FORMATS, over_storage
-from gnomon.tensor.tensor import Tensor, from_array, pair_of, source
+from gnomon.tensor.tensor import Tensor, array_of, from_array, pair_of, source
 
 # parts of tensors
 

@@ -17,11 +17,11 @@ from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
-from gnomon.runtime.buffer import DeviceBuffer, row_major
+from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
-from gnomon.tensor.device import CPU, META, Device, is_missing
+from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
 from gnomon.tensor.state import (
@@ -88,7 +88,7 @@ class Tensor:
     @property
     def device(self) -> Device:
         """The device of the elements; "meta" where there are none."""
-        return META if is_missing(self._storage.node) else CPU
+        return device_behind(self._storage.node)
 
     @property
     def ndim(self) -> int:
@@ -260,12 +260,12 @@ def from_buffer(buffer: DeviceBuffer, shape: Sequence[int], dtype: DType) -> Ten
     return wrap(leaf(tuple(shape), dtype, buffer))
 
 
-def from_array(array: np.ndarray) -> Tensor:
-    """A tensor over a numpy array's memory where its layout allows, else over a copy."""
+def from_array(array: np.ndarray, place: Allocator = memory) -> Tensor:
+    """A tensor over a numpy array's memory where its layout and its place allow, else a copy."""
     array = row_major(array)
     if array.dtype.kind == "c":
         return of_complex("of_array")(array)
-    return from_buffer(DeviceBuffer.of(array), array.shape, dtype_of(array.dtype))
+    return from_buffer(DeviceBuffer.of(array, place), array.shape, dtype_of(array.dtype))
 
 
 # from tensors to nodes
@@ -388,3 +388,8 @@ def value_of(tensor: Tensor) -> DeviceBuffer:
             # the storage has settled on a leaf: this view's value still holds
             view.node, view.source = settled(node, tensor._storage.kept), tensor._storage.node
     return node.value
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The tensor's value as a numpy array, which shares its memory where the host may read it."""
+    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))

@@ -25,11 +25,11 @@ from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
-from gnomon.runtime.buffer import DeviceBuffer, row_major
+from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
-from gnomon.tensor.device import CPU, META, Device, is_missing
+from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
 from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, settled, state, storage_of
@@ -2110,7 +2110,7 @@ def alias(tensor: Tensor, chain: Chain, detached: _bool=False, unchecked: _bool=
     ...
 def from_buffer(buffer: DeviceBuffer, shape: Sequence[_int], dtype: DType) -> Tensor:
     ...
-def from_array(array: np.ndarray) -> Tensor:
+def from_array(array: np.ndarray, place: Allocator=memory) -> Tensor:
     ...
 def source(storage: Storage) -> Node:
     ...
@@ -2127,4 +2127,6 @@ def gradient_for(tensor: Tensor, gradient: Node | None, tracked: _bool) -> Tenso
 def leaf_node(tensor: Tensor) -> Node:
     ...
 def value_of(tensor: Tensor) -> DeviceBuffer:
+    ...
+def array_of(tensor: Tensor) -> np.ndarray:
     ...

@@ -22,6 +22,7 @@ from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.comm.base import EXCHANGE, GATHER, Message
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.runtime.comm.posted import Comparison, Posted, messages, whole
+from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import leaf
 from gnomon.tensor.tensor import Tensor, raw, value_of
@@ -190,6 +191,7 @@ class Done(Work):
 
 def own(x: Tensor) -> Node:
     """A tensor's value on this rank, as a leaf of its own."""
+    refuse_elsewhere("distributed", x._storage.node)
     value, shown = value_of(x), raw(x)
     return leaf((shown.size,), shown.dtype, value)
 

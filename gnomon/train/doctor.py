@@ -23,7 +23,8 @@ from gnomon import __version__, settings
 from gnomon.compiler.conformance import failures
 from gnomon.compiler.idioms import idioms
 from gnomon.ops.canonical import NUMERICS
-from gnomon.runtime import cpu, device, system
+from gnomon.runtime import device, system
+from gnomon.runtime.backend import HOST
 from gnomon.train.progress import bytes_text
 
 __all__ = ["Finding", "findings", "table_of"]
@@ -108,7 +109,7 @@ def processor() -> Iterator[Finding]:
 
 def compiler() -> Iterator[Finding]:
     """The LLVM that makes code, and the idioms of kernels that it gets wrong."""
-    version = f"LLVM {cpu.LLVM}"
+    version = HOST.kernels.version
     wrong = list(failures(list(idioms(thorough=False))))
     if wrong:
         told = f"{version} makes wrong code here, do not trust results: {wrong[0]}"

@@ -21,8 +21,8 @@ from gnomon.errors import CheckpointError
 from gnomon.models.causal import CausalLM
 from gnomon.models.registry import kind_of
 from gnomon.ops.layouts import Lying
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
+from gnomon.tensor.tensor import array_of
 from gnomon.train.checkpoint import Checkpoint
 from gnomon.train.expert_files import StackedArrays, by_expert, stacked
 

@@ -15,7 +15,6 @@ import pytest
 import gnomon as gn
 from gnomon.codegen import choices
 from gnomon.codegen.choices import Choice, candidates, class_of
-from gnomon.codegen.context import Moments
 from gnomon.codegen.machine import COMMON
 from gnomon.compiler import autotuning
 from gnomon.compiler.build import form
@@ -24,6 +23,7 @@ from gnomon.ir import memo
 from gnomon.ir.node import Graph
 from gnomon.ops.primitives import contract, reduce, unsqueeze
 from gnomon.ops.scalars import exp
+from gnomon.program.context import Moments
 from gnomon.runtime import events
 from gnomon.settings import current, override
 from tests.codegen.kernels.operands import plain

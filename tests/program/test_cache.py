@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnomon.codegen.context import CompileContext
 from gnomon.codegen.machine import AVX2, NEON
 from gnomon.compiler import pipeline
 from gnomon.compiler.build import compile_graph
@@ -23,6 +22,7 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ops.primitives import contract, reduce
 from gnomon.ops.scalars import exp
 from gnomon.program import cache
+from gnomon.program.context import CompileContext
 from gnomon.runtime import device
 from gnomon.runtime.cache import fingerprint
 from gnomon.settings import current, override
@@ -153,7 +153,7 @@ def test_nothing_is_kept_where_somebody_looks_at_passes(asked, tmp_path):
 
 def test_every_choice_has_a_key_of_its_own():
     keys = {
-        cache.key_of(graph(), CompileContext(machine, current()._replace(**choice)).key)
+        cache.key_of(graph(), CompileContext(machine, current()._replace(**choice)))
         for choice in ({}, {"without": "fuse"}, {"without": "claim"}, {"numerics": "fast"})
         for machine in (AVX2, NEON)
     }
@@ -162,12 +162,12 @@ def test_every_choice_has_a_key_of_its_own():
 
 
 def test_a_program_of_other_sources_or_another_processor_has_a_key_of_its_own(monkeypatch):
-    keys = [cache.key_of(graph(), ("one",))]
+    keys = [cache.key_of(graph(), CompileContext(AVX2))]
     monkeypatch.setattr(cache, "own_sources", lambda: "other sources")
-    keys.append(cache.key_of(graph(), ("one",)))
+    keys.append(cache.key_of(graph(), CompileContext(AVX2)))
     other = "neon" if device.target().name != "neon" else "avx2"
     monkeypatch.setattr(device, "target", lambda: device.foreign(other))
-    keys.append(cache.key_of(graph(), ("one",)))
+    keys.append(cache.key_of(graph(), CompileContext(AVX2)))
 
     assert len({*keys}) == 3
 

@@ -197,3 +197,15 @@ def test_a_block_that_another_thread_takes_meanwhile_is_nobody_elses():
 
     assert source.use().allocated == 0
     assert source.take(64) != source.take(64)
+
+
+def test_a_copy_has_memory_of_its_own_and_a_part_is_lent_to_whom_the_whole_is():
+    whole = DeviceBuffer.of(np.arange(4, dtype=np.int32))
+    whole.lent = 1
+
+    copy, part = whole.copied(), whole.part(4, 8)
+    whole.numpy(np.int32)[1] = 7
+
+    assert copy.numpy(np.int32).tolist() == [0, 1, 2, 3]
+    assert (copy.lent, part.lent) == (0, 1)
+    assert part.numpy(np.int32).tolist() == [7, 2]

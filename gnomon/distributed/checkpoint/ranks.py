@@ -18,9 +18,8 @@ from gnomon.distributed.objects import told
 from gnomon.dtypes import dtype_of
 from gnomon.errors import CheckpointError
 from gnomon.runtime.comm import here
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.layouts import layout_of, local_of, lying_as, part_of
-from gnomon.tensor.tensor import Tensor, pair_of
+from gnomon.tensor.tensor import Tensor, array_of, pair_of
 
 __all__ = ["Ranks", "divided_tensors", "held", "own_part"]
 

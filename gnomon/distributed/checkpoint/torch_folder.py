@@ -25,8 +25,7 @@ from gnomon.serialization.files import BROKEN
 from gnomon.serialization.files import load as load_part
 from gnomon.serialization.pickled import Interpreter
 from gnomon.serialization.torch_files import NAMES, settle
-from gnomon.tensor.conversions import array_of
-from gnomon.tensor.tensor import Paired, Tensor, pair_of
+from gnomon.tensor.tensor import Paired, Tensor, array_of, pair_of
 
 __all__ = ["METADATA", "TorchFolder"]
 

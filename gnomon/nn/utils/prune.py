@@ -15,11 +15,10 @@ from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.nn.utils.reweighting import taken
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import ones_like
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.random import rand
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.tensor import Tensor, array_of, from_array
 
 
 def count_of(amount: float, size: int) -> int:

@@ -8,10 +8,9 @@ from types import GenericAlias
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.random import Generator, randperm
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.tensor import Tensor, array_of, from_array
 from gnomon.utils.data.checks import check_shares
 
 

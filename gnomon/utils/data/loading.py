@@ -17,11 +17,10 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.tensor.control import evaluate
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import as_tensor, tensor
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.random import Generator, initial_seed, multinomial, randint, randperm
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.tensor import Tensor, array_of, from_array
 from gnomon.utils.data.checks import (
     check_sizes,
     check_workers,

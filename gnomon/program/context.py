@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from gnomon.codegen.machine import Machine
+from gnomon.runtime.backend import HOST, DeviceBackend
 from gnomon.settings import Settings, current
 
 __all__ = ["CompileContext", "Moments"]
@@ -26,7 +27,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class CompileContext:
-    """The processor and the settings that a program is compiled for, and what may be done for it.
+    """The backend and the settings that a program is compiled for, and what may be done for it.
 
     >>> from gnomon.codegen.machine import AVX2
     >>> context = CompileContext(AVX2, kept=(0, 2))
@@ -50,18 +51,21 @@ class CompileContext:
     """Whether some ranks may know values that others compute in their program: eager ones do,
     where a rank alone has printed a value."""
     moments: Moments = field(default_factory=Moments)
+    backend: DeviceBackend = HOST
+    """What it is compiled for."""
 
     @property
     def key(self) -> tuple:
         """The key of a program beside its graph; sizes that vary choose its code alone."""
         settings = self.settings.of_programs()
-        return settings, self.machine, self.seconds > 0, self.kept, self.ranks_differ
+        asked = self.seconds > 0, self.kept, self.ranks_differ
+        return settings, self.backend.name, self.machine, *asked
 
     @property
     def may_vary(self) -> bool:
         """Whether a program may serve several sizes: not where it is measured."""
         asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
-        return asked and not self.seconds
+        return asked and not (self.seconds or self.backend.interprets)
 
     @property
     def inside(self) -> CompileContext:

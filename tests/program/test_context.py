@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from gnomon.codegen.context import CompileContext, Moments
 from gnomon.codegen.machine import AVX2, NEON
+from gnomon.program.context import CompileContext, Moments
 from gnomon.settings import override
 
 PLAIN = CompileContext(AVX2)

@@ -1,0 +1,69 @@
+"""Backends: what makes, holds and runs programs on one kind of device.
+
+A compilation is for a backend, which its context carries, and a buffer is in a backend's memory.
+Whoever compiles, runs or reads asks these two; no module outside of this folder names a processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from gnomon.runtime import cpu, reference
+from gnomon.runtime.buffer import Allocator, memory
+from gnomon.runtime.program import Program
+
+__all__ = ["BACKENDS", "DeviceBackend", "HOST", "Handles", "KernelStore", "REFERENCE"]
+
+Handles = Mapping[str, Any]
+"""The handles of functions by name, good while somebody holds this; on the CPU, addresses."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelStore:
+    """Texts of kernels to handles, through what is kept in this process and on the disk."""
+
+    version: str
+    """The compiler and its version."""
+    batch: Callable[[], AbstractContextManager[Any]]
+    """Begins to compile while more is asked for: see CompileBatch."""
+    load: Callable[[Mapping[str, Any]], Handles]
+    """The handles of functions, given the text that defines each."""
+    key_of: Callable[[Any], str]
+    """The digest of all that a text's code depends on."""
+    fetch: Callable[[Mapping[str, str]], Handles | None]
+    """The handles of functions by the keys of their texts; None if one is not on the disk."""
+    compile: Callable[[Sequence[Any]], Sequence[bytes]]
+    """The code of each text, for a file."""
+    link: Callable[[Mapping[str, bytes]], Handles]
+    """The handles of functions by their code, from a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceBackend:
+    """One kind of device: its memory, its kernels, and what runs tables of their calls."""
+
+    name: str
+    memory: Allocator
+    kernels: KernelStore
+    program: Callable[..., Any]
+    """Makes what runs a table of steps by these handles: see Program."""
+    interprets: bool = False
+    """Whether a kernel is a node of a graph as it is, which no pass has opened."""
+
+
+_code = cpu.CompileBatch, cpu.load, cpu.key_of, cpu.fetch, cpu.compile_kernels, cpu.link_apart
+HOST = DeviceBackend("cpu", memory, KernelStore(cpu.VERSION, *_code), Program)
+"""The processor that Python runs on."""
+REFERENCE = DeviceBackend(
+    "reference",
+    reference.closed_memory,
+    KernelStore("numpy", *reference.AS_THEY_ARE),
+    reference.ReferenceProgram,
+    interprets=True,
+)
+"""Graphs as they are, in memory that the host may not touch."""
+BACKENDS = {backend.name: backend for backend in (HOST, REFERENCE)}
+"""By the names of devices."""
