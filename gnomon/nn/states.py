@@ -245,6 +245,8 @@ def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool)
         if is_lazy(value):
             return []
         kept.materialize(value.shape)
+    if is_lazy(value):
+        return [f"While copying {path}: the state's is uninitialized and has no shape."]
     if not kept.shape and tuple(value.shape) == (1,):  # numbers were vectors in old files
         value = value[0]
     if tuple(value.shape) != tuple(kept.shape):

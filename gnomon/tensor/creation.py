@@ -21,6 +21,7 @@ from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
 from gnomon.runtime.system import memory_bytes
 from gnomon.tensor.device import CPU, check_device, default_device
+from gnomon.tensor.dlpack import from_dlpack
 from gnomon.tensor.memory import borrow
 from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import of_complex, state, whole
@@ -134,13 +135,32 @@ def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
     return tensor(data, dtype, device)
 
 
-def asarray(obj: Any, *, dtype: object = None, device: object = None, copy: bool | None = None):
-    """A tensor of these values; copy says whether it must be, or must not be, a copy."""
-    if copy:
-        return tensor(obj, dtype, device)
+def asarray(
+    obj: Any,
+    *,
+    dtype: object = None,
+    device: object = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of these values; copy says whether it must be, or must not be, a copy.
+
+    Gradients reach a tensor that is given only where requires_grad says so.
+    """
+    if isinstance(obj, memoryview):
+        obj = np.asarray(obj)
+    elif type(obj).__name__ == "PyCapsule" or (
+        hasattr(obj, "__dlpack__") and not isinstance(obj, (Tensor, np.ndarray))
+    ):
+        obj = from_dlpack(obj)
     if copy is False:
         refuse_copy(obj, None if dtype is None else dtype_of(dtype))
-    return as_tensor(obj, dtype, device)
+    made = as_tensor(obj, dtype, device)
+    if copy and isinstance(obj, (Tensor, np.ndarray)):
+        made = made.clone()
+    return finished(
+        made if requires_grad or not made.requires_grad else made.detach(), requires_grad
+    )
 
 
 def refuse_copy(obj: Any, dtype: DType | None) -> None:

@@ -51,6 +51,10 @@ class Generator:
         self.words = np.asarray([seed % WORD, seed // WORD % WORD], np.uint32)
         return self
 
+    def seed(self) -> int:
+        """Start the stream at a seed that nobody knows, and tell it."""
+        return self.manual_seed(int.from_bytes(np.random.default_rng().bytes(7), "little")).seeded
+
     def initial_seed(self) -> int:
         """The seed."""
         return asked(lambda: self.seeded)
@@ -139,7 +143,7 @@ def initial_seed() -> int:
 
 def seed() -> int:
     """Start the stream at a seed that nobody knows, and tell it."""
-    return manual_seed(int.from_bytes(np.random.default_rng().bytes(7), "little")).seeded
+    return default_generator.seed()
 
 
 def get_rng_state() -> Tensor:

@@ -370,6 +370,7 @@ BEGINNINGS = np.array([0, 2, 2, 5])
 SOME = {"mode": "sum", "per_sample_weights": normal(6), "_reference": False}
 add("embedding_bag", integers(0, 7, 6), normal(7, 3), BEGINNINGS, **SOME)
 add("embedding_bag", integers(0, 3, 6), normal(3, 4), BEGINNINGS, padding_idx=1, _reference=False)
+add("embedding_bag", integers(0, 7, 6), distinct(7, 3), BEGINNINGS, mode="max", _reference=False)
 add("one_hot", integers(0, 5, 2, 3), 5)
 
 # products

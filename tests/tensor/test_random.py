@@ -133,3 +133,26 @@ def test_a_chance_for_each_element_is_heard():
     x = gn.zeros(2, 3, dtype=gn.int64)
 
     assert x.bernoulli_(gn.tensor([0.0, 1.0, 1.0])).tolist() == [[0, 1, 1]] * 2
+
+
+def test_a_generator_begins_at_a_seed_that_nobody_knows():
+    generator = gn.Generator()
+
+    seeds = {generator.seed(), generator.seed()}
+
+    assert len(seeds) == 2
+    assert generator.initial_seed() in seeds
+
+
+def test_a_generator_that_drew_in_a_program_may_be_asked_to_begin_again():
+    generator = gn.Generator().manual_seed(3)
+
+    @gn.compile
+    def two(x):
+        first = gn.rand(2, generator=generator)
+        return x + first + gn.rand(2, generator=generator)
+
+    found = [two(gn.zeros(2)).tolist() for _ in range(3)]
+    generator.manual_seed(3)
+
+    assert [two(gn.zeros(2)).tolist() for _ in range(3)] == found
