@@ -153,6 +153,13 @@ class Cell(Recurrent):
             state = self._first(input.shape[:-1], input)
         else:
             state = (hx,) if single else tuple(hx)
+        wanted = (*input.shape[:-1], self.hidden_size)
+        for part in state:
+            if tuple(part.shape) != wanted:
+                raise ShapeError(
+                    f"{type(self).__name__}: the state must be {wanted} for input "
+                    f"{tuple(input.shape)}: got {tuple(part.shape)}."
+                )
         made = STEPS[self.kind][0](F.linear(input, weight_in, bias_in), state, weight, bias)
         return made[0] if single else made
 

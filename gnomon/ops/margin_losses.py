@@ -5,7 +5,7 @@ Distances between a guess and a target are in losses.py.
 
 from __future__ import annotations
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, relu
@@ -154,6 +154,11 @@ def cosine_embedding_loss(
     """
     x, y = (floating(v) for v in broadcast("cosine_embedding_loss", x, y))
     dots = [fold("add", a * b, (x.rank - 1,), False) for a, b in ((x, y), (x, x), (y, y))]
+    if target.rank > 1 or x.rank != target.rank + 1:
+        raise ShapeError(
+            f"cosine_embedding_loss: needs vectors and a target (), or rows and a target (n): got "
+            f"x {x.shape} and target {target.shape}."
+        )
     eps = 1e-12
     cosine = dots[0] / elementwise("sqrt", (dots[1] + eps) * (dots[2] + eps))
     near = where(elementwise("eq", target, 1), 1.0 - cosine, 0.0)

@@ -304,6 +304,8 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise ArgumentError(
             f"combinations: needs a vector and r of at least 0: got {tuple(self.shape)}, r {r}."
         )
+    if not r:
+        return self[:0]
     rows = math.comb(self.shape[0] + (r - 1) * with_replacement, r) if r < 64 else 1
     check_size("combinations", max(rows, 1) * r, 32)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations

@@ -101,22 +101,3 @@ def test_a_list_of_tensors_has_their_dtype():
     assert gn.tensor([short, 2]).dtype is gn.int64
     assert gn.tensor([short, 2.5]).dtype is gn.float32
     assert gn.tensor([short, double], dtype=gn.float32).dtype is gn.float32
-
-
-def test_asarray_shares_the_memory_of_what_has_some():
-    array, x = np.arange(3.0), gn.arange(3.0)
-
-    for given in (array, memoryview(array)):
-        assert gn.asarray(given, copy=False).data_ptr() == array.ctypes.data
-        assert gn.asarray(given, copy=True).data_ptr() != array.ctypes.data
-    assert gn.asarray(x.__dlpack__(), copy=False).data_ptr() == x.data_ptr()
-    assert gn.asarray(x) is x
-
-
-def test_gradients_reach_what_asarray_is_given_only_if_that_is_asked():
-    x = gn.ones(2, requires_grad=True)
-
-    assert not gn.asarray(x).requires_grad
-    assert not gn.asarray(x, copy=True).requires_grad
-    assert gn.asarray(x * 2, requires_grad=True).grad_fn is not None
-    assert gn.asarray([1.0], requires_grad=True).is_leaf
