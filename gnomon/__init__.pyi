@@ -370,8 +370,8 @@ def dot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
 double: DType
 def dropout(x: Tensor, key: Tensor, p: _float = ...) -> Tensor:
     """x with each element set to 0 with probability p, and the others divided by 1 − p."""
-def dsplit(input: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """tensor_split along the third axis."""
+def dsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts along axis 2."""
 def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other along axis 2, matrices as slices."""
 from gnomon.dtypes import DType as dtype

@@ -222,6 +222,11 @@ class Module(SavedParts, Walked, Converted):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Keep a tensor that no optimizer changes under a name."""
         check_name(self, name, "_buffers")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' "
+                "(Tensor or None required)"
+            )
         self._buffers[name] = tensor
         if tensor is not None:
             keep(pair_of(tensor)._storage)

@@ -80,9 +80,22 @@ def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     return even_parts("vsplit", x, sections, 0)
 
 
+@view(reference=np.dsplit)
+def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
+    """Parts along axis 2.
+
+    Shapes: x (n, m, sum(p_k), *s) -> (n, m, p_k, *s)
+
+    >>> [part.shape for part in dsplit(ones(1, 2, 4), 2)]
+    [Size([1, 2, 2]), Size([1, 2, 2])]
+    """
+    return even_parts("dsplit", x, sections, 2)
+
+
 def even_parts(name: str, x: Node, sections: int | Sequence[int], axis: int) -> tuple[Node, ...]:
     """Parts of one size, or that begin at the places given."""
-    if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
+    count = sections if isinstance(sections, int) and sections > 0 else 1
+    if x.rank <= axis or x.shape[axis] % count:
         raise ShapeError(
             f"{name}: {sections} parts of one size do not make axis {axis} of {x.shape}. Use "
             "tensor_split."

@@ -158,6 +158,10 @@ def gaussian_nll_loss(
 
     >>> gaussian_nll_loss(tensor([1.0]), tensor([3.0]), tensor([4.0]))
     Tensor(1.1931)
+    >>> gaussian_nll_loss(ones(2, 3), ones(2, 3), ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: gaussian_nll_loss: var must be (2, 3), or have one number for each
+    row: got (3,).
     """
     x, target = pair("gaussian_nll_loss", x, target)
     if var.shape != x.shape and var.shape == x.shape[:-1]:  # one for each row

@@ -151,6 +151,10 @@ def cosine_embedding_loss(
 
     >>> cosine_embedding_loss(tensor([[1.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([1]))
     Tensor(1.)
+    >>> cosine_embedding_loss(ones(2, 3), ones(2, 3), ones(2, 1))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: cosine_embedding_loss: needs vectors and a target (), or rows and a
+    target (n): got x (2, 3) and target (2, 1).
     """
     x, y = (floating(v) for v in broadcast("cosine_embedding_loss", x, y))
     dots = [fold("add", a * b, (x.rank - 1,), False) for a, b in ((x, y), (x, x), (y, y))]

@@ -366,6 +366,9 @@ def cov(
     >>> cov(tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
     Tensor([[ 1., -1.],
             [-1.,  1.]])
+    >>> cov(tensor([True, False]))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: cov: truth values have no covariances. Cast them to float32.
     """
     if x.dtype is bool_:
         raise DtypeError("cov: truth values have no covariances. Cast them to float32.")

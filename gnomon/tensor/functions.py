@@ -293,7 +293,7 @@ LATE: dict[str, tuple[str, ...]] = {
         *("is_neg", "is_nonzero", "is_same_size", "is_signed", "nonzero_static"),
     ),
     "splicing": (
-        *("as_strided", "as_strided_scatter", "diagflat", "diagonal_scatter", "dsplit"),
+        *("as_strided", "as_strided_scatter", "diagflat", "diagonal_scatter"),
         *("index_reduce", "put", "select_scatter", "slice_scatter", "split_with_sizes"),
         "unsafe_split_with_sizes",
     ),

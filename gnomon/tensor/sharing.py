@@ -65,14 +65,11 @@ def frombuffer(
     """A tensor over the bytes of an object."""
     kind, size = dtype_of(dtype), memoryview(buffer).nbytes
     left = size - offset
-    if not 0 <= offset < size or count == 0 or max(count, 0) * kind.itemsize > left:
+    taken = max(count, 0) * kind.itemsize
+    if not 0 <= offset < size or not count or taken > left or (count < 0 and left % kind.itemsize):
         raise ArgumentError(
             f"frombuffer: {size} bytes have not the {kind.name} asked for: count {count} from byte "
             f"{offset} on."
-        )
-    if count < 0 and left % kind.itemsize:
-        raise ArgumentError(
-            f"frombuffer: {left} bytes are not whole elements of {kind.name}. Give a count."
         )
     made = borrow(from_array(np.frombuffer(buffer, kind.numpy, count, offset)))
     return finished(made, requires_grad)

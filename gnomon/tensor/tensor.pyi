@@ -785,8 +785,8 @@ class Tensor:
         """x with each element set to 0 with probability p, and the others divided by 1 − p."""
     def dropout_(self, key: Tensor, p: _float = ...) -> Tensor:
         """x with each element set to 0 with probability p, and the others divided by 1 − p."""
-    def dsplit(self, *args: Any, **kwargs: Any) -> Any:
-        """dsplit of this tensor."""
+    def dsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts along axis 2."""
     def element_size(self) -> _int:
         """Bytes of one element."""
     def elu(self, alpha: _float = ...) -> Tensor:

@@ -154,3 +154,16 @@ def test_a_cells_state_has_the_rows_of_its_input(kind, shape):
     for each in pairs:
         with pytest.raises(ShapeError, match="the state must be"):
             cell(x, each)
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+def test_states_of_sequences_are_of_each_layer_and_row(kind):
+    layers, x, good = kind(3, 5, 2), gn.ones(6, 4, 3), gn.ones(2, 4, 5)
+
+    for shape in ((7, 4, 5), (1, 4, 5), (2, 1, 5), (2, 4, 1), (2, 4)):
+        bad = gn.ones(*shape)
+        for state in [(bad, good), (good, bad)] if kind is nn.LSTM else [bad]:
+            with pytest.raises(ShapeError, match="the state must be"):
+                layers(x, state)
+    with pytest.raises(ShapeError, match="the state must be"):
+        layers(x, (good, good, good))

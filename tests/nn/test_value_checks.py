@@ -66,3 +66,9 @@ def test_a_chance_is_a_number():
 def test_what_would_broadcast_to_other_terms_is_refused(call):
     with pytest.raises(ShapeError):
         call()
+
+
+def test_groups_of_one_value_are_not_normalized():
+    with pytest.raises(ArgumentError, match="more than 1 value"):
+        F.group_norm(gn.ones(1, 4), 4)
+    assert F.group_norm(gn.ones(2, 4), 4).shape == (2, 4)

@@ -141,13 +141,17 @@ def crossing(tool: Any) -> Any:
     return OURS.get(tool, tool) if isinstance(tool, torch.dtype) else tool
 
 
-OF_MODULES = ["_create_basic_net", "_test_bfloat16_ops", "_test_module_empty_input"]
+OF_MODULES = [
+    *("_assertGradAndGradgradChecks", "_create_basic_net", "_test_bfloat16_ops"),
+    "_test_module_empty_input",
+]
 """Tools that call modules and functions of a file, and see Gnomon as the file does."""
 
 
 def with_ours(tool: Any) -> FunctionType:
     """A tool whose torch is Gnomon."""
-    seen = {**tool.__globals__, "torch": importing("torch")}
+    seen = {**tool.__globals__, "torch": importing("torch"), "nn": gn.nn, "F": gn.nn.functional}
+    seen |= {name: getattr(gn.autograd, name) for name in ("gradcheck", "gradgradcheck")}
     return FunctionType(tool.__code__, seen, None, tool.__defaults__)
 
 

@@ -34,7 +34,7 @@ def test_gradients_reach_what_asarray_is_given_only_if_that_is_asked():
         ({"offset": 8}, "count -1 from byte 8"),
         ({"count": 4}, "count 4 from"),
         ({"count": 0}, "count 0 from"),
-        ({"offset": 1}, "not whole elements"),
+        ({"offset": 1}, "count -1 from byte 1"),
     ],
 )
 def test_bytes_that_a_buffer_lacks_are_no_tensor(words, told):
