@@ -115,7 +115,7 @@ def checked_numbers(numbers: np.ndarray, minlength: int) -> np.ndarray:
     """Numbers that can be counted."""
     if minlength < 0 or numbers.min(initial=0) < 0:
         raise ArgumentError("bincount: neither numbers nor minlength may be negative.")
-    length = max(int(numbers.max(initial=-1)) + 1, minlength)
+    length = max(int(numbers.max()) + 1 if numbers.size else 0, minlength)
     check_size("bincount", length, 8)
     return numbers.astype(np.int64)
 

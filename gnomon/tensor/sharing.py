@@ -8,7 +8,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import ArgumentError
-from gnomon.tensor.creation import as_tensor, finished
+from gnomon.tensor.creation import as_tensor, finished, tensor
 from gnomon.tensor.dlpack import from_dlpack
 from gnomon.tensor.memory import borrow
 from gnomon.tensor.tensor import Tensor, from_array
@@ -30,18 +30,16 @@ def asarray(
     """
     if isinstance(obj, memoryview):
         obj = np.asarray(obj)
-    elif type(obj).__name__ == "PyCapsule" or (
-        hasattr(obj, "__dlpack__") and not isinstance(obj, (Tensor, np.ndarray))
-    ):
+    elif type(obj).__name__ == "PyCapsule":
         obj = from_dlpack(obj)
     if copy is False:
         refuse_copy(obj, None if dtype is None else dtype_of(dtype))
+    if copy and not isinstance(obj, Tensor):  # at once: nobody is told of writes to it
+        return tensor(obj, dtype, device, requires_grad)
     made = as_tensor(obj, dtype, device)
-    if copy and isinstance(obj, (Tensor, np.ndarray)):
-        made = made.clone()
-    return finished(
-        made if requires_grad or not made.requires_grad else made.detach(), requires_grad
-    )
+    made = made.clone() if copy else made
+    made = made.detach() if made.requires_grad and not requires_grad else made
+    return finished(made, requires_grad)
 
 
 def refuse_copy(obj: Any, dtype: DType | None) -> None:
@@ -55,17 +53,11 @@ def refuse_copy(obj: Any, dtype: DType | None) -> None:
 
 
 def frombuffer(
-    buffer: Any,
-    *,
-    dtype: object,
-    count: int = -1,
-    offset: int = 0,
-    requires_grad: bool = False,
+    buffer: Any, *, dtype: object, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
     """A tensor over the bytes of an object."""
     kind, size = dtype_of(dtype), memoryview(buffer).nbytes
-    left = size - offset
-    taken = max(count, 0) * kind.itemsize
+    left, taken = size - offset, max(count, 0) * kind.itemsize
     if not 0 <= offset < size or not count or taken > left or (count < 0 and left % kind.itemsize):
         raise ArgumentError(
             f"frombuffer: {size} bytes have not the {kind.name} asked for: count {count} from byte "

@@ -44,3 +44,12 @@ def test_bytes_that_a_buffer_lacks_are_no_tensor(words, told):
 
 def test_a_tensor_over_bytes_may_require_gradients():
     assert gn.frombuffer(bytearray(8), dtype=gn.float32, requires_grad=True).requires_grad
+
+
+def test_a_copy_does_not_see_what_is_written_to_the_array_later():
+    array = np.zeros(3)
+    made = gn.asarray(array, copy=True)
+
+    array[:] = 1.0
+
+    assert made.tolist() == [0, 0, 0]
