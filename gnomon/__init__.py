@@ -61,15 +61,14 @@ from gnomon.tensor.autograd.engine import (
     no_grad,
     set_grad_enabled,
 )
+from gnomon.tensor.choices import multinomial
 from gnomon.tensor.creation import (
     arange,
     as_tensor,
-    asarray,
     empty,
     empty_like,
     eye,
     from_numpy,
-    frombuffer,
     full,
     full_like,
     get_default_dtype,
@@ -96,7 +95,6 @@ from gnomon.tensor.random import (
     get_rng_state,
     initial_seed,
     manual_seed,
-    multinomial,
     normal,
     rand,
     rand_like,
@@ -126,6 +124,7 @@ from gnomon.tensor.selection import (
     unique_values,
     where,
 )
+from gnomon.tensor.sharing import asarray, frombuffer
 from gnomon.tensor.show import set_printoptions
 from gnomon.tensor.size import Size
 from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
@@ -139,7 +138,8 @@ _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 """Versions of the array API standard; each holds the ones before it."""
 
 _LOOKED_INTO = tuple(
-    f"gnomon.tensor.{part}" for part in ("creation", "random", "selection", "standard")
+    f"gnomon.tensor.{part}"
+    for part in ("choices", "creation", "random", "selection", "sharing", "standard")
 )
 """Modules whose functions are no operations: what is wrong with a call is told here."""
 
@@ -251,7 +251,7 @@ _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names
 """Names of this package whose modules load when one of them is first used."""
 _COMPOSED = tuple(
     f"gnomon.tensor.{part}"
-    for part in ("composites", "low_rank", "matrices", "questions", "splicing")
+    for part in ("composites", "low_rank", "matrices", "questions", "splicing", "windows")
 )
 """Modules of functions in Python, which a class of their arguments may take over."""
 

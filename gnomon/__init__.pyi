@@ -132,7 +132,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """A tensor with other values at equal distances, as if it were laid flat."""
 def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
     """A tensor of these values; tensors and arrays are not copied."""
-def asarray(obj: Any, *, dtype: object = ..., device: object = ..., copy: _bool | None = ...) -> Any:
+def asarray(obj: Any, *, dtype: object = ..., device: object = ..., copy: _bool | None = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of these values; copy says whether it must be, or must not be, a copy."""
 def asin(x: Tensor) -> Tensor:
     """The angle of a sine."""
@@ -168,7 +168,8 @@ def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Seq
 backends: SimpleNamespace
 def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
     """beta · x + alpha · (batch1 @ batch2)."""
-from gnomon.tensor.windows import bartlett_window as bartlett_window
+def bartlett_window(window_length: _int, periodic: _bool = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Up and down in straight lines. A periodic one leaves out its last number."""
 def batch_norm(x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
 def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
@@ -199,7 +200,8 @@ def bitwise_right_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _
     """x / 2^y rounded down."""
 def bitwise_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The bits set in exactly one."""
-from gnomon.tensor.windows import blackman_window as blackman_window
+def blackman_window(window_length: _int, periodic: _bool = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Blackman's three cosines. A periodic one leaves out its last number."""
 def block_diag(*xs: Tensor) -> Tensor:
     """A matrix with these on its diagonal, one after another, and 0 elsewhere."""
 def bmm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -368,8 +370,8 @@ def dot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
 double: DType
 def dropout(x: Tensor, key: Tensor, p: _float = ...) -> Tensor:
     """x with each element set to 0 with probability p, and the others divided by 1 − p."""
-def dsplit(input: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """tensor_split along the third axis."""
+def dsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts along axis 2."""
 def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other along axis 2, matrices as slices."""
 from gnomon.dtypes import DType as dtype
@@ -465,7 +467,7 @@ def frobenius_norm(input: Tensor, dim: _int | Sequence[_int] | None = ..., keepd
 from gnomon.tensor.dlpack import from_dlpack as from_dlpack
 def from_numpy(array: ndarray) -> Tensor:
     """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
-def frombuffer(buffer: Any, *, dtype: object, count: _int = ..., offset: _int = ...) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: object, count: _int = ..., offset: _int = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor over the bytes of an object."""
 def full(shape: _int | Sequence[_int], fill_value: Any, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of one value."""
@@ -529,8 +531,10 @@ def grouped_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tens
 def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
 half: DType
-from gnomon.tensor.windows import hamming_window as hamming_window
-from gnomon.tensor.windows import hann_window as hann_window
+def hamming_window(window_length: _int, periodic: _bool = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """A raised cosine above 0. A periodic one leaves out its last number."""
+def hann_window(window_length: _int, periodic: _bool = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """A raised cosine. A periodic one leaves out its last number."""
 def hardshrink(x: Tensor, lambd: _float = ...) -> Tensor:
     """x, and 0 where it is nearer to 0 than lambd."""
 def hardsigmoid(x: Tensor) -> Tensor:
@@ -649,7 +653,8 @@ def isposinf(x: Tensor) -> Tensor:
 def isreal(input: Tensor) -> Tensor:
     """Whether elements have no imaginary part: all real ones."""
 from gnomon.tensor.spectrograms import istft as istft
-from gnomon.tensor.windows import kaiser_window as kaiser_window
+def kaiser_window(window_length: _int, periodic: _bool = ..., beta: _float = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Kaiser's window: a Bessel function over a half circle. A periodic one lacks its last number."""
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
 def kron(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -725,7 +730,8 @@ def logit_rows(given: Sequence[Tensor | None], *, softcap: _float | None, spread
     """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides."""
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
-from gnomon.tensor.windows import logspace as logspace
+def logspace(start: _float, end: _float, steps: _int, base: _float = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
+    """Powers of a base whose exponents have equal distances."""
 def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """log of the sum of exp(x) over axes, without overflow."""
 long: DType
@@ -843,7 +849,7 @@ def nanquantile(input: Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = 
     """The quantile of what is not NaN in every row; NaN, where there is nothing else."""
 def nansum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes of what is a number."""
-def narrow(x: Tensor, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
+def narrow(x: Tensor, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
     """A stretch of one axis."""
 def ne(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≠ y."""

@@ -146,7 +146,8 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
     for kinds, state in STATES:
         if issubclass(kind, kinds):
             return state(value)
-    if hasattr(kind, "get_state") and hasattr(kind, "seed"):
+    is_followed = getattr(kind, "_followed", ()) is None  # a stream of ours: its replays draw anew
+    if hasattr(kind, "get_state") and hasattr(kind, "seed") and not is_followed:
         return lambda: stood_at(value.get_state())
     if hasattr(kind, "bit_generator"):
         return lambda: str(value.bit_generator.state)

@@ -12,7 +12,8 @@ from gnomon.distributed.point_to_point import recv, send
 from gnomon.dtypes import int64, uint8
 from gnomon.errors import ShapeError, TraceError
 from gnomon.runtime.comm.groups import ProcessGroup
-from gnomon.tensor.creation import frombuffer, tensor, zeros
+from gnomon.tensor.creation import tensor, zeros
+from gnomon.tensor.sharing import frombuffer
 from gnomon.tensor.state import state
 
 __all__ = [

@@ -69,6 +69,7 @@ from gnomon.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from gnomon.nn.recurrent import Cell as RNNCellBase
 from gnomon.nn.recurrent import Layers as RNNBase
 from gnomon.nn.states import EXTRA as _EXTRA_STATE_KEY_SUFFIX
+from gnomon.nn.states import consume_prefix_in_state_dict_if_present
 from gnomon.nn.synchronized import SyncBatchNorm
 from gnomon.nn.table_batched import RowOptimizer, TableBatchedEmbeddingBags, TableSpec
 from gnomon.nn.transformer import (

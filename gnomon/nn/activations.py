@@ -192,7 +192,12 @@ PairwiseDistance = module_of(
 PixelShuffle = module_of("PixelShuffle", F.pixel_shuffle, upscale_factor=REQUIRED)
 PixelUnshuffle = module_of("PixelUnshuffle", F.pixel_unshuffle, downscale_factor=REQUIRED)
 Upsample = module_of(
-    "Upsample", F.interpolate, size=None, scale_factor=None, mode="nearest", align_corners=None
+    *("Upsample", F.interpolate),
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
 )
 UpsamplingNearest2d = module_of(
     "UpsamplingNearest2d", F.interpolate, size=None, scale_factor=None, mode="nearest"

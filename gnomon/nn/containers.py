@@ -57,6 +57,8 @@ class NumberedContainer(Module):
     def insert(self, index: int, module: Module) -> Any:
         """Add a module before a place."""
         kept = list(self._modules.values())
+        if not -len(kept) <= index <= len(kept):
+            raise IndexError(f"insert: no place {index} among {len(kept)} modules.")
         kept.insert(index, module)
         renumbered(self, kept)
         return self

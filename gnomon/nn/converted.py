@@ -29,11 +29,11 @@ class Converted:
             with no_grad():
                 for value in module._parameters.values():
                     if value is not None:
-                        value.data = fn(value.data)
+                        value.data = fn(value if is_lazy(value) else value.data)
                         value._rare = renewed(value, fn)
                 for name, value in module._buffers.items():
                     if is_lazy(value):
-                        value.data = fn(value.data)
+                        value.data = fn(value)
                     elif value is not None:
                         module._buffers[name] = fn(value)
         return self
@@ -79,7 +79,7 @@ class Converted:
 
     def share_memory(self) -> Self:
         """Share all parameters and buffers, as Tensor.share_memory_ does."""
-        return self._apply(Tensor.share_memory_)
+        return self._apply(lambda t: t.share_memory_())
 
     def to_empty(self, *, device: object, recurse: bool = True) -> Self:
         """Parameters and buffers of any values on a device."""

@@ -45,7 +45,7 @@ class Embedding(Module):
         self.weight = (
             empty_parameter(num_embeddings, embedding_dim)
             if _weight is None
-            else Parameter(_weight)
+            else Parameter(_weight, _weight.dtype.is_floating_point)
         )
         if _weight is None:
             self.reset_parameters()

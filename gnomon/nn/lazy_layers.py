@@ -9,6 +9,7 @@ from __future__ import annotations
 from inspect import getdoc, signature
 from typing import Any
 
+from gnomon.errors import ArgumentError
 from gnomon.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -36,9 +37,47 @@ from gnomon.tensor.tensor import Tensor
 
 
 class LazyModuleMixin(Module):
-    """A layer whose constructor lacks the first size of its class: the first input tells it.
+    """A module whose first input tells the shapes of its parameters.
 
-    Stands before the class in the bases of a layer; `cls_to_become` is what the layer is then.
+    Stands before the class in the bases of a module, which registers parameters and buffers
+    without shapes and defines `initialize_parameters`. Behind the first call the module is of the
+    class `cls_to_become`, if it names one.
+
+    Shapes: as forward says.
+
+    >>> class Scale(LazyModuleMixin):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.weight = UninitializedParameter()
+    ...
+    ...     def initialize_parameters(self, x):
+    ...         self.weight.materialize(x.shape[-1:])
+    ...
+    ...     def forward(self, x):
+    ...         return x + self.weight
+    >>> Scale()(ones(2, 3)).shape
+    Size([2, 3])
+    """
+
+    cls_to_become: Any = None
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        super().__init__(*settings, **named)
+        self._until_called = self.register_forward_pre_hook(first_call, with_kwargs=True)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
+
+    def initialize_parameters(self, *inputs: Any, **named: Any) -> None:
+        """Give parameters the shapes and first values that the inputs of forward ask for."""
+        raise NotImplementedError(
+            f"initialize_parameters: {type(self).__name__} does not define it."
+        )
+
+
+class LazyLayer(LazyModuleMixin):
+    """A layer whose constructor lacks the first size of its class.
 
     Shapes: input (*s) -> (*t)
 
@@ -46,8 +85,6 @@ class LazyModuleMixin(Module):
     >>> layer.has_uninitialized_params(), layer(ones(4, 3)).shape, type(layer).__name__
     (True, Size([4, 2]), 'Linear')
     """
-
-    cls_to_become: Any
 
     def __init__(self, *settings: Any, **named: Any) -> None:
         with META:  # nothing is drawn for what has no elements
@@ -59,16 +96,11 @@ class LazyModuleMixin(Module):
                     place[name] = (kind or UninitializedBuffer)(dtype=value.dtype)
                 elif value is not None:
                     place[name] = zeros_like(value, device=CPU)
-        self._until_called = self.register_forward_pre_hook(first_call, with_kwargs=True)
-
-    def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no shape yet."""
-        return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Give parameters the shapes and first values that an input asks for."""
         size = input.shape[channel_axis(self.cls_to_become, input)]
-        settings, named = self._given
+        settings, named = vars(self).pop("_given")
         plain = self.cls_to_become(size, *settings, **named)
         setattr(self, size_of(self.cls_to_become), size)
         with no_grad():
@@ -82,9 +114,15 @@ class LazyModuleMixin(Module):
 def first_call(module: Any, inputs: tuple, named: dict[str, Any]) -> None:
     """The end of laziness, before the first forward: the layer becomes a plain one."""
     module.initialize_parameters(*inputs, **named)
+    if module.has_uninitialized_params():
+        raise ArgumentError(
+            f"{type(module).__name__}: parameters or buffers are without shapes behind "
+            "initialize_parameters. Materialize all of them there."
+        )
     module._until_called.remove()
-    del module._until_called, module._given
-    module.__class__ = module.cls_to_become
+    del module._until_called
+    if module.cls_to_become is not None:
+        module.__class__ = module.cls_to_become
 
 
 def channel_axis(kind: Any, input: Tensor) -> int:
@@ -115,7 +153,7 @@ def lazy(kind: type[Module], *example: str) -> type[Module]:
     (2, 3)
     """,
     }
-    return type(name, (LazyModuleMixin, kind), body)
+    return type(name, (LazyLayer, kind), body)
 
 
 LazyLinear = lazy(Linear, "4", "2, 3")

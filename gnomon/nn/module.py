@@ -35,6 +35,7 @@ HOOKS = (
     "_hook_words",
 )
 """Hooks of a module by their numbers, and what was said of those that were given words."""
+PLACES = ("_parameters", "_buffers", "_modules")
 own, own_put = vars(SavedParts)["__dict__"].__get__, vars(SavedParts)["__dict__"].__set__
 """A module's own attributes, as Python keeps them."""
 
@@ -61,7 +62,7 @@ class Module(SavedParts, Walked, Converted):
         refuse_settings(self, given, named)
         put = object.__setattr__
         put(self, "training", True)
-        for name in ("_parameters", "_buffers", "_modules"):
+        for name in PLACES:
             put(self, name, Watched())
         for name in HOOKS:
             put(self, name, Watched())
@@ -167,7 +168,7 @@ class Module(SavedParts, Walked, Converted):
     def _set_plain(self, name: str, value: Any) -> None:
         """Assign what is no parameter and no module; None empties a place of one."""
         kept = own(self)
-        for place in ("_parameters", "_buffers", "_modules"):
+        for place in PLACES:
             if name in kept.get(place, ()):
                 if value is not None and not (place == "_buffers" and isinstance(value, Tensor)):
                     raise TypeError(
@@ -184,11 +185,13 @@ class Module(SavedParts, Walked, Converted):
         if "_parameters" not in own(self):
             raise AttributeError("cannot assign before Module.__init__() call")
         own(self).pop(name, None)
-        for place in {"_parameters", "_buffers", "_modules"} - {kept}:
+        for place in {*PLACES} - {kept}:
             own(self)[place].pop(name, None)
+        if kept != "_buffers":
+            own(self)["_non_persistent_buffers_set"].discard(name)
 
     def __getattr__(self, name: str) -> Any:
-        for place in ("_parameters", "_buffers", "_modules"):
+        for place in PLACES:
             found = own(self).get(place, {})
             if name in found:
                 return found[name]
@@ -203,11 +206,12 @@ class Module(SavedParts, Walked, Converted):
         changes.note()
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
+        found = [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
+        return [name for name in found if not name[:1].isdigit()]
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Keep a parameter under a name."""
-        check_name(self, name)
+        check_name(self, name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
@@ -217,7 +221,12 @@ class Module(SavedParts, Walked, Converted):
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Keep a tensor that no optimizer changes under a name."""
-        check_name(self, name)
+        check_name(self, name, "_buffers")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' "
+                "(Tensor or None required)"
+            )
         self._buffers[name] = tensor
         if tensor is not None:
             keep(pair_of(tensor)._storage)
@@ -229,7 +238,7 @@ class Module(SavedParts, Walked, Converted):
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Keep a module under a name."""
-        check_name(self, name)
+        check_name(self, name, "_modules")
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._modules[name] = module
@@ -370,13 +379,15 @@ def is_called(module: Module) -> bool:
     return module.__class__.forward is not Module.forward
 
 
-def check_name(module: Module, name: str) -> None:
-    """Refuse names that cannot be part of a path."""
+def check_name(module: Module, name: str, place: str) -> None:
+    """Refuse names that cannot be part of a path, or mean something else in a module."""
     if "." in name:
         raise KeyError(f'a name can\'t contain ".", got: {name}')
     if name == "":
         raise KeyError('a name can\'t be empty string ""')
-    if hasattr(type(module), name) and not isinstance(getattr(type(module), name), property):
+    kept, known = own(module), getattr(type(module), name, None)
+    others = (kept, *(kept[each] for each in PLACES if each != place))
+    if any(name in each for each in others) or not (known is None or isinstance(known, property)):
         raise KeyError(f"attribute '{name}' already exists")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -82,17 +82,39 @@ def unshaped(self: Tensor) -> Any:
     )
 
 
+WITHOUT_SHAPES = frozenset(
+    {"bfloat16", "bool", "char", "copy_", "cpu", "cuda", "data", "double", "float"}
+    | {"get_device", "half", "int", "is_complex", "is_floating_point", "long"}
+    | {"requires_grad_", "short", "to", "type"}
+)
+"""Functions of a tensor that has no shape yet."""
+
+
 class UninitializedTensorMixin:
     """The part of a parameter or buffer that waits for its shape."""
 
     __slots__ = ()
     shape = ndim = size = numel = property(unshaped)
 
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable, types: Sequence[type], args: Sequence = (), kwargs: Any = None
+    ) -> Any:
+        """A function that needs no shape; any other is refused."""
+        name = getattr(func, "__name__", str(func))
+        if name not in WITHOUT_SHAPES:
+            raise ArgumentError(
+                f"{name}: needs elements: got an uninitialized parameter or buffer, which has "
+                "none before the lazy layer's first call. Call the model once first."
+            )
+        return disabled(func, types, args, kwargs)
+
     def materialize(
-        self, shape: Sequence[int], device: object = None, dtype: object = None
+        self, shape: int | Sequence[int], device: object = None, dtype: object = None
     ) -> None:
         """Take a shape, with zeros for values; from now on it is a plain one."""
-        self.data = zeros(tuple(shape), dtype=self.dtype if dtype is None else dtype)
+        size = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.data = zeros(size, dtype=self.dtype if dtype is None else dtype)
         self.__class__ = Parameter if isinstance(self, Parameter) else Buffer
 
     def __repr__(self) -> str:
@@ -100,6 +122,9 @@ class UninitializedTensorMixin:
 
     def __deepcopy__(self, copied: dict) -> Any:
         return type(self)(self.requires_grad, dtype=self.dtype)
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        return type(self), (self.requires_grad, None, self.dtype)
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):

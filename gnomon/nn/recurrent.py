@@ -122,6 +122,13 @@ class Recurrent(Module):
         return f"{self.input_size}, {self.hidden_size}"
 
 
+def check_states(module: Module, states: States, wanted: list[tuple[int, ...]]) -> None:
+    """Refuse states of other shapes than a module's."""
+    found = [tuple(getattr(part, "shape", ())) for part in states]
+    if found != wanted:
+        raise ShapeError(f"{type(module).__name__}: the state must be {wanted}: got {found}.")
+
+
 class Cell(Recurrent):
     """Base of single steps."""
 
@@ -153,6 +160,7 @@ class Cell(Recurrent):
             state = self._first(input.shape[:-1], input)
         else:
             state = (hx,) if single else tuple(hx)
+        check_states(self, state, [(*input.shape[:-1], self.hidden_size)] * STEPS[self.kind][2])
         made = STEPS[self.kind][0](F.linear(input, weight_in, bias_in), state, weight, bias)
         return made[0] if single else made
 
@@ -302,6 +310,9 @@ class Layers(Recurrent):
 
         inside (t, b, 1) says where a sequence has an element; elsewhere its states stay.
         """
+        rows = self.num_layers * (1 + self.bidirectional), x.shape[1]
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: STEPS[self.kind][2]]
+        check_states(self, states, [(*rows, size) for size in sizes])
         lasts: list[States] = []
         shown: list[Tensor] = []
         for place, (number, suffix) in enumerate(self._suffixes()):

@@ -91,6 +91,9 @@ class SavedParts:
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Report:
         """Take values by path; what does not fit is an error, and if strict what is left over."""
+        if not isinstance(state_dict, Mapping):
+            kind = type(state_dict).__name__
+            raise TypeError(f"load_state_dict: needs a dict of tensors by path: got {kind}.")
         found, wrong = Report([], []), list[str]()
         load(self, state_dict, assign, (*found, wrong))
         if strict and found.unexpected_keys:
@@ -245,6 +248,8 @@ def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool)
         if is_lazy(value):
             return []
         kept.materialize(value.shape)
+    if is_lazy(value):
+        return [f"While copying {path}: the state's is uninitialized and has no shape."]
     if not kept.shape and tuple(value.shape) == (1,):  # numbers were vectors in old files
         value = value[0]
     if tuple(value.shape) != tuple(kept.shape):
@@ -260,3 +265,18 @@ def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool)
         else:
             place[name] = value
     return []
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix off the keys of a state, as of a model that another one wrapped.
+
+    >>> state = {"module.weight": 1}
+    >>> consume_prefix_in_state_dict_if_present(state, "module.")
+    >>> state
+    {'weight': 1}
+    """
+    notes = getattr(state_dict, "_metadata", {})
+    for kept, ending in ((state_dict, ""), (notes, ".")):
+        for key in [*kept]:
+            if f"{key}{ending}".startswith(prefix):
+                kept[f"{key}{ending}"[len(prefix) :].removesuffix(ending)] = kept.pop(key)

@@ -38,6 +38,15 @@ def check_places(input: Tensor) -> None:
         )
 
 
+def groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
+    """Refuse to normalize groups of one value."""
+    if input.ndim > 1 and input.shape[0] * input.shape[1] * prod(input.shape[2:]) == num_groups:
+        raise ArgumentError(
+            "group_norm: Expected more than 1 value per channel when training, got input size "
+            f"{tuple(input.shape)} for {num_groups} groups."
+        )
+
+
 def seen(x: Any) -> np.ndarray | None:
     """The values of a tensor or number; None where they are yet to come."""
     if not isinstance(x, Tensor):
@@ -91,6 +100,7 @@ def bounds(input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **_
 CHECKS = {
     "binary_cross_entropy": chances,
     "gaussian_nll_loss": variances,
+    "group_norm": groups,
     "hardtanh": bounds,
     "multilabel_margin_loss": classes,
     "softshrink": shrinking,

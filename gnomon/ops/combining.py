@@ -65,7 +65,7 @@ def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     >>> hsplit(tensor([[1, 2, 3, 4]]), 2)
     (Tensor([[1, 2]]), Tensor([[3, 4]]))
     """
-    return tensor_split(x, sections, 1 if x.rank > 1 else 0)
+    return even_parts("hsplit", x, sections, 1 if x.rank > 1 else 0)
 
 
 @view(reference=np.vsplit)
@@ -77,7 +77,30 @@ def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     >>> [part.shape for part in vsplit(ones(5, 2), (1, 3))]
     [Size([1, 2]), Size([2, 2]), Size([2, 2])]
     """
-    return tensor_split(x, sections, 0)
+    return even_parts("vsplit", x, sections, 0)
+
+
+@view(reference=np.dsplit)
+def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
+    """Parts along axis 2.
+
+    Shapes: x (n, m, sum(p_k), *s) -> (n, m, p_k, *s)
+
+    >>> [part.shape for part in dsplit(ones(1, 2, 4), 2)]
+    [Size([1, 2, 2]), Size([1, 2, 2])]
+    """
+    return even_parts("dsplit", x, sections, 2)
+
+
+def even_parts(name: str, x: Node, sections: int | Sequence[int], axis: int) -> tuple[Node, ...]:
+    """Parts of one size, or that begin at the places given."""
+    count = sections if isinstance(sections, int) and sections > 0 else 1
+    if x.rank <= axis or x.shape[axis] % count:
+        raise ShapeError(
+            f"{name}: {sections} parts of one size do not make axis {axis} of {x.shape}. Use "
+            "tensor_split."
+        )
+    return tensor_split(x, sections, axis)
 
 
 def lifted_all(x: Node | Sequence[Node], more: Sequence[Node], rank: int) -> Any:

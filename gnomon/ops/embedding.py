@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import int64
-from gnomon.errors import ArgumentError, ShapeError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.arguments import choice, positions_only
 from gnomon.ops.lookup_primitives import gather, scatter, within
-from gnomon.ops.primitives import expand, reshape
-from gnomon.ops.reductions import fold
+from gnomon.ops.primitives import expand, reshape, unsqueeze
+from gnomon.ops.reductions import along, fold
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS, cumsum
@@ -85,35 +85,44 @@ def embedding_bag(
             [6.]])
     """
     choice("embedding_bag", "mode", mode, MODES)
-    check_bags(index, offsets, per_sample_weights, mode)
+    check_bags(index, offsets)
+    check_weights(index, weight, per_sample_weights, mode)
     rows = embedding(index, weight, padding_idx)
     if per_sample_weights is not None:
-        lying = reshape(per_sample_weights, (*per_sample_weights.shape, 1))
-        rows = rows * cast(lying, rows.dtype)
+        rows = rows * unsqueeze(per_sample_weights, index.rank)
     if padding_idx is None:
         counted = None
     else:
         counted = elementwise("ne", index, padding_idx % weight.shape[0])
         nothing = float("-inf") if mode == "max" else 0.0
-        rows = where(reshape(counted, (*index.shape, 1)), rows, nothing)
+        rows = where(unsqueeze(counted, index.rank), rows, nothing)
     if offsets is None:
         return of_equal_bags(rows, counted, mode)
     count = offsets.size - include_last_offset
     return of_bags(rows, counted, bags_of(index.size, offsets, count), count, mode)
 
 
-def check_bags(index: Node, offsets: Node | None, weights: Node | None, mode: str) -> None:
+def check_bags(index: Node, offsets: Node | None) -> None:
     """Refuse bags that are no bags."""
     if index.rank != (2 if offsets is None else 1):
         wanted = "(bags, size)" if offsets is None else "one axis beside offsets"
         raise ShapeError(f"embedding_bag: index must be {wanted}: got {index.shape}.")
-    if weights is not None and (mode != "sum" or weights.shape != index.shape):
+
+
+def check_weights(index: Node, weight: Node, weights: Node | None, mode: str) -> None:
+    """Refuse weights of rows that do not belong to them."""
+    if weights is None:
+        return
+    if mode != "sum" or weights.shape != index.shape:
         raise ArgumentError(
             f"embedding_bag: per_sample_weights are for mode 'sum' and shaped like index "
             f"{index.shape}: got mode {mode!r} and {weights.shape}."
         )
-    if offsets is not None and mode == "max":
-        raise ArgumentError("embedding_bag: mode 'max' needs bags of one size, without offsets.")
+    if weights.dtype != weight.dtype:
+        raise DtypeError(
+            f"embedding_bag: per_sample_weights must be {weight.dtype.name}, as the table: got "
+            f"{weights.dtype.name}. Cast them."
+        )
 
 
 def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
@@ -122,7 +131,7 @@ def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
         highest = fold("max", rows, (1,), False)
         if counted is None:
             return highest
-        return where(elementwise("eq", highest, float("-inf")), 0.0, highest)
+        return where(unsqueeze(fold("or", counted, (1,), False), 1), highest, 0.0)
     total = fold("add", rows, (1,), False)
     if mode == "sum":
         return total
@@ -140,13 +149,27 @@ def bags_of(size: int, offsets: Node, count: int) -> Node:
 
 
 def of_bags(rows: Node, counted: Node | None, bags: Node, count: int, mode: str) -> Node:
-    """Rows (positions, width) added up by their bags."""
+    """Rows (positions, width) folded by their bags."""
+    if mode == "max" and rows.shape[0]:
+        return highest_of_bags(rows, counted, bags, count)
     total = scatter("add", "xz,x->yz", rows, bags, count)
     if mode == "sum":
         return total
     each = expand(constant(bags.arena, 1, int64), bags.shape)
     each = each if counted is None else cast(counted, int64)
     return shared_out(total, scatter("add", "x,x->y", each, bags, count))
+
+
+def highest_of_bags(rows: Node, counted: Node | None, bags: Node, count: int) -> Node:
+    """The largest of each column in each bag, by where it stands first; 0 in bags of nothing."""
+    fixed, last = rows.arena.node("detach", (rows,)), rows.shape[0]
+    best = gather("yz,x->xz", scatter("max", "xz,x->yz", fixed, bags, count), bags)
+    won = elementwise("or", elementwise("eq", fixed, best), elementwise("isnan", fixed))
+    if counted is not None:
+        won = elementwise("and", won, unsqueeze(counted, 1))
+    first = scatter("min", "xz,x->yz", where(won, along(rows, 0), last), bags, count)
+    found = gather("xz,yz->yz", rows, elementwise("minimum", first, last - 1))
+    return where(elementwise("lt", first, last), found, 0.0)
 
 
 def shared_out(total: Node, count: Node) -> Node:

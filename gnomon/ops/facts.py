@@ -71,6 +71,8 @@ class Facts(NamedTuple):
     """Python's method for it: "__add__"."""
     pair: bool = False
     """Its results are values and where they stood, and are read by these names."""
+    none_is_all: bool = False
+    """No axes as PyTorch's `dim` are all of them; as the standard's `axis` they are none."""
     values_alone: bool = False
     """The standard's function gives the first of the pair, PyTorch's both."""
     pair_of: Any = None

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.dtypes import accumulator, bool_, int8, int32, promote, uint8
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import Scalar, cast
+from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.ops.arguments import joint_shape, one_axis
 from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.joining import cat
@@ -222,8 +222,8 @@ def outer(x: Node, y: Node) -> Node:
     Tensor([[3, 4],
             [6, 8]])
     """
-    x, y = (reshape(v, (v.size,)) for v in alike("outer", x, y))
-    return reshape(x, (x.size, 1)) * reshape(y, (1, y.size))
+    x, y = reshape(x, (x.size, 1)), reshape(y, (1, y.size))
+    return elementwise("and", x, y) if x.dtype is bool_ and y.dtype is bool_ else x * y
 
 
 @op(reference=lambda x, y, axes=2: np.tensordot(x, y, axes), linalg=True, complex="product")

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, xlogy
 from gnomon.ops.arguments import broadcast, choice, floats_only
 from gnomon.ops.loss_checks import above, alike
+from gnomon.ops.primitives import unsqueeze
 from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -156,8 +158,19 @@ def gaussian_nll_loss(
 
     >>> gaussian_nll_loss(tensor([1.0]), tensor([3.0]), tensor([4.0]))
     Tensor(1.1931)
+    >>> gaussian_nll_loss(ones(2, 3), ones(2, 3), ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: gaussian_nll_loss: var must be (2, 3), or have one number for each
+    row: got (3,).
     """
     x, target = pair("gaussian_nll_loss", x, target)
+    if var.shape != x.shape and var.shape == x.shape[:-1]:  # one for each row
+        var = unsqueeze(var, var.rank)
+    if var.shape not in (x.shape, (*x.shape[:-1], 1)):
+        raise ShapeError(
+            f"gaussian_nll_loss: var must be {x.shape}, or have one number for each row: got "
+            f"{var.shape}."
+        )
     # the bound keeps the gradient of what it replaces, as PyTorch's does
     raised = elementwise("maximum", var, eps) - var
     spread = var + raised.arena.node("detach", (raised,))

@@ -5,7 +5,7 @@ Distances between a guess and a target are in losses.py.
 
 from __future__ import annotations
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, relu
@@ -151,9 +151,18 @@ def cosine_embedding_loss(
 
     >>> cosine_embedding_loss(tensor([[1.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([1]))
     Tensor(1.)
+    >>> cosine_embedding_loss(ones(2, 3), ones(2, 3), ones(2, 1))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: cosine_embedding_loss: needs vectors and a target (), or rows and a
+    target (n): got x (2, 3) and target (2, 1).
     """
     x, y = (floating(v) for v in broadcast("cosine_embedding_loss", x, y))
     dots = [fold("add", a * b, (x.rank - 1,), False) for a, b in ((x, y), (x, x), (y, y))]
+    if target.rank > 1 or x.rank != target.rank + 1:
+        raise ShapeError(
+            f"cosine_embedding_loss: needs vectors and a target (), or rows and a target (n): got "
+            f"x {x.shape} and target {target.shape}."
+        )
     eps = 1e-12
     cosine = dots[0] / elementwise("sqrt", (dots[1] + eps) * (dots[2] + eps))
     near = where(elementwise("eq", target, 1), 1.0 - cosine, 0.0)

@@ -119,6 +119,7 @@ def matrix_norm(
     reference=lambda x, p=2, axis=None, keepdims=False: np_norm(x, p, axis, keepdims),
     autocast="wide",
     complex="formula",
+    none_is_all=True,
 )
 def norm(
     x: Node, p: float | str = 2, axis: Axes = None, keepdims: bool = False, *, dtype: object = None

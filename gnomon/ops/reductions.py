@@ -51,6 +51,7 @@ def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
     autocast="wide",
     complex="parts",
     widens_unsigned=True,
+    none_is_all=True,
 )
 def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The sum over axes; integers and truth values are summed in 64 bits.
@@ -67,6 +68,7 @@ def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = N
 @op(
     reference=lambda x, axis=None, keepdims=False: np.mean(x, np_axis(axis), keepdims=keepdims),
     complex="parts",
+    none_is_all=True,
 )
 def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The sum over axes divided by how many elements it has.
@@ -89,7 +91,10 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     return total / count if count else total * float("nan")
 
 
-@op(reference=lambda x, axis=None, keepdims=False: np.nansum(x, np_axis(axis), keepdims=keepdims))
+@op(
+    reference=lambda x, axis=None, keepdims=False: np.nansum(x, np_axis(axis), keepdims=keepdims),
+    none_is_all=True,
+)
 def nansum(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The sum over axes of what is a number.
 
@@ -99,7 +104,10 @@ def nansum(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     return sum(where(elementwise("isnan", floating(x)), 0, x), axis, keepdims)
 
 
-@op(reference=lambda x, axis=None, keepdims=False: np.nanmean(x, np_axis(axis), keepdims=keepdims))
+@op(
+    reference=lambda x, axis=None, keepdims=False: np.nanmean(x, np_axis(axis), keepdims=keepdims),
+    none_is_all=True,
+)
 def nanmean(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The mean over axes of what is a number.
 
@@ -185,6 +193,7 @@ def to_equals(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = Fal
     gradient=to_equals,
     aliases=("amax",),
     of_two=maximum,
+    none_is_all=True,
 )
 def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The largest over axes; NaN wins. Equals share the gradient.
@@ -205,6 +214,7 @@ def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     gradient=to_equals,
     aliases=("amin",),
     of_two=minimum,
+    none_is_all=True,
 )
 def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The smallest over axes; NaN wins. Equals share the gradient.
@@ -254,6 +264,7 @@ def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 @op(
     reference=lambda x, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, np_axis(axis))),
     complex="truth",
+    none_is_all=True,
 )
 def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The number of elements over axes that differ from 0.

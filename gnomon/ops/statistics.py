@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, promote
+from gnomon.dtypes import DType, bool_, promote
+from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
@@ -87,7 +88,7 @@ def of_variance(
 
     function.__name__ = name
     function.__doc__ = sentence
-    return op(function, reference=reference, **said)
+    return op(function, reference=reference, none_is_all=True, **said)
 
 
 def deviation(variance: Node) -> Node:
@@ -203,7 +204,14 @@ def np_norm(x: np.ndarray, ord: Any = 2, axis: Any = None, keepdims: bool = Fals
     return np.sum(x**ord, axis, keepdims=keepdims) ** (1 / ord)
 
 
-@op(reference=np_norm, gradient=norm_gradient, autocast="wide", linalg=True, complex="size")
+@op(
+    reference=np_norm,
+    gradient=norm_gradient,
+    autocast="wide",
+    linalg=True,
+    complex="size",
+    none_is_all=True,
+)
 def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = False) -> Node:
     """The length of x over axes: the ord-th root of the sum of |x|^ord.
 
@@ -358,8 +366,13 @@ def cov(
     >>> cov(tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
     Tensor([[ 1., -1.],
             [-1.,  1.]])
+    >>> cov(tensor([True, False]))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: cov: truth values have no covariances. Cast them to float32.
     """
-    floats_only("cov", x)
+    if x.dtype is bool_:
+        raise DtypeError("cov: truth values have no covariances. Cast them to float32.")
+    x = floating(x)
     if fweights is not None or aweights is not None:
         return weighted_cov(x, correction, fweights, aweights)
     if x.rank < 2 or x.shape[0] == 1:

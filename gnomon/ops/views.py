@@ -325,7 +325,8 @@ def expand_as(x: Node, y: Node) -> Node:
 
 
 @view(
-    reference=lambda x, axis, start, n: np.take(x, range(start, start + n), axis), read=("start",)
+    reference=lambda x, axis, start, n: np.take(x, range(start, start + n), axis),
+    read=("start", "length"),
 )
 def narrow(x: Node, axis: int, start: int, length: int) -> Node:
     """A stretch of one axis.

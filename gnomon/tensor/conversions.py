@@ -135,6 +135,12 @@ def __complex__(self: Tensor) -> complex:
 
 
 @method
+def to_dense(self: Tensor, dtype: object = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor, cast if a dtype is asked for: every tensor is dense."""
+    return self if dtype is None else self.to(dtype)
+
+
+@method
 def __index__(self: Tensor) -> int:
     """The one integer."""
     if not (self.dtype.is_integer or self.dtype is bool_) or raw(self).size != 1:

@@ -134,25 +134,6 @@ def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
     return tensor(data, dtype, device)
 
 
-def asarray(obj: Any, *, dtype: object = None, device: object = None, copy: bool | None = None):
-    """A tensor of these values; copy says whether it must be, or must not be, a copy."""
-    if copy:
-        return tensor(obj, dtype, device)
-    if copy is False:
-        refuse_copy(obj, None if dtype is None else dtype_of(dtype))
-    return as_tensor(obj, dtype, device)
-
-
-def refuse_copy(obj: Any, dtype: DType | None) -> None:
-    """Refuse what has no memory to share, or whose elements would have to change."""
-    found = dtype_of(obj.dtype) if isinstance(obj, (Tensor, np.ndarray)) else None
-    if found is None or dtype not in (None, found):
-        raise ArgumentError(
-            f"asarray: a {type(obj).__name__} cannot become this tensor without a copy. "
-            "Leave out copy=False."
-        )
-
-
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
     if array.dtype == np.dtype("float128") or array.dtype.kind in "OUSMm":
@@ -160,11 +141,6 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return borrow(from_array(array))
-
-
-def frombuffer(buffer: Any, *, dtype: object, count: int = -1, offset: int = 0) -> Tensor:
-    """A tensor over the bytes of an object."""
-    return borrow(from_array(np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset)))
 
 
 def shape_of(sizes: Sequence) -> tuple[int, ...]:

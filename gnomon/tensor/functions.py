@@ -66,6 +66,25 @@ def number(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
+def over_all(call: Callable) -> Callable:
+    """The call of an operation to which PyTorch's list of no axes means all of them."""
+
+    def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
+        place = op.words.index("axis")
+        if len(args) > place and is_empty(args[place]):
+            args = (*args[:place], None, *args[place + 1 :])
+        if "dim" in kwargs and is_empty(kwargs["dim"]):
+            kwargs = {**kwargs, "dim": None}
+        return call(op, args, kwargs)
+
+    return known
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value is a list of nothing."""
+    return isinstance(value, (list, tuple)) and not value
+
+
 # operations as functions
 
 
@@ -77,6 +96,7 @@ def as_function(op: Op, name: str = "") -> Callable:
     if facts.strided and name not in facts.shown:
         call = apply_flat if name in facts.flat else apply_shown
     call = by_value(call) if op.facts.read else call
+    call = over_all(call) if op.facts.none_is_all else call
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:
@@ -273,7 +293,7 @@ LATE: dict[str, tuple[str, ...]] = {
         *("is_neg", "is_nonzero", "is_same_size", "is_signed", "nonzero_static"),
     ),
     "splicing": (
-        *("as_strided", "as_strided_scatter", "diagflat", "diagonal_scatter", "dsplit"),
+        *("as_strided", "as_strided_scatter", "diagflat", "diagonal_scatter"),
         *("index_reduce", "put", "select_scatter", "slice_scatter", "split_with_sizes"),
         "unsafe_split_with_sizes",
     ),

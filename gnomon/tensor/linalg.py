@@ -54,9 +54,16 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
 
 
 def norm(
-    x: Tensor, /, ord: float | str | None = None, dim: Axes = None, keepdim: bool = False
+    x: Tensor,
+    /,
+    ord: float | str | None = None,
+    dim: Axes = None,
+    keepdim: bool = False,
+    *,
+    dtype: object = None,
 ) -> Tensor:
     """The length of a vector, or of all elements; with an order and two axes, of matrices."""
+    x = x if dtype is None else x.to(dtype)
     both = x.ndim == 2 if dim is None else isinstance(dim, Sequence) and len(dim) == 2
     if isinstance(ord, str) or (both and ord is not None):
         return FUNCTIONS["matrix_norm"](x, ord, (-2, -1) if dim is None else dim, keepdim)

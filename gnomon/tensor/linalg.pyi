@@ -56,7 +56,7 @@ def matrix_rank(x: Tensor, tol: Tensor | _float | None = ..., hermitian: _bool =
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes exchanged."""
 from gnomon.tensor.matrices import multi_dot as multi_dot
-def norm(x: Tensor, ord: _float | str | None = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def norm(x: Tensor, ord: _float | str | None = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: object = ...) -> Tensor:
     """The length of a vector, or of all elements; with an order and two axes, of matrices."""
 def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""

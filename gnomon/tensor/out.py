@@ -14,6 +14,11 @@ from gnomon.tensor.tensor import Tensor
 
 __all__ = ["into"]
 
+WORDS = frozenset({"dtype", "options"})
+"""Parameters of functions that make a tensor of the dtype that is asked for."""
+FILLING = frozenset({"arange", "linspace", "logspace", "range"})
+"""Functions whose numbers fill a tensor of any shape that has as many elements."""
+
 
 def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A function's result, stored in what the keyword out has: a tensor, or one for each result."""
@@ -23,8 +28,8 @@ def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
         return function(*args, **rest)
     name, places = function.__name__, out if isinstance(out, (tuple, list)) else (out,)
     check(name, args, places)
-    is_new = not any(isinstance(x, (Tensor, tuple, list)) for x in args[:1])
-    if is_new and "dtype" not in rest and "dtype" in signature(function).parameters:
+    is_new = not any(isinstance(x, Tensor) for x in given_in(args[:1]))
+    if is_new and "dtype" not in rest and not WORDS.isdisjoint(signature(function).parameters):
         rest["dtype"] = places[0].dtype  # of a new tensor: nothing else says its dtype
     found = function(*args, **rest)
     results = found if isinstance(found, (tuple, list)) else (found,)
@@ -33,7 +38,8 @@ def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
             f"{name}: out needs {len(results)} tensors: got {len(places)}. Give one for each."
         )
     for place, result in zip(places, results, strict=True):
-        store(name, place, result)
+        fills = name in FILLING and place.numel() == result.numel()
+        store(name, place, result.reshape(place.shape) if fills else result)
     return type(found)(*places) if hasattr(found, "_fields") else out
 
 
@@ -41,12 +47,16 @@ def check(name: str, args: Sequence[Any], places: Sequence[Any]) -> None:
     """Refuse what is no tensor, and what has gradients."""
     if not all(isinstance(x, Tensor) for x in places):
         raise DtypeError(f"{name}: out must be a tensor: got {type(places[0]).__name__}.")
-    given = [x for each in args for x in (each if isinstance(each, (tuple, list)) else (each,))]
-    if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given):
+    if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given_in(args)):
         raise GradientError(
             f"{name}: functions with out have no gradient, and an argument requires one. Leave "
             "out away, or detach the argument."
         )
+
+
+def given_in(args: Sequence[Any]) -> list[Any]:
+    """The arguments, and those in lists of them."""
+    return [x for each in args for x in (each if isinstance(each, (tuple, list)) else (each,))]
 
 
 def kind(dtype: DType) -> int:

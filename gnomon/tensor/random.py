@@ -14,21 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import dtype_of, float64, int64, uint32
-from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.dtypes import DType, bool_, dtype_of, float64, int64, uint32
+from gnomon.errors import ArgumentError, DtypeError
 from gnomon.forking import held
+from gnomon.lazy import Lazy
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import Block, holding
 from gnomon.tensor.creation import get_default_dtype, like, shape_of, size_checked
 from gnomon.tensor.device import META, check_device, default_device
-from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import acted, asked, of_complex, state
-from gnomon.tensor.tensor import Tensor, array_of, from_array, from_buffer, method, raw
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
 
+ml_dtypes = Lazy("ml_dtypes")
 WORD = 2**32
 _drawing = held(threading.Lock())
 
@@ -49,6 +50,10 @@ class Generator:
         self.seeded, self.count = int(seed), 0
         self.words = np.asarray([seed % WORD, seed // WORD % WORD], np.uint32)
         return self
+
+    def seed(self) -> int:
+        """Start the stream at a seed that nobody knows, and tell it."""
+        return self.manual_seed(int.from_bytes(np.random.default_rng().bytes(7), "little")).seeded
 
     def initial_seed(self) -> int:
         """The seed."""
@@ -138,7 +143,7 @@ def initial_seed() -> int:
 
 def seed() -> int:
     """Start the stream at a seed that nobody knows, and tell it."""
-    return manual_seed(int.from_bytes(np.random.default_rng().bytes(7), "little")).seeded
+    return default_generator.seed()
 
 
 def get_rng_state() -> Tensor:
@@ -221,7 +226,19 @@ def randperm(
 ) -> Tensor:
     """0 … n − 1 in a random order."""
     check_device(device)
+    kind = dtype_of(int64 if dtype is None else dtype)
+    if kind is not int64 and n > exact_integers(kind):
+        raise ArgumentError(
+            f"randperm: {kind.name} does not hold all of 0 to {n - 1}. Use a wider dtype."
+        )
     return draw("random_permutation", (n,), generator, dtype=dtype)
+
+
+def exact_integers(dtype: DType) -> int:
+    """The number of integers, counted from 0, that a dtype holds each."""
+    if dtype.is_floating_point:
+        return round(2 / float(ml_dtypes.finfo(dtype.numpy).eps)) + 1
+    return 2 if dtype is bool_ else np.iinfo(dtype.numpy).max + 1
 
 
 def normal(
@@ -233,6 +250,7 @@ def normal(
     **options: Any,
 ) -> Tensor:
     """Numbers of normal distributions; mean and std are numbers or tensors."""
+    check_spread("normal", std)
     if size is None:
         like = mean if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):
@@ -241,60 +259,15 @@ def normal(
     return randn(tuple(size), generator=generator, **options) * std + mean
 
 
+def check_spread(name: str, std: Any) -> None:
+    """Refuse a number below 0 where a standard deviation is asked for."""
+    if isinstance(std, (int, float)) and std < 0:
+        raise ArgumentError(f"{name}: std is at least 0: got {std}.")
+
+
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the chance that each element says, else 0."""
     return draw("bernoulli", (input,), generator).to(input.dtype)
-
-
-def multinomial(
-    input: Tensor,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Positions along the last axis, drawn with chances in proportion to the elements."""
-    if not input.dtype.is_floating_point:
-        raise DtypeError(f"multinomial: chances are floats: got {input.dtype.name}. Use float().")
-    check_rows(input, num_samples, replacement)
-    logits = input.log()
-    if num_samples == 1:
-        drawn = draw("random_choice", (logits.unsqueeze(-2),), generator)
-    elif replacement:
-        shape = (*input.shape[:-1], num_samples, input.shape[-1])
-        drawn = draw("random_choice", (logits.unsqueeze(-2).expand(shape),), generator)
-    else:
-        noise = -(-(rand_like(input) + 2.0**-25).log()).log()
-        drawn = (logits + noise).topk(num_samples, dim=-1).indices
-    if state.capture is None:  # values are not known yet there
-        check_chances(input.detach(), drawn)
-    return drawn
-
-
-def check_rows(input: Tensor, count: int, replacement: bool) -> None:
-    """Refuse what has no rows of chances, or too few outcomes for draws without replacement."""
-    if input.ndim not in (1, 2) or not input.shape[-1]:
-        raise ShapeError(
-            f"multinomial: chances are a vector or rows of a matrix: got {tuple(input.shape)}."
-        )
-    if count < 1 or (count > input.shape[-1] and not replacement):
-        raise ArgumentError(
-            f"multinomial: can't draw {count} of {input.shape[-1]} positions"
-            f"{'' if replacement else ' without replacement'}."
-        )
-
-
-def check_chances(input: Tensor, drawn: Tensor) -> None:
-    """Refuse what is no distribution; what was drawn is computed with it, by one program."""
-    evaluate([raw(input), raw(drawn)])
-    chances = array_of(input).astype(np.float64)
-    good = np.isfinite(chances) & (chances >= 0)
-    if not good.all():
-        raise ArgumentError(
-            f"multinomial: chances are finite and not negative: got {chances[~good][0]}."
-        )
-    if not (chances.sum(-1) > 0).all():
-        raise ArgumentError("multinomial: the chances of a row are all 0.")
 
 
 # tensors that draw into themselves
@@ -318,6 +291,8 @@ def uniform_(
     self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Take numbers spread evenly over [from, to)."""
+    if to < from_:
+        raise ArgumentError(f"uniform_: draws from [from, to): got from {from_} to {to}.")
     return fill(self, "random_uniform", generator, from_, to - from_)
 
 
@@ -327,6 +302,7 @@ def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Take numbers of a normal distribution."""
+    check_spread("normal_", std)
     return fill(self, "random_normal", generator, mean, std)
 
 
@@ -399,4 +375,4 @@ def random_(
     return write_result(self, made.to(self.dtype), "random_")
 
 
-Tensor.multinomial, Tensor.bernoulli = multinomial, bernoulli
+Tensor.bernoulli = bernoulli

@@ -114,7 +114,7 @@ def checked_numbers(numbers: np.ndarray, minlength: int) -> np.ndarray:
     """Numbers that can be counted."""
     if minlength < 0 or numbers.min(initial=0) < 0:
         raise ArgumentError("bincount: neither numbers nor minlength may be negative.")
-    length = max(int(numbers.max(initial=-1)) + 1, minlength)
+    length = max(int(numbers.max()) + 1 if numbers.size else 0, minlength)
     check_size("bincount", length, 8)
     return numbers.astype(np.int64)
 
@@ -303,6 +303,8 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise ArgumentError(
             f"combinations: needs a vector and r of at least 0: got {tuple(self.shape)}, r {r}."
         )
+    if not r:
+        return self[:0]
     rows = math.comb(self.shape[0] + (r - 1) * with_replacement, r) if r < 64 else 1
     check_size("combinations", max(rows, 1) * r, 32)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations

@@ -198,21 +198,6 @@ def as_strided_scatter(
     return put(input, as_strided(places, size, stride, storage_offset), src)
 
 
-def dsplit(input: Tensor, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """tensor_split along the third axis.
-
-    >>> import gnomon as gn
-    >>> [tuple(part.shape) for part in dsplit(gn.zeros(1, 2, 4), 2)]
-    [(1, 2, 2), (1, 2, 2)]
-    """
-    uneven = isinstance(sections, int) and input.ndim > 2 and input.shape[2] % sections
-    if input.ndim < 3 or uneven:
-        raise ShapeError(
-            f"dsplit: needs three axes, the third divided by {sections}: got {tuple(input.shape)}."
-        )
-    return FUNCTIONS["tensor_split"](input, sections, 2)
-
-
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple:
     """Parts of these sizes.
 

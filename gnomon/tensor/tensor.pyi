@@ -785,8 +785,8 @@ class Tensor:
         """x with each element set to 0 with probability p, and the others divided by 1 − p."""
     def dropout_(self, key: Tensor, p: _float = ...) -> Tensor:
         """x with each element set to 0 with probability p, and the others divided by 1 − p."""
-    def dsplit(self, *args: Any, **kwargs: Any) -> Any:
-        """dsplit of this tensor."""
+    def dsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts along axis 2."""
     def element_size(self) -> _int:
         """Bytes of one element."""
     def elu(self, alpha: _float = ...) -> Tensor:
@@ -1513,7 +1513,7 @@ class Tensor:
         """The sum over axes of what is a number."""
     def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
-    def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
+    def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
     def narrow_copy(self, *args: Any, **kwargs: Any) -> Any:
         """narrow_copy of this tensor."""
@@ -1977,6 +1977,8 @@ class Tensor:
         """Copies of x side by side, so many along each axis."""
     def to(self, *args: Any, copy: _bool = ..., **named: Any) -> Tensor:
         """The tensor in another dtype or on another device; itself when it is so already."""
+    def to_dense(self, dtype: object = ..., *, masked_grad: _bool | None = ...) -> Tensor:
+        """The tensor, cast if a dtype is asked for: every tensor is dense."""
     def to_device(self, device: object, *, stream: object = ...) -> Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:

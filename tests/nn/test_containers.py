@@ -149,3 +149,11 @@ def test_a_dict_of_parameters_is_a_dict():
     several = nn.ParameterList([gn.ones(1)])
     several += [gn.ones(2)]
     assert len(several) == 2
+
+
+def test_a_place_that_is_not_there_gets_no_module():
+    layers = nn.Sequential(nn.Identity(), nn.Identity())
+
+    with pytest.raises(IndexError, match="no place -3"):
+        layers.insert(-3, nn.Linear(1, 1))
+    assert isinstance(layers.insert(-2, nn.Linear(1, 1))[0], nn.Linear)

@@ -7,7 +7,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError
 from gnomon.nn import functional as F
 
 
@@ -53,7 +53,6 @@ def test_weights_of_rows_have_slopes():
     ("call", "words"),
     [
         (lambda w: F.embedding_bag(gn.tensor([1]), w), "index must be"),
-        (lambda w: F.embedding_bag(gn.tensor([1]), w, gn.tensor([0]), mode="max"), "one size"),
         (
             lambda w: F.embedding_bag(gn.tensor([[1]]), w, scale_grad_by_freq=True, mode="max"),
             "max mode",
@@ -64,3 +63,31 @@ def test_weights_of_rows_have_slopes():
 def test_bags_that_are_none_are_refused(call, words):
     with pytest.raises(ArgumentError if "index" not in words else Exception, match=words):
         call(gn.ones(3, 2))
+
+
+def test_weights_of_rows_are_of_the_tables_dtype():
+    table, ids = gn.ones(5, 3), gn.tensor([[0, 4]])
+
+    with pytest.raises(DtypeError, match="must be float32, as the table: got float64"):
+        F.embedding_bag(ids, table, mode="sum", per_sample_weights=gn.ones(1, 2, dtype=gn.float64))
+
+
+def test_the_largest_of_bags_is_minus_infinity_where_it_is_and_0_where_nothing_is():
+    table = gn.tensor([[-gn.inf], [3.0], [gn.nan]])
+
+    made = F.embedding_bag(gn.tensor([[0, 1], [1, 1]]), table, mode="max", padding_idx=1)
+    beside = F.embedding_bag(
+        gn.tensor([0, 1, 2]), table, gn.tensor([0, 1, 1]), mode="max", padding_idx=1
+    )
+    empty = F.embedding_bag(gn.zeros(0, dtype=gn.int64), table, gn.tensor([0, 0]), mode="max")
+
+    assert made.tolist() == [[-gn.inf], [0.0]]
+    assert beside[:2].tolist() == [[-gn.inf], [0.0]]
+    assert beside[2].isnan().all()
+    assert empty.tolist() == [[0.0], [0.0]]
+
+
+def test_a_table_of_integers_may_be_given():
+    table = gn.tensor([[1, 2], [3, 4]])
+
+    assert nn.Embedding.from_pretrained(table)(gn.tensor([1])).tolist() == [[3, 4]]

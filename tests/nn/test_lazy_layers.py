@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, CheckpointError
 from gnomon.nn.lazy_layers import LazyModuleMixin, channel_axis
 
 LAZY = sorted(
@@ -92,3 +93,45 @@ def test_a_compiled_model_may_be_lazy():
     assert type(net[0]) is nn.Conv2d
     for y in made:
         np.testing.assert_allclose(y.detach().numpy(), net(X).detach().numpy(), atol=1e-6)
+
+
+def test_a_module_of_ones_own_may_take_its_shapes_from_the_first_input():
+    class Scale(LazyModuleMixin, nn.Module):
+        def __init__(self, complete=True):
+            super().__init__()
+            self.complete = complete
+            self.weight, self.bias = nn.UninitializedParameter(), nn.UninitializedParameter()
+
+        def initialize_parameters(self, x):
+            self.weight.materialize(x.shape[-1])
+            if self.complete:
+                self.bias.materialize(x.shape[-1:])
+
+        def forward(self, x):
+            return x * self.weight + self.bias
+
+    layer = Scale()
+
+    assert layer(gn.ones(2, 3)).tolist() == [[0.0] * 3] * 2
+    assert type(layer) is Scale
+    assert not layer._forward_pre_hooks
+    with pytest.raises(ArgumentError, match="without shapes behind"):
+        Scale(complete=False)(gn.ones(2, 3))
+
+
+def test_a_lazy_layer_is_pickled_before_its_first_call_and_behind_it():
+    layer = pickle.loads(pickle.dumps(nn.LazyLinear(4)))
+
+    assert layer.has_uninitialized_params()
+    assert layer(gn.ones(2, 3)).shape == (2, 4)
+    assert type(pickle.loads(pickle.dumps(layer))) is nn.Linear
+
+
+def test_states_of_lazy_layers_do_not_go_into_plain_ones():
+    plain = nn.Linear(5, 3)
+    before = plain.weight.tolist()
+
+    with pytest.raises(CheckpointError, match="weight: the state's is uninitialized"):
+        plain.load_state_dict(nn.LazyLinear(3).state_dict())
+
+    assert plain.weight.tolist() == before

@@ -238,3 +238,38 @@ def test_a_hook_with_words_may_answer_nothing():
     layer = nn.Linear(2, 2)
     layer.register_forward_pre_hook(lambda m, args, kwargs: None, with_kwargs=True)
     assert layer(gn.ones(2)).shape == (2,)
+
+
+def test_a_parameter_in_the_place_of_a_buffer_that_is_not_saved_is_saved():
+    module = nn.Module()
+    module.register_buffer("x", gn.ones(2), persistent=False)
+
+    module.x = nn.Parameter(gn.ones(2))
+
+    assert list(module.state_dict()) == ["x"]
+
+
+@pytest.mark.parametrize("before", ["attribute", "buffer", "parameter", "module"])
+def test_a_name_that_means_something_else_is_not_given_again(before):
+    module = nn.Module()
+    give = {
+        "attribute": lambda: setattr(module, "x", 5),
+        "buffer": lambda: module.register_buffer("x", gn.ones(2)),
+        "parameter": lambda: module.register_parameter("x", nn.Parameter(gn.ones(2))),
+        "module": lambda: module.add_module("x", nn.Identity()),
+    }
+    give[before]()
+
+    for kind in ("buffer", "parameter", "module"):
+        if kind == before:
+            give[kind]()
+            continue
+        with pytest.raises(KeyError, match="already exists"):
+            give[kind]()
+
+
+def test_numbers_of_parts_are_no_names_to_complete():
+    found = dir(nn.Sequential(nn.Identity()))
+
+    assert "0" not in found
+    assert "training" in found

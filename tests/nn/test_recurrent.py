@@ -7,7 +7,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn.recurrent import STEPS
 
 
@@ -143,3 +143,27 @@ def test_an_lstm_shows_a_projection_of_what_it_keeps():
     assert layer.weight_hr_l0.shape == (2, 6)
     assert layer.weight_ih_l1.shape == (24, 2)
     assert y[-1].equal(h[-1])
+
+
+@pytest.mark.parametrize("kind", [nn.RNNCell, nn.GRUCell, nn.LSTMCell])
+@pytest.mark.parametrize("shape", [(1, 6), (3, 1), (2, 6), (6,)])
+def test_a_cells_state_has_the_rows_of_its_input(kind, shape):
+    cell, x, state = kind(5, 6), gn.ones(3, 5), gn.ones(*shape)
+    pairs = [(state, gn.ones(3, 6)), (gn.ones(3, 6), state)] if kind is nn.LSTMCell else [state]
+
+    for each in pairs:
+        with pytest.raises(ShapeError, match="the state must be"):
+            cell(x, each)
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+def test_states_of_sequences_are_of_each_layer_and_row(kind):
+    layers, x, good = kind(3, 5, 2), gn.ones(6, 4, 3), gn.ones(2, 4, 5)
+
+    for shape in ((7, 4, 5), (1, 4, 5), (2, 1, 5), (2, 4, 1), (2, 4)):
+        bad = gn.ones(*shape)
+        for state in [(bad, good), (good, bad)] if kind is nn.LSTM else [bad]:
+            with pytest.raises(ShapeError, match="the state must be"):
+                layers(x, state)
+    with pytest.raises(ShapeError, match="the state must be"):
+        layers(x, (good, good, good))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 
 import pytest
 
@@ -265,3 +266,21 @@ def test_a_copy_of_a_module_keeps_its_hooks_of_states():
 
 def add_mark(module, state, prefix, notes):
     state[prefix + "mark"] = 1
+
+
+def test_a_prefix_of_keys_is_taken_off_with_the_notes():
+    state = nn.Sequential(OrderedDict(module=nn.BatchNorm1d(2))).state_dict()
+    wanted = nn.BatchNorm1d(2).state_dict()
+
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+
+    assert list(state) == list(wanted)
+    assert state._metadata[""] == wanted._metadata[""]
+    nn.BatchNorm1d(2).load_state_dict(state)
+
+
+def test_what_is_no_state_is_refused():
+    with pytest.raises(TypeError, match="needs a dict of tensors"):
+        nn.Linear(1, 1).load_state_dict("weights")
+    with pytest.raises(TypeError, match="object to buffer 'x'"):
+        nn.Linear(1, 1).register_buffer("x", 3)

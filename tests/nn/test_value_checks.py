@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 
 
@@ -51,3 +51,24 @@ def test_what_is_no_chance_is_no_dropout(p):
 def test_a_chance_is_a_number():
     with pytest.raises(ArgumentError, match="Dropout: p must be a number: got None"):
         gn.nn.Dropout(None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: F.gaussian_nll_loss(gn.ones(2, 3), gn.ones(2, 3), gn.ones(3)),
+        lambda: F.gaussian_nll_loss(gn.ones(2, 3), gn.ones(2, 3), gn.ones(1)),
+        lambda: F.cosine_embedding_loss(gn.ones(4, 3), gn.ones(4, 3), gn.ones(4, 1)),
+        lambda: F.cosine_embedding_loss(gn.ones(3), gn.ones(3), gn.ones(3)),
+        lambda: F.cosine_embedding_loss(gn.ones(4, 3), gn.ones(4, 3), gn.ones(())),
+    ],
+)
+def test_what_would_broadcast_to_other_terms_is_refused(call):
+    with pytest.raises(ShapeError):
+        call()
+
+
+def test_groups_of_one_value_are_not_normalized():
+    with pytest.raises(ArgumentError, match="more than 1 value"):
+        F.group_norm(gn.ones(1, 4), 4)
+    assert F.group_norm(gn.ones(2, 4), 4).shape == (2, 4)

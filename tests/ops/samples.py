@@ -195,6 +195,7 @@ add("tensor_split", normal(7, 2), 3)
 add("tensor_split", normal(2, 7), (1, 5), 1)
 add("hsplit", normal(2, 4), 2)
 add("vsplit", normal(4, 2), (1, 3))
+add("dsplit", normal(1, 2, 4), 2)
 plain("atleast_1d atleast_2d atleast_3d", normal())
 plain("atleast_1d atleast_2d atleast_3d", normal(3))
 plain("atleast_2d atleast_3d", normal(3, 2))
@@ -370,6 +371,7 @@ BEGINNINGS = np.array([0, 2, 2, 5])
 SOME = {"mode": "sum", "per_sample_weights": normal(6), "_reference": False}
 add("embedding_bag", integers(0, 7, 6), normal(7, 3), BEGINNINGS, **SOME)
 add("embedding_bag", integers(0, 3, 6), normal(3, 4), BEGINNINGS, padding_idx=1, _reference=False)
+add("embedding_bag", integers(0, 7, 6), distinct(7, 3), BEGINNINGS, mode="max", _reference=False)
 add("one_hot", integers(0, 5, 2, 3), 5)
 
 # products

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.errors import DtypeError
 from gnomon.tensor.functions import FUNCTIONS
 
 
@@ -38,3 +39,13 @@ def test_equal_values_have_a_deviation_whose_gradient_is_0(name: str, compiled: 
     np.testing.assert_allclose(
         x.grad.numpy(), [[0, 0, 0], [-1 / 3 / third, 0, 1 / 3 / third]], rtol=1e-6
     )
+
+
+def test_covariances_of_integers_are_those_of_floats():
+    x = gn.tensor([[1, 2, 3], [3, 2, 2]])
+
+    for call in (gn.cov, gn.corrcoef, lambda v: gn.cov(v, fweights=gn.tensor([1, 2, 1]))):
+        assert call(x).dtype is gn.float32
+        assert call(x).equal(call(x.float()))
+    with pytest.raises(DtypeError, match="truth values"):
+        gn.cov(x > 1)

@@ -78,6 +78,13 @@ def tensor_of_theirs(leaf: Any) -> torch.Tensor:
     return torch.tensor((found.float() if narrow else found).numpy(force=True)).to(kind)
 
 
+def opened(value: Any) -> Any:
+    """A container of modules or parameters as a list or dict, by which PyTorch's tools compare."""
+    if isinstance(value, (gn.nn.Sequential, gn.nn.ModuleList, gn.nn.ParameterList)):
+        return list(value)
+    return dict(value) if isinstance(value, (gn.nn.ModuleDict, gn.nn.ParameterDict)) else value
+
+
 def ours_of(leaf: Any) -> Any:
     """Gnomon's tensor, dtype, device or size for PyTorch's; anything else as it is."""
     if isinstance(leaf, torch.Tensor):
@@ -134,13 +141,17 @@ def crossing(tool: Any) -> Any:
     return OURS.get(tool, tool) if isinstance(tool, torch.dtype) else tool
 
 
-OF_MODULES = ["_create_basic_net", "_test_bfloat16_ops", "_test_module_empty_input"]
+OF_MODULES = [
+    *("_assertGradAndGradgradChecks", "_create_basic_net", "_test_bfloat16_ops"),
+    "_test_module_empty_input",
+]
 """Tools that call modules and functions of a file, and see Gnomon as the file does."""
 
 
 def with_ours(tool: Any) -> FunctionType:
     """A tool whose torch is Gnomon."""
-    seen = {**tool.__globals__, "torch": importing("torch")}
+    seen = {**tool.__globals__, "torch": importing("torch"), "nn": gn.nn, "F": gn.nn.functional}
+    seen |= {name: getattr(gn.autograd, name) for name in ("gradcheck", "gradgradcheck")}
     return FunctionType(tool.__code__, seen, None, tool.__defaults__)
 
 
@@ -179,7 +190,8 @@ def case_over(case: type) -> type:
 
     def comparison(name: str) -> Callable:
         def compare(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return getattr(case, name)(self, *to_theirs(args), **to_theirs(kwargs))
+            given = to_theirs([opened(x) for x in args])
+            return getattr(case, name)(self, *given, **to_theirs(kwargs))
 
         return compare
 
@@ -355,7 +367,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "common_utils": {"skipIfMps": lambda test: test},
     "common_cuda": {"tf32_is_not_fp32": lambda: False},
     "common_nn": {"new_module_tests": []},
-    "common_methods_invocations": {"binary_ufuncs_and_refs": []},
+    "common_methods_invocations": {"foreach_lerp_op_db": []},
 }
 """Tools that files of older versions import, and PyTorch has no more."""
 
@@ -366,7 +378,15 @@ OLDER = {
     "from torch.types import _TensorOrTensors": "_TensorOrTensors = object",
     "test_activations_bfloat16_cpu": "test_activations_of_bfloat16",
     "torch._C.has_mkldnn": "False",
+    "torch.profiler.itt.is_available()": "False",
+    "torch._nnpack_available()": "False",
     "stateless._functional_call": "stateless.functional_call",
+    "binary_ufuncs_and_refs": "binary_ufuncs",
+    "from torch.distributions.dirichlet import _Dirichlet_backward": "_Dirichlet_backward = None",
+    "torch._C._ConvBackend": "unittest.mock.sentinel",
+    "LooseVersion = distutils.version.LooseVersion": "from distutils.version import LooseVersion",
+    "from torch._utils_internal import get_file_path_2": "get_file_path_2 = os.path.join",
+    "super(self.__class__, self)": "super()",
     "    EPOCH_DEPRECATION_WARNING,\n": "",
     "EPOCH_DEPRECATION_WARNING": "''",
 }

@@ -60,3 +60,25 @@ def test_gradients_of_bags_by_frequency(rng, mode: str):
     (folded * folded).sum().backward()
 
     np.testing.assert_allclose(mine.grad.numpy(), its.grad.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("padding", [None, 0, 4])
+@pytest.mark.parametrize("ends", [False, True])
+def test_largest_of_bags_that_begin_at_offsets(rng, padding, ends: bool):
+    table, places = rng.integers(-2, 2, (6, 3)) / 2, np.array([1, 2, 4, 4, 1, 0, 5])
+    results = []
+    for library in (gn, torch):
+        weight = library.tensor(table, requires_grad=True)
+        rows = library.nn.functional.embedding_bag(
+            library.tensor(places),
+            weight,
+            library.tensor([0, 0, 3, 3, 6]),
+            mode="max",
+            padding_idx=padding,
+            include_last_offset=ends,
+        )
+        (rows * library.arange(rows.numel()).reshape(rows.shape)).sum().backward()
+        results.append([x.detach().numpy() for x in (rows, weight.grad)])
+
+    for mine, its in zip(*results, strict=True):
+        np.testing.assert_array_equal(mine, its)

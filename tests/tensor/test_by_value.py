@@ -40,3 +40,9 @@ def test_sizes_that_no_memory_holds_are_refused():
     check_size("here", 10, 8)
     with pytest.raises(OutOfMemory, match="here: 1000000000000 elements need 8e"):
         check_size("here", 10**12, 8)
+
+
+def test_a_stretch_begins_and_ends_where_tensors_say():
+    x, one, two = gn.arange(6), gn.tensor(1), gn.tensor(2)
+
+    assert x.narrow(0, one, two).tolist() == x.narrow(0, 1, length=two).tolist() == [1, 2]

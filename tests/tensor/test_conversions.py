@@ -91,3 +91,10 @@ def test_the_diagonal_is_where_all_positions_are_equal():
 def test_of_complex_numbers_real_ones_are_copied():
     with pytest.warns(UserWarning, match="imaginary part"):
         assert gn.zeros(2).copy_(gn.tensor([1 + 2j, 3j])).tolist() == [1, 0]
+
+
+def test_every_tensor_is_dense():
+    x = gn.ones(2)
+
+    assert x.to_dense() is x
+    assert x.to_dense(gn.float64).dtype is gn.float64

@@ -70,3 +70,17 @@ def test_a_cross_product_runs_along_the_first_axis_of_three_or_in_linalg_the_las
     assert x.cross(y).tolist() == gn.cross(x, y, dim=0).tolist()
     assert gn.linalg.cross(x, y).tolist() == gn.cross(x, y, dim=1).tolist()
     assert gn.cross(gn.ones(3, 2), gn.ones(3, 2)).shape == (3, 2)
+
+
+def test_an_outer_product_of_truth_values_is_where_both_hold():
+    x, y = gn.tensor([True, False]), gn.tensor([True, True, False])
+
+    assert gn.outer(x, y).tolist() == [[True, True, False], [False] * 3]
+    assert gn.outer(x, gn.tensor([2, 3])).tolist() == [[2, 3], [0, 0]]
+
+
+def test_a_norm_is_computed_in_the_dtype_asked_for():
+    x = gn.tensor([1.0, 2.0])
+
+    assert gn.linalg.norm(x, dtype=gn.float64).dtype is gn.float64
+    assert gn.linalg.norm(x, dtype=gn.float64).item() == 5**0.5

@@ -72,3 +72,21 @@ def test_compiled_functions_write_too():
 
     call(X, place)
     assert place.tolist() == (2 * X).tolist()
+
+
+def test_numbers_of_a_range_fill_a_tensor_of_any_shape_with_as_many_elements():
+    for call in (gn.arange, lambda *ends, out: gn.linspace(0, 3, 4, out=out)):
+        x = gn.zeros(2, 3)
+        call(0, 4, out=x.narrow(1, 1, 2))
+        assert x.tolist() == [[0, 0, 1], [0, 2, 3]]
+    assert gn.logspace(0, 3, 4, out=gn.zeros(2, 2)).tolist() == [[1, 10], [100, 1000]]
+
+
+@pytest.mark.parametrize("draw", [gn.rand, gn.randn])
+def test_draws_are_of_the_dtype_that_is_there(draw):
+    gn.manual_seed(3)
+    place = draw(5, out=gn.empty(5, dtype=gn.float64))
+    gn.manual_seed(3)
+
+    assert place.equal(draw(5, dtype=gn.float64))
+    assert gn.zeros((2,), out=gn.ones(2, dtype=gn.int32)).tolist() == [0, 0]

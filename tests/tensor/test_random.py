@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DtypeError
+from gnomon.errors import ArgumentError, DtypeError
 
 
 def test_a_seed_gives_the_same_numbers_again():
@@ -72,15 +70,6 @@ def test_distributions_have_their_moments(draw, mean, std):
     assert abs(x.std().item() - std) < 0.03 * std
 
 
-def test_samples_without_replacement_differ():
-    gn.manual_seed(0)
-    chances = gn.tensor([[0.5, 0.0, 0.25, 0.25]])
-
-    for _ in range(5):
-        assert sorted(gn.multinomial(chances, 3)[0].tolist()) == [0, 2, 3]
-    assert 1 not in gn.multinomial(chances, 200, replacement=True)[0].tolist()
-
-
 def test_integers_cannot_take_floats():
     with pytest.raises(DtypeError, match="draws floats: got int64"):
         gn.arange(3).uniform_()
@@ -106,25 +95,6 @@ def test_draws_go_on_after_a_fork_as_before():
     assert gn.initial_seed() == 4
 
 
-def test_a_draw_and_the_look_at_its_chances_are_one_program():
-    evaluation = sys.modules["gnomon.tensor.evaluate"]
-    chances = gn.tensor([[0.2, 0.8], [1.0, 0.0]]) * 1.0
-    before = evaluation.evaluations
-
-    drawn = gn.multinomial(chances, 1)
-
-    assert drawn[1].tolist() == [0]
-    assert evaluation.evaluations - before == 1
-
-
-def test_one_position_is_drawn_alike_with_and_without_replacement():
-    gn.manual_seed(3)
-    one = gn.multinomial(gn.ones(7, 5), 1)
-    gn.manual_seed(3)
-
-    assert one.tolist() == gn.multinomial(gn.ones(7, 5), 1, True).tolist()
-
-
 def test_integers_may_have_an_upper_end_alone():
     assert set(gn.randint(high=2, size=(50,)).tolist()) == {0, 1}
 
@@ -133,3 +103,46 @@ def test_a_chance_for_each_element_is_heard():
     x = gn.zeros(2, 3, dtype=gn.int64)
 
     assert x.bernoulli_(gn.tensor([0.0, 1.0, 1.0])).tolist() == [[0, 1, 1]] * 2
+
+
+def test_a_generator_begins_at_a_seed_that_nobody_knows():
+    generator = gn.Generator()
+
+    seeds = {generator.seed(), generator.seed()}
+
+    assert len(seeds) == 2
+    assert generator.initial_seed() in seeds
+
+
+def test_a_generator_that_drew_in_a_program_may_be_asked_to_begin_again():
+    generator = gn.Generator().manual_seed(3)
+
+    @gn.compile
+    def two(x):
+        first = gn.rand(2, generator=generator)
+        return x + first + gn.rand(2, generator=generator)
+
+    found = [two(gn.zeros(2)).tolist() for _ in range(3)]
+    generator.manual_seed(3)
+
+    assert [two(gn.zeros(2)).tolist() for _ in range(3)] == found
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: gn.normal(0.0, -1.0, (2,)), "std is at least 0"),
+        (lambda: gn.ones(2).normal_(0.0, -1.0), "std is at least 0"),
+        (lambda: gn.ones(2).uniform_(3.0, 1.0), "from 3.0 to 1.0"),
+        (lambda: gn.randperm(257, dtype=gn.uint8), "uint8 does not hold"),
+        (lambda: gn.randperm(2**11 + 2, dtype=gn.float16), "float16 does not hold"),
+    ],
+)
+def test_draws_that_make_no_sense_are_refused(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()
+
+
+def test_a_permutation_may_be_as_long_as_its_dtype_is_exact():
+    assert gn.randperm(256, dtype=gn.uint8).sort().values.tolist() == list(range(256))
+    assert gn.randperm(2**11 + 1, dtype=gn.float16).max().item() == 2**11

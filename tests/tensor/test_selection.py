@@ -128,3 +128,9 @@ def test_membership_takes_pytorchs_words():
 
     assert made.tolist() == [True, False]
     assert gn.isin(element=2, test_elements=y).item() is True
+
+
+@pytest.mark.parametrize("dtype", [gn.uint8, gn.int8, gn.uint16, gn.int32])
+def test_narrow_numbers_are_counted(dtype):
+    assert gn.bincount(gn.tensor([5, 3, 5], dtype=dtype)).tolist() == [0, 0, 0, 1, 0, 2]
+    assert gn.bincount(gn.zeros(0, dtype=dtype), minlength=2).tolist() == [0, 0]

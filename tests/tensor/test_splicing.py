@@ -160,3 +160,10 @@ def test_a_tensor_takes_another_memory_or_part_of_it():
     assert gn.zeros(2).set_().shape == (0,)
     assert gn.tensor([1 + 2j]).set_(gn.tensor([3j, 4j])).tolist() == [3j, 4j]
     assert x.as_strided_((2,), (3,)).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("split", [gn.hsplit, gn.vsplit])
+def test_parts_of_one_size_must_make_the_axis(split):
+    with pytest.raises(ShapeError, match="Use tensor_split"):
+        split(gn.ones(4, 4), 3)
+    assert [tuple(x.shape) for x in gn.hsplit(gn.ones(2, 4), (1, 3))] == [(2, 1), (2, 2), (2, 1)]

@@ -129,3 +129,32 @@ def test_sums_of_integers_are_the_standards_by_its_words_and_pytorchs_as_methods
     assert {y.dtype for y in torchs} == {gn.int64}
     assert {y.dtype for y in standards} == {gn.uint64 if dtype in UNSIGNED else gn.int64}
     assert gn.sum(x, dtype=gn.int32).dtype is gn.int32
+
+
+FOLDS = [
+    "sum",
+    "mean",
+    "nansum",
+    "nanmean",
+    "var",
+    "std",
+    "var_mean",
+    "std_mean",
+    "amax",
+    "amin",
+    "norm",
+    "count_nonzero",
+]
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_no_axes_are_all_of_them_as_dim_and_none_as_axis(name):
+    x = gn.arange(6.0).reshape(2, 3)
+    function = getattr(gn, name)
+
+    for made in (function(x, dim=[]), function(x, dim=()), getattr(x, name)(dim=[])):
+        assert (made if isinstance(made, gn.Tensor) else made[0]).shape == ()
+    apart = function(x, axis=())
+    assert (apart if isinstance(apart, gn.Tensor) else apart[0]).shape == (2, 3)
+    assert gn.any(x, dim=[]).shape == (2, 3)
+    assert gn.linalg.vector_norm(x, 2, []).shape == ()

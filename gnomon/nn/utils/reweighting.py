@@ -10,7 +10,7 @@ from typing import Any
 from gnomon.errors import ArgumentError
 from gnomon.nn.functional import normalize
 from gnomon.nn.module import Module
-from gnomon.nn.parameter import Parameter
+from gnomon.nn.parameter import Parameter, is_lazy
 from gnomon.nn.utils.parametrizations import as_matrix, gain, rows_of
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.composites import norm_except_dim
@@ -88,10 +88,14 @@ class SpectralNormHook(Reweighting):
 
 def taken(module: Module, name: str) -> Parameter:
     """A module's parameter, which is a plain attribute from now on."""
-    found = module._parameters.pop(name, None)
+    found = module._parameters.get(name)
     if found is None:
         raise ArgumentError(f"{type(module).__name__} has no parameter {name!r}.")
-    return found
+    if is_lazy(found):
+        raise ArgumentError(
+            f"{type(module).__name__}: its {name!r} has no shape yet. Call the module once first."
+        )
+    return module._parameters.pop(name)
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:

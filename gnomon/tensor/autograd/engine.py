@@ -157,6 +157,7 @@ def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
             f"backward: the gradient's shape {tuple(gradient.shape)} is not the root's "
             f"{tuple(root.shape)}."
         )
+    gradient = gradient.to(root.dtype)
     whole = create_graph or is_lent(source(gradient._storage))
     return node_of(gradient) if whole else raw(gradient)
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.tensor.choices import multinomial
 from gnomon.tensor.control import evaluate
 from gnomon.tensor.creation import as_tensor, tensor
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.random import Generator, initial_seed, multinomial, randint, randperm
+from gnomon.tensor.random import Generator, initial_seed, randint, randperm
 from gnomon.tensor.tensor import Tensor, array_of, from_array
 from gnomon.utils.data.checks import (
     check_sizes,

@@ -167,6 +167,15 @@ add(
     exactly([1, -1, 1], "int64"),
 )
 add("F.gaussian_nll_loss", loss("gaussian_nll_loss"), normal(6), normal(6), between(0.5, 2.0, 6))
+for shape in ((3,), (3, 1)):
+    spreads = between(0.5, 2.0, *shape)
+    add(
+        f"F.gaussian_nll_loss {shape}",
+        loss("gaussian_nll_loss"),
+        normal(3, 3),
+        normal(3, 3),
+        spreads,
+    )
 add("F.poisson_nll_loss", loss("poisson_nll_loss"), normal(6), between(0.5, 2.0, 6), gradient=False)
 add(
     "the evidence bound",

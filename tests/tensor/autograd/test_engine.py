@@ -214,3 +214,14 @@ def test_a_leaf_that_was_stepped_since_it_was_used_is_still_the_one_that_is_aske
         x -= 0.5
 
     assert gn.autograd.grad(loss, x)[0].tolist() == [5.0, 5.0, 5.0]
+
+
+def test_a_gradient_of_another_dtype_is_taken_in_the_roots():
+    x = gn.ones(3, dtype=gn.float64, requires_grad=True)
+
+    (x**2).backward(gn.tensor([1.0, 2.0, 3.0]))
+    (found,) = gn.autograd.grad(x[:2], x, gn.ones(2, dtype=gn.float16))
+
+    assert x.grad.dtype is found.dtype is gn.float64
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]
+    assert found.tolist() == [1.0, 1.0, 0.0]

@@ -1,0 +1,67 @@
+"""New tensors over memory that others made: of arrays, of other libraries, of bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType, dtype_of
+from gnomon.errors import ArgumentError
+from gnomon.tensor.creation import as_tensor, finished, tensor
+from gnomon.tensor.dlpack import from_dlpack
+from gnomon.tensor.memory import borrow
+from gnomon.tensor.tensor import Tensor, from_array
+
+__all__ = ["asarray", "frombuffer"]
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: object = None,
+    device: object = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of these values; copy says whether it must be, or must not be, a copy.
+
+    Gradients reach a tensor that is given only where requires_grad says so.
+    """
+    if isinstance(obj, memoryview):
+        obj = np.asarray(obj)
+    elif type(obj).__name__ == "PyCapsule":
+        obj = from_dlpack(obj)
+    if copy is False:
+        refuse_copy(obj, None if dtype is None else dtype_of(dtype))
+    if copy and not isinstance(obj, Tensor):  # at once: nobody is told of writes to it
+        return tensor(obj, dtype, device, requires_grad)
+    made = as_tensor(obj, dtype, device)
+    made = made.clone() if copy else made
+    made = made.detach() if made.requires_grad and not requires_grad else made
+    return finished(made, requires_grad)
+
+
+def refuse_copy(obj: Any, dtype: DType | None) -> None:
+    """Refuse what has no memory to share, or whose elements would have to change."""
+    found = dtype_of(obj.dtype) if isinstance(obj, (Tensor, np.ndarray)) else None
+    if found is None or dtype not in (None, found):
+        raise ArgumentError(
+            f"asarray: a {type(obj).__name__} cannot become this tensor without a copy. "
+            "Leave out copy=False."
+        )
+
+
+def frombuffer(
+    buffer: Any, *, dtype: object, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A tensor over the bytes of an object."""
+    kind, size = dtype_of(dtype), memoryview(buffer).nbytes
+    left, taken = size - offset, max(count, 0) * kind.itemsize
+    if not 0 <= offset < size or not count or taken > left or (count < 0 and left % kind.itemsize):
+        raise ArgumentError(
+            f"frombuffer: {size} bytes have not the {kind.name} asked for: count {count} from byte "
+            f"{offset} on."
+        )
+    made = borrow(from_array(np.frombuffer(buffer, kind.numpy, count, offset)))
+    return finished(made, requires_grad)

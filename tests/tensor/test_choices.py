@@ -1,0 +1,35 @@
+"""Positions are drawn in proportion to chances, and once each without replacement."""
+
+from __future__ import annotations
+
+import sys
+
+import gnomon as gn
+
+
+def test_samples_without_replacement_differ():
+    gn.manual_seed(0)
+    chances = gn.tensor([[0.5, 0.0, 0.25, 0.25]])
+
+    for _ in range(5):
+        assert sorted(gn.multinomial(chances, 3)[0].tolist()) == [0, 2, 3]
+    assert 1 not in gn.multinomial(chances, 200, replacement=True)[0].tolist()
+
+
+def test_a_draw_and_the_look_at_its_chances_are_one_program():
+    evaluation = sys.modules["gnomon.tensor.evaluate"]
+    chances = gn.tensor([[0.2, 0.8], [1.0, 0.0]]) * 1.0
+    before = evaluation.evaluations
+
+    drawn = gn.multinomial(chances, 1)
+
+    assert drawn[1].tolist() == [0]
+    assert evaluation.evaluations - before == 1
+
+
+def test_one_position_is_drawn_alike_with_and_without_replacement():
+    gn.manual_seed(3)
+    one = gn.multinomial(gn.ones(7, 5), 1)
+    gn.manual_seed(3)
+
+    assert one.tolist() == gn.multinomial(gn.ones(7, 5), 1, True).tolist()
