@@ -20,6 +20,7 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topologica
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.lazy import gradient_layouts
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.histories import has_other_history
 from gnomon.ops.joining import cat, padded
 from gnomon.ops.layouts import (
     LAYOUTS,
@@ -189,9 +190,14 @@ def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
         if (
             node.op != "detach"
             and node.dtype.is_floating_point
-            and any(x in marked for x in node.inputs)
+            and any(x in marked for x in passed(node))
         ):
             marked.add(node)
+
+
+def passed(node: Node) -> Sequence[Node]:
+    """The inputs to which a node's gradient goes; a value without a history has none."""
+    return node.inputs[:1] if has_other_history(node) else node.inputs
 
 
 def gradient_of(

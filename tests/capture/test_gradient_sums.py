@@ -56,3 +56,36 @@ def test_gradients_have_the_bits_of_a_plain_run(program):
         plain, captured = (gradients(program, f, seed) for f in (inner, compiled))
         for x, y in zip(plain, captured, strict=True):
             assert same_bits(x, y), seed
+
+
+def test_a_backward_pass_frees_nothing_of_the_value_that_an_optimizer_writes():
+    def run(around):
+        weight = gn.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        weight.grad, found = gn.ones(3), []
+        optimizer = gn.optim.SGD([weight], lr=0.1)
+
+        def outer(x):
+            a, b = x * 1.0, x.sum()
+
+            def step():
+                nonlocal a, b
+                if float((a * weight).sum()) > 1e6:
+                    return a.tolist(), b
+                with gn.no_grad():
+                    optimizer.step()
+                (weight * a.detach()).sum().backward()
+                for _ in range(2):
+                    b = b + a.sum()
+                    a = a * weight
+                return a.tolist(), b
+
+            return step()
+
+        taken = around(outer)
+        for _ in range(3):
+            a, b = taken(gn.tensor([1.0, -1.0, 2.0]))
+            b.backward()
+            found.append((a, b.item(), weight.grad.tolist(), weight.tolist()))
+        return found
+
+    assert run(gn.compile) == run(lambda f: f)
