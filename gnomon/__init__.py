@@ -61,7 +61,6 @@ from gnomon.tensor.autograd.engine import (
     no_grad,
     set_grad_enabled,
 )
-from gnomon.tensor.choices import multinomial
 from gnomon.tensor.creation import (
     arange,
     as_tensor,
@@ -124,7 +123,6 @@ from gnomon.tensor.selection import (
     unique_values,
     where,
 )
-from gnomon.tensor.sharing import asarray, frombuffer
 from gnomon.tensor.show import set_printoptions
 from gnomon.tensor.size import Size
 from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
@@ -245,6 +243,8 @@ _LATE_NAMES = {
         *("is_tensor", "isdtype", "numel", "promote_types", "result_type"),
     ),
     "gnomon.tensor.rejection": ("binomial", "poisson"),
+    "gnomon.tensor.choices": ("multinomial",),
+    "gnomon.tensor.sharing": ("asarray", "frombuffer"),
     "gnomon.tensor.vmap": ("vmap",),
 }
 _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names}

@@ -132,8 +132,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """A tensor with other values at equal distances, as if it were laid flat."""
 def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
     """A tensor of these values; tensors and arrays are not copied."""
-def asarray(obj: Any, *, dtype: object = ..., device: object = ..., copy: _bool | None = ..., requires_grad: _bool = ...) -> Tensor:
-    """A tensor of these values; copy says whether it must be, or must not be, a copy."""
+from gnomon.tensor.sharing import asarray as asarray
 def asin(x: Tensor) -> Tensor:
     """The angle of a sine."""
 def asinh(x: Tensor) -> Tensor:
@@ -467,8 +466,7 @@ def frobenius_norm(input: Tensor, dim: _int | Sequence[_int] | None = ..., keepd
 from gnomon.tensor.dlpack import from_dlpack as from_dlpack
 def from_numpy(array: ndarray) -> Tensor:
     """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
-def frombuffer(buffer: Any, *, dtype: object, count: _int = ..., offset: _int = ..., requires_grad: _bool = ...) -> Tensor:
-    """A tensor over the bytes of an object."""
+from gnomon.tensor.sharing import frombuffer as frombuffer
 def full(shape: _int | Sequence[_int], fill_value: Any, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of one value."""
 def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: object = ...) -> Tensor:
@@ -829,8 +827,7 @@ def multilabel_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -
     """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
 def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
-def multinomial(input: Tensor, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
-    """Positions along the last axis, drawn with chances in proportion to the elements."""
+from gnomon.tensor.choices import multinomial as multinomial
 def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
 from gnomon import multiprocessing as multiprocessing

@@ -168,6 +168,13 @@ def processor(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def cold_lines() -> None:
+    """No line has brought forth programs yet, whatever tests ran before in this process."""
+    # loaded late, as above
+    importlib.import_module("gnomon.ir.provenance").waited.clear()
+
+
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator whose numbers depend on the test's name alone."""

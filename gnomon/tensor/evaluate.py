@@ -260,9 +260,10 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
     evaluations += 1
     # where nothing was compiled yet, nobody waits: a program on the disk needs no more modules
     here = place is memory and waited
+    outputs = None
     if found is None and here and pieces.is_passing(seen.order, seen.over_ranks):
         outputs = pieces.run(between(seen, roots), seen.leaves)
-    else:
+    if outputs is None:
         if found is None:
             found = programs[key] = Found()
         executable = found.under(seen, roots)

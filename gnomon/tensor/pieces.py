@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.dtypes import DType
+from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Arena, Graph, Node, Sites, leaf_kind, topological
 from gnomon.ir.provenance import inherit, user_site, waited
@@ -67,6 +68,7 @@ def is_passing(order: Iterable[Node], over_ranks: bool) -> bool:
     passing = (
         met <= PASSES
         and not over_ranks
+        and not nans.looked_for()  # who looks for one wants the whole program's lines
         and waited.get(user_site(), (0, 0.0))[0] >= STRUCTURES
         and current().allows("pieces")
     )
@@ -131,11 +133,7 @@ class CallPiece:
 
     def run(self, inputs: Sequence[DeviceBuffer], settings: Settings) -> list[DeviceBuffer]:
         """Its results."""
-        program = self.program(settings)
-        outputs = program.run(inputs)
-        if nans.looked_for():
-            nans.check(program.source, inputs, outputs)
-        return outputs
+        return self.program(settings).run(inputs)
 
 
 class SlicePiece:
@@ -250,8 +248,11 @@ class PieceWalk:
         return term.places[0]
 
 
-def run(roots: Sequence[Node], leaves: Iterable[Node]) -> list[DeviceBuffer]:
-    """The values of the roots, computed from those of the leaves."""
+def run(roots: Sequence[Node], leaves: Iterable[Node]) -> list[DeviceBuffer] | None:
+    """The values of the roots, computed from those of the leaves.
+
+    None where a position is outside of its axis: the whole program knows the axis that a user sees.
+    """
     walk, settings = PieceWalk(leaves), current()
     walk.follow(roots, walk.terms)
     places = [walk.stored(walk.terms[root]) for root in roots]
@@ -259,7 +260,10 @@ def run(roots: Sequence[Node], leaves: Iterable[Node]) -> list[DeviceBuffer]:
     left = Counter(place for piece in walk.pieces for place in piece.reads)
     left.update(places)
     for piece in walk.pieces:
-        outputs = piece.run([values[place] for place in piece.reads], settings)
+        try:
+            outputs = piece.run([values[place] for place in piece.reads], settings)
+        except IndexOutOfBounds:
+            return None
         for place, made in zip(piece.writes, outputs, strict=True):
             values[place] = made
         for place in piece.reads:
