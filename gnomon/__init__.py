@@ -243,7 +243,7 @@ _LATE_NAMES = {
         *("is_tensor", "isdtype", "numel", "promote_types", "result_type"),
     ),
     "gnomon.tensor.rejection": ("binomial", "poisson"),
-    "gnomon.tensor.choices": ("multinomial",),
+    "gnomon.tensor.choices": _LATE_METHODS["choices"],
     "gnomon.tensor.sharing": ("asarray", "frombuffer"),
     "gnomon.tensor.vmap": ("vmap",),
 }

@@ -62,6 +62,3 @@ def check_chances(input: Tensor, drawn: Tensor) -> None:
         )
     if not (chances.sum(-1) > 0).all():
         raise ArgumentError("multinomial: the chances of a row are all 0.")
-
-
-Tensor.multinomial = multinomial

@@ -286,6 +286,7 @@ LATE: dict[str, tuple[str, ...]] = {
         *("addbmm", "angle", "conj", "conj_physical", "isreal", "ldexp", "logaddexp2", "msort"),
         *("nanmedian", "nanquantile", "renorm", "resolve_conj", "resolve_neg"),
     ),
+    "choices": ("multinomial",),
     "matrices": (*("geqrf", "lu", "lu_solve", "ormqr", "svd", "triangular_solve"),),
     "spectrograms": ("istft", "stft"),
     "questions": (

@@ -1477,8 +1477,8 @@ class Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
     def multilabel_soft_margin_loss_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
-    def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Positions along the last axis, drawn with chances in proportion to the elements."""
+    def multinomial(self, *args: Any, **kwargs: Any) -> Any:
+        """multinomial of this tensor."""
     def multiply(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
     def multiply_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:

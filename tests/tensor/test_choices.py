@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import gnomon as gn
@@ -33,3 +34,12 @@ def test_one_position_is_drawn_alike_with_and_without_replacement():
     gn.manual_seed(3)
 
     assert one.tolist() == gn.multinomial(gn.ones(7, 5), 1, True).tolist()
+
+
+def test_a_tensor_draws_of_its_own_elements_before_anybody_has_loaded_how():
+    command = "import gnomon as gn; print(gn.tensor([0.0, 1.0]).multinomial(1).tolist())"
+    drawn = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+
+    assert drawn.stdout == "[1]\n"
