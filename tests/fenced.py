@@ -24,7 +24,7 @@ from gnomon.passes.empty import empty
 from gnomon.passes.inline import inline
 from gnomon.program.executable import Executable
 from gnomon.runtime import program, threads
-from gnomon.runtime.buffer import Allocator, DeviceBuffer
+from gnomon.runtime.buffer import Allocator, DeviceBuffer, others
 
 POISON = 0xA5
 PAGE = mmap.PAGESIZE
@@ -47,6 +47,8 @@ def system() -> ctypes.CDLL:
 
 class Fences:
     """Blocks between pages without access, mostly against the one after, else the one before."""
+
+    device, read, write = Allocator.device, Allocator.read, Allocator.write
 
     def __init__(self) -> None:
         self.system, self.turn = system(), count()
@@ -76,6 +78,9 @@ class Fences:
 def fenced() -> Iterator[Fences]:
     """Inside, every block lies between fences, and scratch memory holds nothing but poison."""
     fences, give, acquire = Fences(), Allocator.give, threads.acquire
+    # fenced blocks are the host's, whatever devices earlier tests of this process took memory of
+    known = {*others}
+    others.clear()
 
     def given(self: Allocator, address: int, size: int) -> None:
         if not fences.give(address):
@@ -100,7 +105,10 @@ def fenced() -> Iterator[Fences]:
         patch.object(Allocator, "block", block),
         patch.object(program.threads, "acquire", poisoned),
     ):
-        yield fences
+        try:
+            yield fences
+        finally:
+            others.update(known)
 
 
 class Wrong(AssertionError):
