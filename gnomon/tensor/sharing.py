@@ -22,11 +22,12 @@ def asarray(
     dtype: object = None,
     device: object = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """A tensor of these values; copy says whether it must be, or must not be, a copy.
 
-    Gradients reach a tensor that is given only where requires_grad says so.
+    A tensor keeps its history, unless requires_grad=False; a leaf that is given as it is
+    is switched itself.
     """
     if isinstance(obj, memoryview):
         obj = np.asarray(obj)
@@ -35,11 +36,12 @@ def asarray(
     if copy is False:
         refuse_copy(obj, None if dtype is None else dtype_of(dtype))
     if copy and not isinstance(obj, Tensor):  # at once: nobody is told of writes to it
-        return tensor(obj, dtype, device, requires_grad)
+        return tensor(obj, dtype, device, bool(requires_grad))
     made = as_tensor(obj, dtype, device)
     made = made.clone() if copy else made
-    made = made.detach() if made.requires_grad and not requires_grad else made
-    return finished(made, requires_grad)
+    if requires_grad or requires_grad is None:
+        return finished(made, bool(requires_grad))
+    return made.requires_grad_(False) if made.is_leaf else made.detach()
 
 
 def refuse_copy(obj: Any, dtype: DType | None) -> None:

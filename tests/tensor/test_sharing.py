@@ -19,12 +19,20 @@ def test_asarray_shares_the_memory_of_what_has_some():
     assert gn.asarray(x) is x
 
 
-def test_gradients_reach_what_asarray_is_given_only_if_that_is_asked():
-    x = gn.ones(2, requires_grad=True)
+@pytest.mark.parametrize("words", [{}, {"dtype": gn.float64}, {"copy": True}])
+def test_asarray_keeps_history_unless_it_is_switched_off(words):
+    for switch in ({}, {"requires_grad": True}):
+        x = gn.ones(2, requires_grad=True)
+        for given in (x, x * 2):
+            made = gn.asarray(given, **words, **switch)
+            assert made.requires_grad
+            assert (made is given) == (not words)
 
-    assert not gn.asarray(x).requires_grad
-    assert not gn.asarray(x, copy=True).requires_grad
-    assert gn.asarray(x * 2, requires_grad=True).grad_fn is not None
+    result = gn.asarray(x * 2, **words, requires_grad=False)
+    assert result.is_leaf
+    assert not result.requires_grad
+    assert not gn.asarray(x, **words, requires_grad=False).requires_grad
+    assert x.requires_grad == bool(words)  # a leaf that is given as it is is switched itself
     assert gn.asarray([1.0], requires_grad=True).is_leaf
 
 
