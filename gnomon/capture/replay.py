@@ -23,6 +23,7 @@ from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
 from gnomon.ops.registry import CAPTURED, OpCall, Traced
 from gnomon.tensor import nans
+from gnomon.tensor.autograd.versions import note_call
 from gnomon.tensor.borrowing import is_shown
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.memory import all_free, is_free
@@ -214,6 +215,8 @@ class CapturedProgram:
         if len(nodes) > fresh:
             self._place(nodes[fresh:], arguments, since)
         made = self.results.over(nodes[:fresh], arguments)
+        if self.differentiable and len(nodes) > 1:
+            self._note(nodes, made, arguments)
         if self.first:
             self._give_first(made)
         if len(made) > self.count or self.grads:
@@ -221,6 +224,14 @@ class CapturedProgram:
         for do in self.afterwards:
             do()
         return self.outcome(made, arguments)
+
+    def _note(
+        self, nodes: Sequence[Node | None], made: Sequence[Tensor], arguments: Sequence[Tensor]
+    ) -> None:
+        """Remember which storages have the results, for gradients that read one inside."""
+        written = (*self.own, *(read(arguments)._storage for read in self.given))
+        storages = (*written, *self.escaped, *(x._storage for x in made))
+        note_call(storages, [x for x in nodes if x is not None])
 
     def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
         """Let go of gradients that are replaced unread: the new ones take their room."""

@@ -72,6 +72,10 @@ class ThreadState(threading.local):
         self.refused: TraceError | None = None
         self.pending: list[ref[Storage]] = []
         self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+        self.origins: WeakKeyDictionary[Storage, Any] = WeakKeyDictionary()
+        """Of storages with results of captured functions: the result, and those beside it."""
+        self.beside: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
+        """Of such results, what stands for others of their call that were written over."""
         self.failed: WeakSet[Node] = WeakSet()
         """What could not be computed when somebody asked for it."""
         self.forced: set[Graph] = set()

@@ -268,3 +268,95 @@ def test_what_is_written_over_after_a_copy_of_a_value_is_not_the_value():
         p.zero_()
         z.sum().backward()
         assert x.grad.tolist() == [6, 6]
+
+
+def gradient_or_error(root: gn.Tensor, x: gn.Tensor) -> list[float] | str:
+    """The gradient of a root, or that it needs a value that was written over."""
+    try:
+        return gn.autograd.grad(root, x, retain_graph=True)[0].tolist()
+    except GradientError as error:
+        return re.findall("written over", str(error))[0]
+
+
+def reads_a_parameter_that_it_writes(way: Callable) -> Callable:
+    p = gn.nn.Parameter(gn.ones(2))
+
+    def call(x):
+        with gn.no_grad():
+            p.mul_(2)
+        return (x * p).sum()
+
+    return way(call)
+
+
+def reads_a_constant_of_a_parameter_that_it_writes(way: Callable) -> Callable:
+    p = gn.nn.Parameter(gn.ones(2))
+
+    def call(x):
+        new = p.detach() * 2
+        with gn.no_grad():
+            p.copy_(new)
+        return (x * new + p).sum()
+
+    return way(call)
+
+
+def writes_a_parameter_anew(way: Callable) -> Callable:
+    p = gn.nn.Parameter(gn.ones(2))
+
+    def call(x):
+        with gn.no_grad():
+            p.fill_(2)
+        return (x * p).sum()
+
+    return way(call)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [
+        reads_a_parameter_that_it_writes,
+        reads_a_constant_of_a_parameter_that_it_writes,
+        writes_a_parameter_anew,
+    ],
+)
+def test_a_value_that_a_call_read_inside_is_written_over_by_the_next(program, looks):
+    found = []
+    for way in (lambda f: f, gn.compile):
+        call, x = program(way), gn.tensor([3.0, 4.0], requires_grad=True)
+        roots = []
+        for _ in range(3):
+            roots.append(call(x))
+            assert not looks or roots[-1].item()
+        found.append([gradient_or_error(root, x) for root in roots])
+
+    assert found[0] == found[1]
+    assert found[0][-1] != "written over"
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_result_that_another_one_of_its_call_read_is_written_over(looks):
+    def both(x):
+        a = x * 2
+        return a * a, a
+
+    for call in (both, gn.compile(both)):
+        x, y = gn.tensor([[1.0, 2.0], [3.0, 4.0]]).unbind()
+        first, again = call(x.requires_grad_()), call(y.requires_grad_())
+        if looks:
+            first[0].tolist()
+        first[1].zero_()
+        assert gradient_or_error(first[0].sum(), x) == "written over"
+        assert gradient_or_error(again[0].sum(), y) == [24, 32]
+
+
+def test_two_calls_with_the_same_arguments_have_results_of_their_own():
+    both = gn.compile(lambda x: (x * x, x * 2))
+    x = gn.tensor([1.0, 2.0], requires_grad=True)
+    first, again = both(x), both(x)
+    first[1].zero_()
+
+    assert first[1].tolist() == [0, 0]
+    assert again[1].tolist() == [2, 4]
+    assert gradient_or_error((again[0] * again[1]).sum(), x) == [6, 24]

@@ -8,15 +8,18 @@ gradient reads is found by building it once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
+from typing import Any, NamedTuple
+from weakref import ref
 
 from gnomon.dtypes import float32
 from gnomon.errors import GradientError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import PRIMITIVES, Arena, Node, topological
 from gnomon.ir.provenance import inherit
+from gnomon.ops.histories import has_other_history
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.registry import REGIONS
 from gnomon.passes.grad import depends_on, pull_back
@@ -55,9 +58,55 @@ def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
     """
     node = storage.node
     is_read = (storage.tracked or node.watch) and not unchecked
+    away = state.capture is not None and node.arena is not state.arena
+    origin = None if away else state.origins.pop(storage, None)
     if is_read and len(node.sites) < 2 and not allowing.get():
-        away = state.capture is not None and node.arena is not state.arena
         state.overwritten[state.capture.claim(storage) if away else node] = since
+        if origin is not None:
+            overwritten_inside(origin, since, None if storage.tracked else node.watch)
+
+
+def note_call(storages: Iterable[Storage], results: Sequence[Node]) -> None:
+    """Remember which results of a captured function storages have.
+
+    Gradients of one result may read another inside. An equal call has results of its own, since
+    what it writes is written over what this one wrote.
+    """
+    known, together = set(results), list(map(ref, results))
+    for node in results:
+        node.arena.part_with(node)
+    for storage in storages:
+        node = storage.node
+        (node,) = node.inputs if node.op == "detach" else (node,)
+        if node in known:
+            state.origins[storage] = Origin(ref(node), node.params, together)
+
+
+class Origin(NamedTuple):
+    """The result of a captured function that a storage has, and all results of the call."""
+
+    node: ref[Node]
+    params: dict[str, Any]
+    together: list[ref[Node]]
+
+
+def overwritten_inside(origin: Origin, since: int, watch: list[Any] | None) -> None:
+    """Remember that a result of a captured function is written over, as long as others live.
+
+    A node without a value stands for it, since a storage forgets how its value came about. watch:
+    of the value that a leaf had.
+    """
+    node, body = origin.node(), origin.params.get("body")
+    found = [x for x in (result() for result in origin.together) if x not in (None, node)]
+    if node is not None and body is None:  # the function stands in the graph node by node
+        state.overwritten.update(dict.fromkeys(reads_of(node, found, watch), since))
+    others = [x for x in found if x.op == "region" and x.params["body"] is body]
+    if others:
+        arena, inputs = others[0].arena, others[0].inputs
+        same = arena.node("region", inputs, **origin.params, serial=since)
+        state.overwritten[same], same.watch = since, watch
+        for x in others:
+            state.beside.setdefault(x, []).append(same)
 
 
 def check(roots: Iterable[Node], order: Iterable[Node], wanted: Iterable[Node]) -> None:
@@ -176,11 +225,27 @@ def reader_inside(node: Node, on_the_way: set[Node], since: Mapping[Node, float]
         return None
     body = node.params["body"]
     made = [x for x in since if x.op == "region" and x.params["body"] is body]
-    pairs = [
-        *zip(node.inputs, body.inputs, strict=True),
-        *((x, body.outputs[x.params["index"]]) for x in made if x.inputs == node.inputs),
-    ]
-    inside = {inner: math.inf for x, inner in pairs if node.serial < since.get(x, 0)}
-    wanted = [inner for x, inner in pairs[: len(node.inputs)] if x in on_the_way]
+    pairs = [*zip(node.inputs, body.inputs, strict=True)]
+    results = [(x, inner) for x in made if x.inputs == node.inputs for inner in reads_inside(x)]
+    late = [inner for x, inner in (*pairs, *results) if node.serial < since.get(x, 0)]
+    inside = dict.fromkeys(late, math.inf)
+    wanted = [inner for x, inner in pairs if x in on_the_way]
     root = body.outputs[node.params["index"]]
     return reader_of_overwritten([root], wanted, inside) if inside else None
+
+
+def reads_inside(result: Node) -> list[Node]:
+    """The nodes that stand for a result inside of the captured function that it is of."""
+    body = result.params["body"]
+    return reads_of(body.outputs[result.params["index"]], body.outputs, result.watch)
+
+
+def reads_of(value: Node, roots: Iterable[Node], watch: list[Any] | None) -> list[Node]:
+    """The nodes behind roots by which a tensor's value is read.
+
+    watch: of a leaf whose value it is: it is read with the leaf's history.
+    """
+    if not watch:
+        return [value]
+    made_later = numbered(roots, lambda x: x.serial <= value.serial)
+    return [x for x in made_later if has_other_history(x) and x.inputs[1] is value]
