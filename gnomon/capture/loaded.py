@@ -18,7 +18,8 @@ from gnomon.compiler.build import from_artifact
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import ArgumentError, GradientError, clipped
 from gnomon.ir.node import Graph, Node
-from gnomon.ops.registry import OpCall, Traced
+from gnomon.ops.op_calls import OpCall
+from gnomon.ops.registry import Traced
 from gnomon.program.artifact import (
     CONTAINERS,
     Artifact,

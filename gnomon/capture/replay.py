@@ -21,7 +21,8 @@ from gnomon.lazy import compile_options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
-from gnomon.ops.registry import CAPTURED, OpCall, Traced
+from gnomon.ops.op_calls import OpCall
+from gnomon.ops.registry import CAPTURED, Traced
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.versions import note_call
 from gnomon.tensor.borrowing import is_shown

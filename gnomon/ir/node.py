@@ -179,7 +179,7 @@ class Arena:
     """The nodes of one program, or of those that share it; their interning, their identities."""
 
     def __init__(self, shared: bool = False) -> None:
-        self._shared = shared
+        self.shared = shared
         self._interned: dict[tuple[Any, ...], Interned] = {}
         self.constants: dict[tuple[Any, ...], Node] = {}
         """Constants used lately, kept alive to be found again."""
@@ -201,7 +201,7 @@ class Arena:
     def intern(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like = None) -> Node:
         """The node of an operation whose kind is known; like: another one of this kind."""
         key = None if "serial" in params else (kind, *inputs)
-        if self._shared and op != "const" and all([x.op == "const" for x in inputs]):
+        if self.shared and op != "const" and all([x.op == "const" for x in inputs]):
             key = key and (*key, current_sites())  # of other programs, which lend no lines
         if key is not None:
             reference = self._interned.get(key)
@@ -227,6 +227,27 @@ class Arena:
         if key is not None:
             reference = self._interned[key] = Interned(node, self._forget)
             reference.key = key
+        return node
+
+    def repeat(self, like: Node, inputs: Inputs) -> Node:
+        """The node of another one's operation on inputs of the same shapes and dtypes."""
+        if self.shared and inputs[0].op == "const":
+            return self.intern(like.kind, like.op, inputs, like.params)
+        key = (like.kind, *inputs)
+        reference = self._interned.get(key)
+        sites = scope.sites or current_sites()
+        if reference is not None and (found := reference()) is not None:
+            found.sites = union(found.sites, sites)
+            return found
+        for x in inputs:
+            assert x.arena is self, f"{like.op}: an input belongs to another arena"
+        node = Node.__new__(Node)
+        node.arena, node.op, node.inputs, node.sites = self, like.op, inputs, sites
+        node.params, node.kind, node.serial = like.params, like.kind, next(self._serial)
+        node.shape, node.size, node.dtype = like.shape, like.size, like.dtype
+        node.value = node.watch = None
+        reference = self._interned[key] = Interned(node, self._forget)
+        reference.key = key
         return node
 
     def part_with(self, node: Node) -> None:
@@ -258,6 +279,14 @@ class Arena:
     def unique(self, op: str, x: Node, **params: Any) -> Node:
         """An identity (detach, barrier) or a view of x that equals no other one."""
         return self.node(op, (x,), **params, serial=next(self._serial))
+
+
+def pattern_of(kind: int, op: str, params: Params, like: Node) -> Node:
+    """A node for Arena.repeat: an operation without inputs, with another node's shape and dtype."""
+    made = Node.__new__(Node)
+    made.kind, made.op, made.params, made.inputs, made.value = kind, op, params, (), None
+    made.shape, made.size, made.dtype = like.shape, like.size, like.dtype
+    return made
 
 
 def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:

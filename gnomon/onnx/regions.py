@@ -13,7 +13,7 @@ from gnomon.dtypes import float32, float64
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import is_symbolic
 from gnomon.onnx.writer import OnnxWriter, Rule
-from gnomon.ops.registry import Leaf
+from gnomon.ops.op_calls import Leaf
 
 __all__ = ["REGION_RULES"]
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.forking import cached_property, held
-from gnomon.ir.memo import Keyed, memo
 from gnomon.ir.node import (
     Arena,
     Graph,
@@ -23,20 +22,18 @@ from gnomon.ir.node import (
     Shape,
     Signature,
     kind_of,
+    pattern_of,
     primitive,
-    typed,
 )
 from gnomon.ir.provenance import inherit
 from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
 from gnomon.ops.facts import NOTHING, Facts
 from gnomon.ops.older_words import OLDER, factors_in_words, in_one_word
+from gnomon.ops.op_calls import TUPLES, OpCall, fill, plain_call, stripped
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 """What Python raises when it meets an argument that it can't work with; never a mistake of ours."""
-TUPLES: tuple[type, ...] = (tuple,)
-LISTS: tuple[type, ...] = (*TUPLES, list)
-"""Types whose elements are looked into; what these are is not known."""
 SPELLINGS = {
     "dim": ("axis",),
     "dims": ("axis", "axes", "repetitions"),
@@ -67,32 +64,6 @@ SPELLINGS = {
 """PyTorch's word -> the array API's, for every operation that has one of the latter."""
 
 
-class Leaf(NamedTuple):
-    """Stands for the k-th node among a call's arguments."""
-
-    number: int
-
-
-class OpCall(Keyed):
-    """An operation's arguments, nodes replaced by leaves: what a region remembers of its call."""
-
-    __slots__ = ("_hash", "args", "key", "kwargs")
-
-    def __init__(self, args: tuple[Any, ...], kwargs: tuple[Any, ...]) -> None:
-        self.args, self.kwargs = args, kwargs
-        self.key = ("call", typed(args), typed(kwargs))
-        self._hash = hash(self.key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, OpCall) and self.key == other.key)
-
-    def __repr__(self) -> str:
-        return f"OpCall({self.args}, {self.kwargs})"
-
-
 CAPTURED = ".compiled"
 """The end of the name of a captured function's region."""
 
@@ -109,15 +80,18 @@ class Traced:
             {"name": name, "body": body, "call": call, "index": k} for k in range(len(body.outputs))
         ]
         pairs = zip(body.outputs, params, strict=True)
-        self.results = tuple((places.get(out), p, kind_of("region", p)) for out, p in pairs)
+        self.results = tuple(
+            places.get(out, pattern_of(kind_of("region", p), "region", p, out)) for out, p in pairs
+        )
+        """Per result the number of the input that it is, or a node like it."""
 
     def emit(self, nodes: Sequence[Node]) -> Any:
         """The region nodes, one per result. A result that is an argument stays that argument."""
         inputs = tuple(nodes)
         arena = inputs[0].arena
         made = [
-            inputs[at] if at is not None else arena.intern(kind, "region", inputs, params)
-            for at, params, kind in self.results
+            inputs[like] if type(like) is int else arena.repeat(like, inputs)
+            for like in self.results
         ]
         return tuple(made) if self.several else made[0]
 
@@ -156,6 +130,8 @@ class Op:
         self.__module__ = function.__module__
         self.__wrapped__ = function
         self._traced: dict[tuple[Any, ...], Traced] = {}
+        self._patterns: dict[tuple[Any, ...], Node] = {}
+        """Of calls of an inline operation that made one node of their nodes: a node like it."""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -168,26 +144,55 @@ class Op:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Build the operation's nodes; see the function's own documentation."""
+        key, nodes = plain_call(args, kwargs)
+        if self.inline:
+            return self._inlined(key, tuple(nodes), args, kwargs)
+        traced = None if key is None else self._traced.get(key)
+        if traced is None:
+            traced, found = self._explained(self._found, args, kwargs)
+            if key is not None and list(map(id, found)) == list(map(id, nodes)):
+                self._traced[key] = traced
+            nodes = found
+        return traced.emit(nodes)
+
+    def _inlined(
+        self,
+        key: tuple[Any, ...] | None,
+        nodes: tuple[Node, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The nodes of an inline operation; in eager programs by the pattern of an earlier call."""
+        if key is None or not nodes or not nodes[0].arena.shared:
+            return self._explained(self.function, args, kwargs)
+        like = self._patterns.get(key)
+        if like is not None:
+            return nodes[0].arena.repeat(like, nodes)
+        made = self._explained(self.function, args, kwargs)
+        if type(made) is Node and made.inputs == nodes and "serial" not in made.params:
+            self._patterns[key] = pattern_of(made.kind, made.op, made.params, made)
+        return made
+
+    def _explained(
+        self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call by the operation's own words; what does not fit is named where it fails."""
         if kwargs:
             kwargs = self.respell(kwargs)
         try:
-            return self._built(args, kwargs)
+            return call(*args, **kwargs)
         except MISFITS as cause:
             older = factors_in_words(self.words, self.function.__code__.co_argcount, args)
             if older is not None:
-                return self._built(older[0], kwargs | older[1])
+                return call(*older[0], **(kwargs | older[1]))
             fitting.refuse(self.__name__, self.function, args, kwargs, cause)
 
-    def _built(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.inline:
-            return self.function(*args, **kwargs)
-        if args and not kwargs and all([type(x) is Node for x in args]):
-            call, nodes = call_of_nodes(len(args)), args
-        else:
-            call, nodes = stripped(args, kwargs)
+    def _found(self, *args: Any, **kwargs: Any) -> tuple[Traced, Sequence[Node]]:
+        """The graph of a call, and the nodes among its arguments."""
+        call, nodes = stripped(args, kwargs)
         if not nodes:
             raise ArgumentError(f"{self.__name__}: needs a tensor: got {args!r}.")
-        return self.traced(call, [(x.shape, x.dtype) for x in nodes]).emit(nodes)
+        return self.traced(call, [(x.shape, x.dtype) for x in nodes]), nodes
 
     def respell(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keywords in the array API's words."""
@@ -245,39 +250,6 @@ def rule_of(node: Node) -> GradientRule | None:
     """The user's gradient of a region, if there is one."""
     kept = node.params.get("serial")
     return kept if isinstance(kept, GradientRule) else None
-
-
-@memo
-@functools.cache
-def call_of_nodes(count: int) -> OpCall:
-    """The call whose arguments are that many nodes."""
-    return OpCall(tuple(map(Leaf, range(count))), ())
-
-
-def stripped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:
-    """A call's arguments, and the nodes among them."""
-    nodes: list[Node] = []
-    positional = strip(args, nodes)
-    return OpCall(positional, tuple([(k, strip(kwargs[k], nodes)) for k in sorted(kwargs)])), nodes
-
-
-def strip(value: Any, nodes: list[Node]) -> Any:
-    """An argument with its nodes taken out into the list."""
-    if isinstance(value, Node):
-        nodes.append(value)
-        return Leaf(len(nodes) - 1)
-    if isinstance(value, LISTS) and not isinstance(value, Leaf):
-        return tuple([strip(v, nodes) for v in value])
-    return value
-
-
-def fill(value: Any, nodes: Sequence[Node]) -> Any:
-    """An argument with its nodes put back."""
-    if isinstance(value, Leaf):
-        return nodes[value.number]
-    if isinstance(value, TUPLES):
-        return tuple(fill(v, nodes) for v in value)
-    return value
 
 
 def op(

@@ -31,7 +31,8 @@ from gnomon.ops.layouts import (
     rows_of,
     to_local,
 )
-from gnomon.ops.registry import CAPTURED, OpCall, Traced, fill, own_gradient, rule_of
+from gnomon.ops.op_calls import OpCall, fill
+from gnomon.ops.registry import CAPTURED, Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 

@@ -12,7 +12,7 @@ from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import TraceError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, Sites
 from gnomon.ir.provenance import Site, inherit
-from gnomon.ops.registry import Leaf, OpCall
+from gnomon.ops.op_calls import Leaf, OpCall
 
 __all__ = ["GraphReader", "GraphWriter"]
 

@@ -16,8 +16,9 @@ from gnomon.ir.node import Arena, Graph, Node, Shape
 from gnomon.ir.operators import cast
 from gnomon.ops import logits
 from gnomon.ops.logits import Beside, LogitCut, LogitTensors, Sums
+from gnomon.ops.op_calls import fill
 from gnomon.ops.primitives import reduce
-from gnomon.ops.registry import asks_for_chunks, facts_of, fill
+from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.ops.view_primitives import slice_
 from gnomon.passes.regions import leaves_of
 

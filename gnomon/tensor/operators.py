@@ -12,14 +12,15 @@ import numpy as np
 
 from gnomon.dtypes import KINDS, DType, float32
 from gnomon.errors import ComplexError, DtypeError
-from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, is_narrow
+from gnomon.ir.memo import memo
+from gnomon.ir.node import Node, pattern_of
+from gnomon.ir.operators import Scalar, cast, constant, is_narrow
 from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
-from gnomon.tensor.state import grads, known, narrow, of_complex, saving
+from gnomon.tensor.state import grads, known, narrow, of_complex, saving, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, plain_of, varies
@@ -30,6 +31,9 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 SYMBOLS = {"__add__": "+=", "__sub__": "-=", "__mul__": "*=", "__truediv__": "/=", "__pow__": "**="}
 """The signs of in-place forms, for messages."""
 NUMBERS = (bool, int, float)
+MOST_PATTERNS = 4096
+_patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
+"""What an operator gave for two kinds of operands, so that the next one is built at once."""
 
 
 def operand(value: Any) -> Any:
@@ -66,17 +70,48 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         if isinstance(right, Tensor):
             tracked = tracked or right.requires_grad
             y = node_of(right)
-        kept = None
-        if varies(x) or varies(y):
-            x, y, kept = beside_each(function, x, y)
-        if narrow.get() is not None:
-            x, y = (fitted(function, each) for each in (x, y))
-        result = function(x, y) if kept is None else cast(function(x, y), kept)
+        result = like_before(function, x, y)
     except ComplexError:
         return of_complex("called")(function, (left, right))
     finally:
         scope.sites = before
     return tracking(result, tracked, (left, right))
+
+
+def like_before(function: Callable, x: Any, y: Any) -> Node:
+    """A function of two operands: built like the node that it gave for others of their kinds."""
+    kind = type(y)
+    if type(x) is not Node or state.capture is not None or narrow.get() is not None:
+        return computed(function, x, y)
+    if kind is Node:
+        key = (function, x.dtype, x.shape, y.dtype, y.shape)
+    elif y and (kind is float or kind is int):  # 0 equals -0.0
+        key = (function, x.dtype, x.shape, kind, y)
+    else:
+        return computed(function, x, y)
+    if (found := _patterns.get(key)) is not None:
+        like, number = found
+        return x.arena.repeat(like, (x, y if number is None else constant(x.arena, *number)))
+    result = computed(function, x, y)
+    if len(result.inputs) == 2 and result.inputs[0] is x and "serial" not in result.params:
+        right, like = result.inputs[1], pattern_of(result.kind, result.op, result.params, result)
+        if len(_patterns) >= MOST_PATTERNS:
+            _patterns.clear()
+        if right is y:
+            _patterns[key] = like, None
+        elif kind is not Node and right.op == "const":
+            _patterns[key] = like, (right.params["value"], right.dtype)
+    return result
+
+
+def computed(function: Callable, x: Any, y: Any) -> Node:
+    """A function of two operands, at least one of them a node."""
+    kept = None
+    if varies(x) or varies(y):
+        x, y, kept = beside_each(function, x, y)
+    if narrow.get() is not None:
+        x, y = (fitted(function, each) for each in (x, y))
+    return function(x, y) if kept is None else cast(function(x, y), kept)
 
 
 def tracking(result: Node, tracked: bool, operands: Sequence) -> Tensor:

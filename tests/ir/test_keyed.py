@@ -9,7 +9,7 @@ from gnomon.ir.memo import Keyed
 from gnomon.ir.node import Arena, Graph, typed
 from gnomon.ir.sizes import ShapeEnv
 from gnomon.ir.sym_float import OF_FLOATS, FloatBits, real
-from gnomon.ops.registry import Leaf, OpCall
+from gnomon.ops.op_calls import Leaf, OpCall
 
 pytestmark = pytest.mark.unit
 

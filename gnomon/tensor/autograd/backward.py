@@ -27,8 +27,9 @@ from gnomon.ir.operators import constant
 from gnomon.lazy import between
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.layouts import LAYOUTS, axes_of
+from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import OpCall, Traced
+from gnomon.ops.registry import Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized

@@ -18,8 +18,9 @@ from gnomon.ir.node import Arena, Graph, Node, Shape
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import scope
 from gnomon.ops.arguments import sum_like
+from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import GradientRule, OpCall
+from gnomon.ops.registry import GradientRule
 from gnomon.tensor.state import grads, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 

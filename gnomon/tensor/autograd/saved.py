@@ -15,7 +15,8 @@ from gnomon.errors import DtypeError, GradientError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, copy_into, leaf_kind
 from gnomon.ops.histories import rewritten
-from gnomon.ops.registry import GradientRule, OpCall, Traced
+from gnomon.ops.op_calls import OpCall
+from gnomon.ops.registry import GradientRule, Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.autograd.function import PLAIN, building, passed_on, zeros
 from gnomon.tensor.autograd.versions import reading

@@ -1,0 +1,101 @@
+"""Calls of operations: their arguments as keys, with the nodes among them taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gnomon.dtypes import DType
+from gnomon.ir.memo import Keyed
+from gnomon.ir.node import Node, typed
+
+TUPLES: tuple[type, ...] = (tuple,)
+LISTS: tuple[type, ...] = (*TUPLES, list)
+"""Types whose elements are looked into; what these are is not known."""
+PLAIN = frozenset({int, bool, str, DType, type(None)})
+INTEGERS = frozenset({int})
+
+
+class Leaf(NamedTuple):
+    """Stands for the k-th node among a call's arguments."""
+
+    number: int
+
+
+class OpCall(Keyed):
+    """An operation's arguments, nodes replaced by leaves: what a region remembers of its call."""
+
+    __slots__ = ("_hash", "args", "key", "kwargs")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: tuple[Any, ...]) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.key = ("call", typed(args), typed(kwargs))
+        self._hash = hash(self.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, OpCall) and self.key == other.key)
+
+    def __repr__(self) -> str:
+        return f"OpCall({self.args}, {self.kwargs})"
+
+
+def plain_call(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...] | None, list[Node]]:
+    """A call's key and the nodes among its arguments; no key where others than plain values are.
+
+    Nodes among keywords stand in another order where the operation is traced.
+    """
+    nodes: list[Node] = []
+    key: list[Any] = [len(args), *kwargs]
+    for value in args:
+        if type(value) is Node:
+            nodes.append(value)
+            key.append(value.shape)
+            key.append(value.dtype)
+        elif (known := plain_key(value)) is None:
+            return None, nodes
+        else:
+            key.append(known)
+    for value in kwargs.values():
+        if (known := plain_key(value)) is None:
+            return None, nodes
+        key.append(known)
+    return tuple(key), nodes
+
+
+def plain_key(value: Any) -> tuple[Any, ...] | None:
+    """A number, a name, a dtype or integers as part of a key, with the type; None for others."""
+    kind = type(value)
+    if kind in PLAIN or (kind is tuple and INTEGERS.issuperset(map(type, value))):
+        return kind, value
+    return (kind, value.hex()) if kind is float else None
+
+
+def stripped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:
+    """A call's arguments, and the nodes among them."""
+    nodes: list[Node] = []
+    positional = strip(args, nodes)
+    return OpCall(positional, tuple([(k, strip(kwargs[k], nodes)) for k in sorted(kwargs)])), nodes
+
+
+def strip(value: Any, nodes: list[Node]) -> Any:
+    """An argument with its nodes taken out into the list."""
+    if isinstance(value, Node):
+        nodes.append(value)
+        return Leaf(len(nodes) - 1)
+    if isinstance(value, LISTS) and not isinstance(value, Leaf):
+        return tuple([strip(v, nodes) for v in value])
+    return value
+
+
+def fill(value: Any, nodes: Sequence[Node]) -> Any:
+    """An argument with its nodes put back."""
+    if isinstance(value, Leaf):
+        return nodes[value.number]
+    if isinstance(value, TUPLES):
+        return tuple(fill(v, nodes) for v in value)
+    return value
