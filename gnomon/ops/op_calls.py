@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
@@ -13,7 +13,6 @@ TUPLES: tuple[type, ...] = (tuple,)
 LISTS: tuple[type, ...] = (*TUPLES, list)
 """Types whose elements are looked into; what these are is not known."""
 PLAIN = frozenset({int, bool, str, DType, type(None)})
-INTEGERS = frozenset({int})
 
 
 class Leaf(NamedTuple):
@@ -51,28 +50,32 @@ def plain_call(
     """
     nodes: list[Node] = []
     key: list[Any] = [len(args), *kwargs]
-    for value in args:
-        if type(value) is Node:
-            nodes.append(value)
-            key.append(value.shape)
-            key.append(value.dtype)
-        elif (known := plain_key(value)) is None:
-            return None, nodes
-        else:
-            key.append(known)
-    for value in kwargs.values():
-        if (known := plain_key(value)) is None:
-            return None, nodes
-        key.append(known)
+    if not add_to_key(args, key, nodes):
+        return None, nodes
+    count = len(nodes)
+    if kwargs and not (add_to_key(kwargs.values(), key, nodes) and len(nodes) == count):
+        return None, nodes
     return tuple(key), nodes
 
 
-def plain_key(value: Any) -> tuple[Any, ...] | None:
-    """A number, a name, a dtype or integers as part of a key, with the type; None for others."""
-    kind = type(value)
-    if kind in PLAIN or (kind is tuple and INTEGERS.issuperset(map(type, value))):
-        return kind, value
-    return (kind, value.hex()) if kind is float else None
+def add_to_key(values: Iterable[Any], key: list[Any], nodes: list[Node]) -> bool:
+    """Add values to a key, with their types, and the nodes among them; False if one has no key."""
+    for value in values:
+        kind = type(value)
+        if kind is Node:
+            nodes.append(value)
+            key += (value.shape, value.dtype)
+        elif kind in PLAIN:
+            key.append((kind, value))
+        elif kind is float:
+            key.append((kind, value.hex()))
+        elif kind is tuple or kind is list:
+            key.append(len(value))
+            if not add_to_key(value, key, nodes):
+                return False
+        else:
+            return False
+    return True
 
 
 def stripped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:

@@ -122,7 +122,9 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     except ComplexError:
         return of_complex("viewed")(op, tensor, args[1:], kwargs or {})
     try:
-        key = None if kwargs else (op, start.shape, start.dtype, *map(views.key_of, args[1:]))
+        key: Any = (op, start.shape, start.dtype, *map(views.key_of, args[1:]))
+        if kwargs:
+            key += tuple([(word, views.key_of(value)) for word, value in kwargs.items()])
     except TypeError:
         key = None
     found = None if key is None else views.known.get(key)

@@ -85,8 +85,8 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
         return computed(function, x, y)
     if kind is Node:
         key = (function, x.dtype, x.shape, y.dtype, y.shape)
-    elif y and (kind is float or kind is int):  # 0 equals -0.0
-        key = (function, x.dtype, x.shape, kind, y)
+    elif kind is float or kind is int:
+        key = (function, x.dtype, x.shape, kind, y or str(y))  # 0 equals -0.0
     else:
         return computed(function, x, y)
     if (found := _patterns.get(key)) is not None:

@@ -13,7 +13,7 @@ from weakref import ref
 from gnomon.dtypes import DType, bool_, int64
 from gnomon.errors import GradientError, LayoutError
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import Node, kind_of
+from gnomon.ir.node import Node, kind_of, pattern_of
 from gnomon.ir.operators import constant
 from gnomon.ops.indexing import index_copy
 from gnomon.ops.layouts import Lying, from_local, to_local
@@ -39,8 +39,8 @@ BOUNDARIES = {"from_local": from_local, "to_local": to_local}
 """Steps between a rank's part and the whole value."""
 
 
-Shown = tuple[list[Chain], list[list[tuple[int, str, dict]]], type | None]
-"""The chains of views, their steps with kinds, and what holds several."""
+Shown = tuple[list[Chain], list[list[Node]], type | None]
+"""The chains of views, a node like each of their steps, and what holds several."""
 known: Recent[tuple, Shown] = memo(Recent())
 """Views by what they were asked of: most programs ask for few, again and again."""
 
@@ -151,13 +151,19 @@ def longer(chain: Chain, rank: int) -> Chain:
 
 def chain_between(result: Node, start: Node) -> Chain | None:
     """The view steps from start to result; None when there is more between them than views."""
+    steps = nodes_between(result, start)
+    return None if steps is None else tuple([(node.op, node.params) for node in steps])
+
+
+def nodes_between(result: Node, start: Node) -> list[Node] | None:
+    """The nodes of the view steps from start to result; None if there is more between them."""
     steps = []
     while result is not start:
         if result.op not in STEPS:
             return None
-        steps.append((result.op, result.params))
+        steps.append(result)
         (result,) = result.inputs
-    return tuple(reversed(steps))
+    return steps[::-1]
 
 
 def read(node: Node, chain: Chain) -> Node:
@@ -201,14 +207,23 @@ def as_shown(result: Any, start: Node) -> tuple[list[Node], Shown | None]:
     found = [chain for chain in chains if chain is not None]
     if len(found) < len(chains):
         return parts, None
-    steps = [[(kind_of(op, params), op, params) for op, params in chain] for chain in found]
-    return parts, (found, steps, None if isinstance(result, Node) else type(result))
+    likes = [[*map(step_like, nodes_between(part, start) or ())] for part in parts]
+    return parts, (found, likes, None if isinstance(result, Node) else type(result))
 
 
-def followed(node: Node, steps: list[tuple[int, str, dict]]) -> Node:
-    """The node behind known steps of views."""
-    for kind, op, params in steps:
-        node = node.arena.intern(kind, op, (node,), params)
+def step_like(node: Node) -> Node:
+    """A node like a step of views."""
+    return pattern_of(kind_of(node.op, node.params), node.op, node.params, node)
+
+
+def followed(node: Node, likes: list[Node]) -> Node:
+    """The node behind known steps of views; the sizes of captures are never those of others."""
+    arena = node.arena
+    for like in likes:
+        if arena.shared and "serial" not in like.params:
+            node = arena.repeat(like, (node,))
+        else:
+            node = arena.intern(like.kind, like.op, (node,), like.params)
     return node
 
 

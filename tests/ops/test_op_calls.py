@@ -26,6 +26,8 @@ def node(*shape: int):
 def test_a_key_tells_types_signs_places_and_shapes_apart():
     calls = [((node(2), value), {}) for value in (1, True, 1.0, 0.0, -0.0, "1", None, (1,), "axis")]
     calls += [((node(2),), {}), ((node(3),), {}), ((node(2), node(2)), {})]
+    calls += [(([node(2), node(2)],), {}), (([node(2)], node(2)), {}), (([[node(2)]], node(2)), {})]
+    calls += [((node(2), (True,)), {}), ((node(2), ()), {}), ((node(2), ((), 1)), {})]
     calls += [((node(2),), {"axis": value}) for value in (1, True, 1.0, (1,))]
     calls += [((node(2),), {"dim": 1}), ((1, node(2)), {})]
     keys = [plain_call(*call)[0] for call in calls]
@@ -38,9 +40,8 @@ def test_a_key_tells_types_signs_places_and_shapes_apart():
 @pytest.mark.parametrize(
     ("args", "kwargs"),
     [
-        ((node(2), [1]), {}),
-        ((node(2), (True,)), {}),
         ((node(2), np.float32(1)), {}),
+        ((node(2), [1, {}]), {}),
         ((node(2),), {"weight": node(2)}),
         ((node(2),), {"axis": slice(1)}),
     ],
