@@ -50,8 +50,7 @@ from gnomon.capture.snapshot import (
     own_of,
     parts_of,
 )
-from gnomon.ir.memo import memo
-from gnomon.ir.node import typed
+from gnomon.ir.memo import memo, typed
 from gnomon.ir.provenance import package_of
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.tensor import Paired, Tensor

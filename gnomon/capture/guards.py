@@ -20,7 +20,7 @@ from gnomon.capture.object_trees import Attributed
 from gnomon.capture.signature import signature_of
 from gnomon.capture.snapshot import NumberedParts, contents, entry_of, held_by, own_of
 from gnomon.errors import ArgumentError
-from gnomon.ir.node import typed
+from gnomon.ir.memo import typed
 from gnomon.ir.provenance import user_site
 from gnomon.settings import current
 from gnomon.tensor import module_versions

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of, held_by
 from gnomon.dtypes import float64, int64
-from gnomon.ir.node import typed
+from gnomon.ir.memo import typed
 from gnomon.settings import Block
 from gnomon.tensor import module_versions
 from gnomon.tensor.traced_numbers import SMALL, kind_of_number, made, varies

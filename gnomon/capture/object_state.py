@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType
-from gnomon.ir.memo import memo
-from gnomon.ir.node import typed
+from gnomon.ir.memo import memo, typed
 from gnomon.ir.provenance import package_of
 from gnomon.tensor.device import Device
 

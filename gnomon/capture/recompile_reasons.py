@@ -16,7 +16,7 @@ from gnomon.capture.number_places import CellContents, NumberPlace, place_in
 from gnomon.capture.object_state import PLAIN
 from gnomon.capture.object_trees import Attributed
 from gnomon.capture.snapshot import MISSING, held_by, own_of, parts_of, same_parts
-from gnomon.ir.node import typed
+from gnomon.ir.memo import typed
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, is_number
 from gnomon.tensor.traced_numbers import kind_of_number
 

@@ -15,8 +15,7 @@ from functools import cache, partial
 from typing import Any
 
 from gnomon.capture.object_state import PLAIN, Version
-from gnomon.ir.memo import memo
-from gnomon.ir.node import typed
+from gnomon.ir.memo import memo, typed
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [

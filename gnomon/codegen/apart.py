@@ -10,7 +10,7 @@ import re
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.codegen.loops import Code
-from gnomon.ir.node import digest
+from gnomon.ir.memo import digest
 
 __all__ = ["taken_apart"]
 

@@ -19,8 +19,7 @@ from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
 from gnomon.codegen.numbers import Dissected, dissected, may_vary, restored
 from gnomon.forking import held
-from gnomon.ir.memo import memo
-from gnomon.ir.node import digest
+from gnomon.ir.memo import digest, memo
 from gnomon.ir.show import log
 from gnomon.ir.sizes import hint, is_symbolic
 from gnomon.schedule.kernel import LoopKernel

@@ -15,7 +15,8 @@ import numpy as np
 from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
 from gnomon.dtypes import DType, bool_, computed, float32, float64, int32, int64
-from gnomon.ir.node import Node, digest, row_of
+from gnomon.ir.memo import digest
+from gnomon.ir.node import Node, row_of
 from gnomon.ir.sizes import agree, is_symbolic
 from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
 from gnomon.schedule.kernel import LoopKernel

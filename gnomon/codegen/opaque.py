@@ -10,8 +10,8 @@ from gnomon.codegen.apart import taken_apart
 from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.families import Emit, Families, NumberedCode
 from gnomon.codegen.loops import Code
-from gnomon.ir.memo import memo
-from gnomon.ir.node import Node, digest
+from gnomon.ir.memo import digest, memo
+from gnomon.ir.node import Node
 
 __all__ = ["OpaqueCall", "written"]
 

@@ -13,8 +13,8 @@ from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from gnomon.ir.memo import memo
-from gnomon.ir.node import Arena, Graph, Node, hashlib, typed
+from gnomon.ir.memo import hashlib, memo, typed
+from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.sizes import SymInt
 from gnomon.ir.sym_float import FloatBits, SymFloat, real

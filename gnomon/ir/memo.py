@@ -6,15 +6,22 @@ A table of another kind, of what is declared or held or running, is listed in te
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakSet
 
-__all__ = ["Keyed", "Recent", "age", "clear", "memo"]
+from gnomon.dtypes import DType
+from gnomon.lazy import Lazy
+
+hashlib = Lazy("hashlib")
+
+__all__ = ["Keyed", "Recent", "age", "clear", "digest", "memo", "typed"]
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
+_PLAIN = (str, DType, type(None))
+_EXACT = frozenset({int, *_PLAIN})
 _clears: list[Callable[[], object]] = []
 
 
@@ -41,8 +48,35 @@ class Keyed:
     """A value that another stands for in keys, since keys outlive the program it belongs to."""
 
     __slots__ = ()
-    key: tuple[Any, ...]
+    key: Any
     """What stands for it; equal values have equal keys, and no others."""
+    tag: ClassVar[str] = ""
+    """Stands before the key, where it alone might be another value's."""
+
+
+def typed(value: Any) -> Any:
+    """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
+    kind = value.__class__
+    if kind is int or kind is str:
+        return value if type(value) is kind else getattr(value, "key", value)
+    if kind is tuple:
+        if _EXACT.issuperset(map(type, value)):
+            return value
+        return tuple([typed(part) for part in value])
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if issubclass(kind, tuple):  # one with names is not what holds the same without
+        return (*((kind,) if hasattr(value, "_fields") else ()), *[typed(part) for part in value])
+    if issubclass(kind, Keyed):
+        return (kind.tag, value.key) if kind.tag else value.key
+    return (kind, value)
+
+
+def digest(value: object) -> str:
+    """A short content hash of nested tuples; graphs inside count by their own keys."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:32]
 
 
 class Recent(Generic[K, V]):

@@ -16,12 +16,9 @@ from weakref import ref
 from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
 from gnomon.forking import cached_property
-from gnomon.ir.memo import Keyed, memo
+from gnomon.ir.memo import Keyed, digest, memo, typed
 from gnomon.ir.operators import elementwise, operator, reflected
 from gnomon.ir.provenance import Site, current_sites, scope, union
-from gnomon.lazy import Lazy
-
-hashlib = Lazy("hashlib")
 
 Shape = tuple[int, ...]
 Sites = tuple[Site, ...]
@@ -30,8 +27,6 @@ Params = dict[str, Any]
 Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
 NUMBER = "number"  # the name of inputs that stand for constants, which all ranks have alike
-_PLAIN = (str, DType, type(None))
-_EXACT = frozenset({int, *_PLAIN})
 
 
 class Primitive:
@@ -301,26 +296,6 @@ def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
     return True
 
 
-def typed(value: Any) -> Any:
-    """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
-    kind = value.__class__
-    if kind is int or kind is str:
-        return value if type(value) is kind else getattr(value, "key", value)
-    if kind is tuple:
-        if _EXACT.issuperset(map(type, value)):
-            return value
-        return tuple([typed(part) for part in value])
-    if isinstance(value, _PLAIN):
-        return value
-    if isinstance(value, float):
-        return ("float", value.hex())
-    if issubclass(kind, tuple):  # one with names is not what holds the same without
-        return (*((kind,) if hasattr(value, "_fields") else ()), *[typed(part) for part in value])
-    if isinstance(value, Graph):
-        return ("graph", value.key)
-    return value.key if issubclass(kind, Keyed) else (kind, value)
-
-
 def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:
     """Every node that the roots depend on, inputs first, each once; not what is known already."""
     order: list[Node] = []
@@ -346,11 +321,13 @@ def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]
             coming = later.pop()
 
 
-class Graph:
+class Graph(Keyed):
     """A closed piece of program: input leaves and outputs in an arena of its own.
 
     Equal structure means equal key, whatever the sites; `intern` makes it the same object.
     """
+
+    tag = "graph"
 
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
@@ -406,11 +383,6 @@ def asked_by(node: Node) -> tuple[Any, ...]:
     """The user lines of a node, and what stands for those of graphs inside it."""
     inner = [x.asked for x in node.params.values() if isinstance(x, Graph) and x.asked]
     return (*node.sites, *inner) if inner else node.sites
-
-
-def digest(value: object) -> str:
-    """A short content hash of nested tuples; graphs inside count by their own keys."""
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:32]
 
 
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from gnomon.dtypes import DType
-from gnomon.ir.node import PRIMITIVES, Graph, Node, typed
+from gnomon.ir.memo import typed
+from gnomon.ir.node import PRIMITIVES, Graph, Node
 
 __all__ = ["verify"]
 

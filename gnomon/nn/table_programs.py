@@ -16,8 +16,8 @@ from gnomon.codegen.kernels.bag_steps import emit_step
 from gnomon.codegen.kernels.bags import BagSpec, emit_bags
 from gnomon.codegen.loops import Code
 from gnomon.dtypes import float32, int64
-from gnomon.ir.memo import memo
-from gnomon.ir.node import Arena, Graph, Node, Sites, digest
+from gnomon.ir.memo import digest, memo
+from gnomon.ir.node import Arena, Graph, Node, Sites
 from gnomon.ir.operators import elementwise
 from gnomon.ir.provenance import inherit
 from gnomon.lazy import blocks, listing, target

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
-from gnomon.ir.memo import Keyed
-from gnomon.ir.node import Node, typed
+from gnomon.ir.memo import Keyed, typed
+from gnomon.ir.node import Node
 
 TUPLES: tuple[type, ...] = (tuple,)
 LISTS: tuple[type, ...] = (*TUPLES, list)
@@ -64,12 +64,13 @@ def add_to_key(values: Iterable[Any], key: list[Any], nodes: list[Node]) -> bool
         kind = type(value)
         if kind is Node:
             nodes.append(value)
-            key += (value.shape, value.dtype)
+            key.append(value.shape)
+            key.append(value.dtype)
         elif kind in PLAIN:
             key.append((kind, value))
         elif kind is float:
             key.append((kind, value.hex()))
-        elif kind is tuple or kind is list:
+        elif kind in LISTS:
             key.append(len(value))
             if not add_to_key(value, key, nodes):
                 return False

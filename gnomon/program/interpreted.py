@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.codegen.loops import Code
-from gnomon.ir.node import Arena, Graph, Node, digest
+from gnomon.ir.memo import digest
+from gnomon.ir.node import Arena, Graph, Node
 from gnomon.passes.calls import leaves_like
 from gnomon.program.blocks import ProgramBlock
 from gnomon.program.kernel import Kernel

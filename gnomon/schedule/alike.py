@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gnomon.ir.node import Arena, Node, typed
+from gnomon.ir.memo import typed
+from gnomon.ir.node import Arena, Node
 from gnomon.ir.symbolic import (
     divisor_of,
     is_quotient,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from gnomon.dtypes import DType
 from gnomon.forking import cached_property
-from gnomon.ir.node import Arena, Node, digest, primitive, row_of, topological
+from gnomon.ir.memo import digest
+from gnomon.ir.node import Arena, Node, primitive, row_of, topological
 from gnomon.ir.symbolic import ScalarPrimitive
 
 

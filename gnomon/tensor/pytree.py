@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from gnomon.ir.memo import memo
-from gnomon.ir.node import typed
+from gnomon.ir.memo import memo, typed
 from gnomon.tensor.tensor import Paired, Tensor
 from gnomon.tensor.traced_numbers import TracedNumber, varies
 

@@ -10,7 +10,7 @@ import pytest
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.lifted import Lifted, Lifting, Unliftable, by_caller, is_lifted
-from gnomon.ir.node import digest
+from gnomon.ir.memo import digest
 from gnomon.runtime import cpu
 from tests import drawn as st
 from tests.drawn import given

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gnomon.dtypes import float32
-from gnomon.ir.memo import Keyed
-from gnomon.ir.node import Arena, Graph, typed
+from gnomon.ir.memo import Keyed, typed
+from gnomon.ir.node import Arena, Graph
 from gnomon.ir.sizes import ShapeEnv
 from gnomon.ir.sym_float import OF_FLOATS, FloatBits, real
 from gnomon.ops.op_calls import Leaf, OpCall

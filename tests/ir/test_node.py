@@ -8,7 +8,8 @@ import weakref
 import pytest
 
 from gnomon.dtypes import float32, float64, int32
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, digest, topological, typed
+from gnomon.ir.memo import digest, typed
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, topological
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.sizes import ShapeEnv, is_symbolic

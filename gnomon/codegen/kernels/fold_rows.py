@@ -16,8 +16,7 @@ from gnomon.codegen.emitter import LANE_NUMBERS, LANES, Emitter, LLVMModule, vec
 from gnomon.codegen.folds import COMBINE
 from gnomon.codegen.loops import Code
 from gnomon.dtypes import DType, accumulator
-from gnomon.ir.memo import memo
-from gnomon.ir.node import digest
+from gnomon.ir.memo import digest, memo
 from gnomon.ops.primitives import identity_of
 
 __all__ = ["RowsSpec", "fold_rows_code"]

@@ -59,7 +59,7 @@ def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
     node = storage.node
     is_read = (storage.tracked or node.watch) and not unchecked
     away = state.capture is not None and node.arena is not state.arena
-    origin = None if away else state.origins.pop(storage, None)
+    origin = state.origins.pop(storage, None) if state.origins and not away else None
     if is_read and len(node.sites) < 2 and not allowing.get():
         state.overwritten[state.capture.claim(storage) if away else node] = since
         if origin is not None:
@@ -79,10 +79,10 @@ def note_call(storages: Iterable[Storage], results: Sequence[Node]) -> None:
         node = storage.node
         (node,) = node.inputs if node.op == "detach" else (node,)
         if node in known:
-            state.origins[storage] = Origin(ref(node), node.params, together)
+            state.origins[storage] = CallResult(ref(node), node.params, together)
 
 
-class Origin(NamedTuple):
+class CallResult(NamedTuple):
     """The result of a captured function that a storage has, and all results of the call."""
 
     node: ref[Node]
@@ -90,7 +90,7 @@ class Origin(NamedTuple):
     together: list[ref[Node]]
 
 
-def overwritten_inside(origin: Origin, since: int, watch: list[Any] | None) -> None:
+def overwritten_inside(origin: CallResult, since: int, watch: list[Any] | None) -> None:
     """Remember that a result of a captured function is written over, as long as others live.
 
     A node without a value stands for it, since a storage forgets how its value came about. watch:
