@@ -90,7 +90,7 @@ class Traced:
         inputs = tuple(nodes)
         arena = inputs[0].arena
         made = [
-            inputs[like] if type(like) is int else arena.repeat(like, inputs)
+            inputs[like] if isinstance(like, int) else arena.repeat(like, inputs)
             for like in self.results
         ]
         return tuple(made) if self.several else made[0]
