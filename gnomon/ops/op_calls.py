@@ -61,7 +61,7 @@ def plain_call(
 def add_to_key(values: Iterable[Any], key: list[Any], nodes: list[Node]) -> bool:
     """Add values to a key, with their types, and the nodes among them; False if one has no key."""
     for value in values:
-        kind: Any = type(value)
+        kind = value.__class__
         if kind is Node:
             nodes.append(value)
             key.append(value.shape)
