@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from gnomon.errors import ArgumentError, GradientError
-from gnomon.lazy import backends
+from gnomon.errors import ArgumentError
+from gnomon.lazy import backends, moves
 from gnomon.tensor.device import (
     CPU,
     KINDS,
@@ -115,12 +115,11 @@ def moved(name: str, tensor: Any, device: object) -> Any:
     refuse_missing(name, pair._storage.node)
     if state.capture is not None:
         raise refusal(f"{name}: a captured function moves no tensor to another device.")
-    if tensor.requires_grad and grads.get():
-        raise GradientError(
-            f"{name}: no gradient passes from {place} to {tensor.device}. Use detach() first."
-        )
-    value = value_of(pair).copied(backends.BACKENDS[place.type].memory)
-    made = from_buffer(value, tuple(pair.shape), pair.dtype)
+    if pair.requires_grad and grads.get():
+        made = moves.with_gradient(pair, device)
+    else:
+        value = value_of(pair).copied(backends.BACKENDS[place.type].memory)
+        made = from_buffer(value, tuple(pair.shape), pair.dtype)
     return made if pair is tensor else type(tensor)((made,))
 
 
