@@ -11,7 +11,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import aliasing as sharing
-from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of, whole
+from gnomon.capture.inputs import Always, Read, pattern, run_tier, tracked_nodes, values_of, whole
 from gnomon.capture.results import Results, keep_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
@@ -257,7 +257,7 @@ class CapturedProgram:
             over = tuple([pair for pair in over if is_free(inputs[pair[1]])])
         if self.renewed:
             self._forget(inputs, arguments)
-        buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
+        buffers = run_tier(tier, inputs, given, over)
         if self.echoes:
             buffers = [x.copied() if x.lent else x for x in buffers]
         if looked_for:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of
+from gnomon.capture.inputs import Always, Read, pattern, run_tier, tracked_nodes, values_of
 from gnomon.capture.looks import Answer, Kind, integers
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.ir.provenance import Site
-from gnomon.lazy import panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import borrows
@@ -138,7 +137,7 @@ class Segment:
         if tracked and inputs:
             return self._tracked(inputs)
         given, tier = values_of(inputs), self.tiers.now
-        buffers = panels.run(tier, inputs, given, ()) if tier.kept else tier.run(given, ())
+        buffers = run_tier(tier, inputs, given)
         if nans.looked_for():
             nans.check(self.graph, given, buffers)
         return list(map(wrap, map(leaf_like, self.leaves, buffers)))

@@ -267,7 +267,7 @@ class Executable:
         x, leaf = next((x, leaf) for x, leaf in pairs if x.memory is not self._memory)
         raise DeviceError(
             f"{self.name or 'evaluate'}: the program is for device {own}: got {leaf} on "
-            f"{x.memory.device}. Move it with to({own!r}); compiled functions run on the CPU."
+            f"{x.memory.device}. Move it with to({own!r})."
         )
 
     def _refuse(self, number: int, inputs: Sequence[DeviceBuffer]) -> None:

@@ -370,7 +370,10 @@ install_properties()
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
-    other = moved("copy_", other, self.device) if others and not other.is_meta else other
+    if (
+        others and state.capture is None and not other.is_meta
+    ):  # a capture runs where its inputs are
+        other = moved("copy_", other, self.device)
     made = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
     return write_result(self, made, "copy_")
 

@@ -155,8 +155,6 @@ def test_the_state_of_an_optimizer_is_loaded_to_where_its_parameters_are():
 
 
 def test_what_a_device_does_not_do_is_refused(x):
-    with pytest.raises(DeviceError, match="compiled functions run on the CPU"):
-        gn.compile(lambda a: a * 2)(x).tolist()
     with pytest.raises(TraceError, match="moves no tensor"):
         gn.compile(lambda a: a.to("reference") * 2)(gn.ones(2))
     with pytest.raises(ArgumentError, match="computes on the CPU: got 'cuda'"):
