@@ -39,6 +39,7 @@ from gnomon.passes.grad import depends_on, mark_dependents
 from gnomon.settings import replacing
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.borrowing import numbered
+from gnomon.tensor.device import note_input
 from gnomon.tensor.layouts import layout_of, local_of
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state
 from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
@@ -137,6 +138,7 @@ class Capture(Questioned, Ambient, Wholes):
         node = raw(tensor)
         made = self.arena.input(node.shape, node.dtype)
         self.inputs[made] = self.standing_for(tensor)
+        note_input(made, node)
         return made
 
     def claim(self, storage: Storage) -> Node:
@@ -147,6 +149,7 @@ class Capture(Questioned, Ambient, Wholes):
             with inherit(named(storage.node.sites, self.names.get(storage, ""))):
                 shape = self.shapes.get(storage, storage.node.shape)
                 found = self.arena.input(shape, storage.node.dtype)
+            note_input(found, storage.node)
             self.nodes[storage] = self.first[storage] = found
             self.inputs[found] = self.reads.get(storage) or Always(whole(storage))
         return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError, DeviceError, TraceError
@@ -151,12 +151,30 @@ def refuse_missing(name: str, node: Node) -> None:
 # memory of other devices
 
 
+_behind: WeakKeyDictionary[Node, Allocator] = WeakKeyDictionary()
+"""The memories of the values that inputs of captures stand for, once there is another device."""
+
+
+def note_input(made: Node, node: Node) -> None:
+    """Remember the memory of the value that an input of a capture stands for."""
+    if others:
+        _behind[made] = memory_behind(node)
+
+
+def memory_found(node: Node) -> Allocator | None:
+    """The memory of a node's elements, which are there or will be; None if it reads none."""
+    found = None
+    for x in numbered((node,), lambda x: x.value is not None):
+        place = _behind.get(x) if x.value is None else x.value.memory
+        if place is not None and place is not memory:
+            return place
+        found = found or place
+    return found
+
+
 def memory_behind(node: Node) -> Allocator:
-    """The memory of a node's elements, which are there or will be."""
-    for x in numbered((node,), lambda x: x.value is not None) if others else ():
-        if x.value is not None and x.value.memory is not memory:
-            return x.value.memory
-    return memory
+    """The memory of a node's elements: the host's where no other is read."""
+    return (memory_found(node) or memory) if others else memory
 
 
 def device_behind(node: Node) -> Device:

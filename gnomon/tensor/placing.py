@@ -20,6 +20,7 @@ from gnomon.tensor.device import (
     device_behind,
     device_of,
     kind_of,
+    memory_found,
     missing_leaf,
     refuse_missing,
     settle_device,
@@ -114,6 +115,8 @@ def moved(name: str, tensor: Any, device: object) -> Any:
         return without_elements(tensor)
     refuse_missing(name, pair._storage.node)
     if state.capture is not None:
+        if memory_found(pair._storage.node) is None:  # constants are wherever they are read
+            return tensor
         raise refusal(f"{name}: a captured function moves no tensor to another device.")
     if pair.requires_grad and grads.get():
         made = moves.with_gradient(pair, device)

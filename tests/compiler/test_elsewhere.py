@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DeviceError
+from gnomon.errors import DeviceError, TraceError
 
 F = gn.nn.functional
 
@@ -83,6 +83,21 @@ def test_gradients_pass_a_compiled_forward():
     f(x).backward()
 
     assert (x.grad.device, x.grad.tolist()) == ("reference", [3, 12])
+
+
+def test_a_function_sees_the_devices_of_its_arguments_while_it_is_captured():
+    seen, w = [], gn.ones(2, device="reference")
+
+    @gn.compile
+    def f(a):
+        made = a * 2 + w
+        seen.extend(map(str, (a.device, made.device, (made + gn.zeros_like(a)).device)))
+        return gn.zeros(2, device=a.device) + made.copy_(a).to(a.device)
+
+    assert f(gn.ones(2, device="reference")).device == "reference"
+    assert seen == ["reference"] * 3
+    with pytest.raises(TraceError, match="moves no tensor to another device"):
+        gn.compile(lambda a: a.to("cpu"))(gn.ones(2, device="reference"))
 
 
 def test_inputs_of_two_devices_are_refused():
