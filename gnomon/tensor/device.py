@@ -152,13 +152,12 @@ def refuse_missing(name: str, node: Node) -> None:
 
 
 _behind: WeakKeyDictionary[Node, Allocator] = WeakKeyDictionary()
-"""The memories of the values that inputs of captures stand for, once there is another device."""
+"""The memories of the values that inputs of captures stand for."""
 
 
 def note_input(made: Node, node: Node) -> None:
     """Remember the memory of the value that an input of a capture stands for."""
-    if others:
-        _behind[made] = memory_behind(node)
+    _behind[made] = memory_behind(node)
 
 
 def memory_found(node: Node) -> Allocator | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -98,6 +101,18 @@ def test_a_function_sees_the_devices_of_its_arguments_while_it_is_captured():
     assert seen == ["reference"] * 3
     with pytest.raises(TraceError, match="moves no tensor to another device"):
         gn.compile(lambda a: a.to("cpu"))(gn.ones(2, device="reference"))
+
+
+def test_a_move_is_refused_before_any_other_device_was_used():
+    program = (
+        "import gnomon as gn\n"
+        "try: print(gn.compile(lambda a: a.to('reference') * 2)(gn.ones(2)))\n"
+        "except gn.errors.TraceError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert "moves no tensor to another device" in done.stdout
 
 
 def test_inputs_of_two_devices_are_refused():
