@@ -26,7 +26,7 @@ from gnomon.tensor.device import (
     settle_device,
 )
 from gnomon.tensor.state import grads, refusal, state
-from gnomon.tensor.tensor import Paired, Tensor, from_buffer, pair_of, value_of, wrap
+from gnomon.tensor.tensor import Paired, Tensor, from_buffer, pair_of, source, value_of, wrap
 
 __all__ = ["get_default_device", "moved", "names_device", "place", "placing_inside"]
 __all__ += ["set_default_device", "with_placing", "without_elements"]
@@ -115,7 +115,7 @@ def moved(name: str, tensor: Any, device: object) -> Any:
         return without_elements(tensor)
     refuse_missing(name, pair._storage.node)
     if state.capture is not None:
-        if memory_found(pair._storage.node) is None:  # constants are wherever they are read
+        if memory_found(source(pair._storage)) is None:  # constants are wherever they are read
             return tensor
         raise refusal(f"{name}: a captured function moves no tensor to another device.")
     if pair.requires_grad and grads.get():
