@@ -55,10 +55,21 @@ def resend() -> None:
         _signal.pthread_kill(number, SIGINT)
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is an interrupt, or came while one was on its way."""
+    handled = sys.exc_info()[1]
+    while error is not None and error is not handled:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
+
+
 def heed(lost: Any, report: Any) -> None:
     """Send an interrupt again that a destructor or a callback dropped; report other errors."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         report(lost)
+    if not is_interrupt(lost.exc_value):
         return
     trace = lost.exc_traceback
     owner = None if trace is None else trace.tb_frame.f_locals.get("self")

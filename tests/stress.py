@@ -16,7 +16,11 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
+import types
 from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
@@ -24,6 +28,12 @@ import gnomon as gn
 
 LIMIT = 40.0
 """Seconds for a child or a thread: what takes longer hangs."""
+
+COMPUTED = 20.0
+"""Seconds that a process may compute before it answers; a loaded machine gives it few of them."""
+
+PATIENCE = 1200.0
+"""Seconds for an answer of a process that waits for something."""
 
 
 def task(seed: int) -> list[float]:
@@ -183,9 +193,34 @@ def reference() -> set[tuple[float, ...]]:
     return found
 
 
+def place(frame: types.FrameType | None) -> str:
+    """Where a frame is, and who called it."""
+    calls = islice(traceback.walk_stack(frame), 12)
+    return " < ".join(f"{x.f_code.co_qualname}:{line} @{x.f_lasti}" for x, line in calls)
+
+
+class Places:
+    """Where the latest interrupt came and where it was raised, for whom it does not arrive."""
+
+    def __init__(self) -> None:
+        self.latest = "no interrupt was handled"
+        signal.signal(signal.SIGINT, self.interrupt)
+        signal.signal(signal.SIGUSR2, self.say)
+
+    def interrupt(self, _: int, frame: types.FrameType | None) -> None:
+        """What Python's own handler does, which tells nobody."""
+        self.latest = f"came in {place(frame)}\nraised in {place(sys._getframe(1))}"
+        raise KeyboardInterrupt
+
+    def say(self, *_: object) -> None:
+        """Complain."""
+        print(self.latest, file=sys.stderr, flush=True)
+
+
 def interrupted(seed: int) -> None:
     """As a process: work until Ctrl-C, look whether all is right, and say so; again and again."""
     faulthandler.register(signal.SIGUSR1)
+    Places()
     known, expected = reference(), task(seed)
     while True:
         try:
@@ -219,33 +254,55 @@ def interrupts(seconds: float, seed: int) -> str:
         end = time.monotonic() + seconds
         try:
             while time.monotonic() < end:
-                assert said(lines) == "ready", tail(complaints)
+                told = said(lines, worker)
+                assert told == "ready", f"after {done}: {told}\n{tail(complaints)}"
                 time.sleep(choose.random() * 0.2)
-                start = time.monotonic()
+                start = computed(worker)
                 worker.send_signal(signal.SIGINT)
-                assert said(lines) == "stopped", stack(worker, complaints)
-                slowest = max(slowest, time.monotonic() - start)
-                outcome = said(lines)
+                told = said(lines, worker)
+                assert told == "stopped", f"after {done}: {told}\n{stack(worker, complaints)}"
+                slowest = max(slowest, computed(worker) - start)
+                outcome = said(lines, worker)
                 assert outcome == "right", f"after {done}: {outcome}\n{tail(complaints)}"
                 done += 1
         finally:
             worker.kill()
-    return f"{done} times, the slowest after {slowest:.2f} s"
+    return f"{done} times, the slowest after {slowest:.2f} s of computing"
 
 
 def stack(worker: subprocess.Popen[str], complaints: IO[str]) -> str:
-    """Where a process is that does not end, behind what it wrote."""
-    worker.send_signal(signal.SIGUSR1)
-    time.sleep(1)
-    return tail(complaints)
+    """Where a process is that does not end, which signals wait, and where the latest one came."""
+    waiting = [
+        f"{file.parent.name}: {line}"
+        for file in Path(f"/proc/{worker.pid}/task").glob("*/status")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line.startswith(("SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt"))
+    ]
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        worker.send_signal(number)
+        time.sleep(5)
+    return "\n".join([*waiting, tail(complaints)])
 
 
-def said(lines: Queue[str]) -> str:
-    """The next line of a process that must not hang."""
-    try:
-        return lines.get(timeout=LIMIT)
-    except Empty:
-        return "nothing"
+def said(lines: Queue[str], worker: subprocess.Popen[str]) -> str:
+    """The next line of a process; what it did where none comes."""
+    start, before = time.monotonic(), computed(worker)
+    while time.monotonic() - start < PATIENCE and computed(worker) - before < COMPUTED:
+        try:
+            return lines.get(timeout=1)
+        except Empty:
+            if worker.poll() is not None and lines.empty():
+                return f"ended: {worker.returncode}"
+    return f"computed for {computed(worker) - before:.0f} s, in {time.monotonic() - start:.0f} s"
+
+
+def computed(worker: subprocess.Popen[str]) -> float:
+    """Seconds that a process has computed; where the system does not say, those that pass."""
+    file = Path(f"/proc/{worker.pid}/stat")
+    if not file.exists():
+        return time.monotonic()
+    words = file.read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def heard(worker: subprocess.Popen, lines: Queue[str]) -> None:

@@ -1,5 +1,6 @@
 """Ctrl-C at moments that are chosen: in a destructor, and in the middle of a replay."""
 
+import _thread
 import signal
 import subprocess
 import sys
@@ -77,6 +78,43 @@ def test_an_interrupt_in_a_callback_comes_again_before_anything_is_computed():
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert (ended.stdout.strip(), ended.stderr) == ("came", "")
+
+
+class Hidden:
+    """Something that is interrupted as it dies, and then fails."""
+
+    def __del__(self):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise ValueError("mine")
+
+
+def test_an_interrupt_that_another_error_hides_in_a_destructor_comes_again(monkeypatch):
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", lambda lost: heed(lost, lambda x: told.append(1)))
+    doomed = [Hidden()]
+    with pytest.raises(KeyboardInterrupt):
+        die_and_wait(doomed)
+
+    assert told == [1]
+
+
+def test_an_error_in_a_destructor_sends_no_interrupt_that_is_handled_again(monkeypatch):
+    told, sent = [], []
+    monkeypatch.setattr("sys.unraisablehook", lambda lost: heed(lost, lambda x: told.append(1)))
+    monkeypatch.setattr(_thread, "start_new_thread", lambda *what: sent.append(what))
+
+    class Broken:
+        def __del__(self):
+            raise ValueError("mine")
+
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        Broken()
+
+    assert (told, sent) == ([1], [])
 
 
 def test_what_else_a_destructor_raises_is_told(monkeypatch):

@@ -243,12 +243,15 @@ class Compiled(CompiledObject, CompiledReports):
         capture.names = storage_names.names_of(self.function, key[0], stand_ins, guard.modules)
         path = self._path(capture, arguments, met if sized is None else None)
         undo = functools.partial(endings.undo, capture, guard, guard.stood(), arguments)
+        running = capture.running()
         try:
-            with strict(), capture.running(), capture.checking():
+            with strict(), running, capture.checking():
                 program = self._traced(key[0], stand_ins, path, guard)
             if sized is not None:
                 program = sized.settled(guard, program, path)
         except BaseException as error:
+            if state.capture is capture:  # Ctrl-C came before the block's end had begun
+                running.leave()
             undo()
             if sized is not None:
                 self.recompiled = self.recompiled[:-1]

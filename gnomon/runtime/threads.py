@@ -21,6 +21,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.interrupts import Whole
 from gnomon.runtime import cpu, device, linking, native, system
 from gnomon.runtime.buffer import DeviceBuffer, size_class
 from gnomon.runtime.linking import Library
@@ -204,9 +205,12 @@ def prepare_pool() -> None:
 
 
 def start_pool() -> Pool:
-    """The pool, started by whoever comes first."""
+    """The pool, started by whoever comes first.
+
+    Ctrl-C waits: no signals would come any more, or workers wait in memory that is given back.
+    """
     global _pool
-    with _change:
+    with Whole(), _change:
         if _pool is None:
             _pool = Pool(get_num_threads())
         return _pool
@@ -222,10 +226,11 @@ def set_num_threads(threads: int) -> None:
     global _pool, _wanted
     if threads < 1:
         raise ArgumentError(f"set_num_threads: at least one thread is needed: got {threads}.")
-    with _change:
-        old, _pool, _wanted = _pool, None, threads
-    if old:
-        old.stop()
+    with Whole():
+        with _change:
+            old, _pool, _wanted = _pool, None, threads
+        if old:
+            old.stop()
 
 
 @atexit.register

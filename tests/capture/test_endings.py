@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 import weakref
 
 import pytest
 
 import gnomon as gn
+from gnomon.capture.ambient import CaptureRun
 from gnomon.errors import IndexOutOfBounds, TraceError
+from gnomon.settings import Block
+from gnomon.tensor.state import state
 from tests.capture.endings import KEEPERS, ending
 
 
@@ -139,3 +143,23 @@ def test_a_first_run_that_fails_is_told_once():
     gn.optim.SGD([weight], 0.5).step()  # computes all that waits
     assert told.value.__traceback__ is not None  # what it holds waits
     assert (pending.tolist(), weight.tolist()) == ([2.0, 2.0], [0.5, 0.5])
+
+
+def test_ctrl_c_as_a_capture_is_left_leaves_none_under_way():
+    def interrupt(frame, event, called):
+        is_exit = event == "call" and frame.f_code is Block.__exit__.__code__
+        if is_exit and isinstance(frame.f_locals["self"], CaptureRun):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    x = gn.arange(3.0)
+    doubled = gn.compile(lambda x: x * 2)
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            doubled(x)
+    finally:
+        sys.setprofile(None)
+
+    assert state.capture is None
+    assert doubled(x).tolist() == [0.0, 2.0, 4.0]

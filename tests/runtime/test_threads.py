@@ -286,3 +286,41 @@ def test_where_threads_cannot_be_started_those_that_can_run_everything(left):
         f"threads: 4 were wanted, {left + 1} run: Resource temporarily unavailable." in said.stdout
     )
     assert said.stdout.endswith(f"] {left + 1}\n")
+
+
+def test_an_interrupt_as_the_pool_starts_leaves_signals_and_the_pool_as_they_should_be(monkeypatch):
+    threads.set_num_threads(2)
+    block = signal.pthread_sigmask
+    before = block(signal.SIG_BLOCK, ())
+
+    def interrupted(how, mask):
+        masked = block(how, mask)
+        # as Python does with what came just before
+        signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+        return masked
+
+    monkeypatch.setattr(signal, "pthread_sigmask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.start_pool()
+    monkeypatch.undo()
+
+    assert block(signal.SIG_SETMASK, before) == before
+    assert threads._pool is threads.start_pool()
+    assert threads._pool.threads == 2
+
+
+def test_an_interrupt_as_the_pool_is_replaced_ends_its_workers_all_the_same(monkeypatch):
+    threads.set_num_threads(2)
+    pool, stop, stopped = threads.start_pool(), threads.Pool.stop, []
+
+    def interrupted(pool, *given):
+        signal.raise_signal(signal.SIGINT)
+        stop(pool, *given)
+        stopped.append(pool)
+
+    monkeypatch.setattr(threads.Pool, "stop", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.set_num_threads(3)
+    monkeypatch.undo()
+
+    assert stopped == [pool]
