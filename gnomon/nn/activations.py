@@ -215,14 +215,6 @@ Fold = module_of(
     *("Fold", F.fold), output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1
 )
 
-
-def unflatten(input: Tensor, dim: int, unflattened_size: Any) -> Tensor:
-    """One axis as several."""
-    return FUNCTIONS["unflatten"](input, dim, unflattened_size)
-
-
-Unflatten = module_of("Unflatten", unflatten, dim=REQUIRED, unflattened_size=REQUIRED)
-
 # pooling
 
 POOL = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
