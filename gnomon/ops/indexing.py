@@ -230,10 +230,12 @@ def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
     reference=lambda x, axis, index: np.take_along_axis(cut_like(x, index, axis), index, axis),
     complex="parts",
 )
-def gather(x: Node, axis: int, index: Node) -> Node:
+def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Node:
     """For every position, the element of x there along an axis, at the same place on the others.
 
     Shapes: x (*s), index (*i) -> (*i); len(s) == len(i)
+
+    Its gradient is dense, also where sparse_grad asks for another form of it.
 
     >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
     Tensor([[2],
