@@ -148,7 +148,7 @@ def register_module_forward_hook(
     """Call hook(module, inputs, output) after every forward of any module, before its own hooks.
 
     >>> shown = register_module_forward_hook(lambda m, inputs, output: print(type(m).__name__))
-    >>> _ = nn.Sequential(nn.ReLU())(ones(1))
+    >>> _ = gn.nn.Sequential(gn.nn.ReLU())(ones(1))
     ReLU
     Sequential
     >>> shown.remove()
@@ -161,7 +161,7 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
     """Call hook(module, inputs) before every forward of any module.
 
     >>> shown = register_module_forward_pre_hook(lambda m, inputs: print(type(m).__name__))
-    >>> _ = nn.Sequential(nn.ReLU())(ones(1))
+    >>> _ = gn.nn.Sequential(gn.nn.ReLU())(ones(1))
     Sequential
     ReLU
     >>> shown.remove()
@@ -173,7 +173,7 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
     """Call hook(module, gradients of inputs, gradients of outputs) for any module.
 
     >>> shown = register_module_full_backward_hook(lambda m, inputs, outputs: print(outputs))
-    >>> nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
+    >>> gn.nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
     (Tensor([1.]),)
     >>> shown.remove()
     """
@@ -184,7 +184,7 @@ def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
     """Call hook(module, gradients of outputs) first, for any module.
 
     >>> shown = register_module_full_backward_pre_hook(lambda m, outputs: print(outputs))
-    >>> nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
+    >>> gn.nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
     (Tensor([1.]),)
     >>> shown.remove()
     """
