@@ -473,7 +473,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: ob
     """A tensor of one value with the shape of another."""
 from gnomon.tensor import func as func
 from gnomon import fx as fx
-def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """For every position, the element of x there along an axis, at the same place on the others."""
 def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the density at target of a normal distribution with mean x and this variance."""
@@ -1193,7 +1193,7 @@ def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and below the k-th diagonal, 0 above."""
 def tril_indices(row: _int, col: _int, offset: _int = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
     """The positions on and below a diagonal: a row of rows, a row of columns."""
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., eps: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
     """max(0, distance to the positive − distance to the negative + margin)."""
 def triu(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and above the k-th diagonal, 0 below."""

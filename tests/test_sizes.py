@@ -40,6 +40,7 @@ THEIR_PARAMETERS = (
     "gnomon/onnx/exporting.py",
     "gnomon/ops/convolution.py",
     "gnomon/ops/linear_cross_entropy.py",
+    "gnomon/ops/margin_losses.py",
     "gnomon/ops/pooling.py",
     "gnomon/tensor/autograd/grad.py",
     "gnomon/tensor/lobpcg.py",

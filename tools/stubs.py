@@ -374,8 +374,8 @@ def settings_of(kind: type, needed: set[tuple[str, str]]) -> list[str]:
     """A class that calls one function with settings: its constructor's arguments."""
     needed |= {("gnomon.nn.module", "Module"), ("typing", "Any")}
     takes = "".join(
-        f", {name}: Any" + ("" if default is REQUIRED else " = ...")
-        for name, default in kind.SETTINGS.items()
+        f", {name}: Any" + ("" if kind.SETTINGS.get(name) is REQUIRED else " = ...")
+        for name in kind.ORDER or kind.SETTINGS
     )
     told = inspect.getdoc(kind).splitlines()[0]
     start = f"    def __init__(self{takes}) -> None: ..."

@@ -53,6 +53,7 @@ from gnomon.capture.snapshot import (
 from gnomon.ir.memo import memo, typed
 from gnomon.ir.provenance import package_of
 from gnomon.tensor.autograd.hooks import hooks_of
+from gnomon.tensor.module_versions import tables_of
 from gnomon.tensor.tensor import Paired, Tensor
 
 __all__ = ["Places", "of_function"]
@@ -272,8 +273,7 @@ class Places(Callables):
         yield from self._attributes(value, own, depth, seen, name)
         if "forward" in own:
             yield from self.look(own, "forward", depth, seen)
-        kinds = (value._forward_hooks, value._forward_pre_hooks)
-        for hooks in (*kinds, value._backward_hooks, value._backward_pre_hooks):
+        for hooks in tables_of(value):
             for hook in hooks.values():
                 yield self.snapshot(hook, depth - 1, seen)
         for each, x in (*value._parameters.items(), *value._buffers.items()):

@@ -372,11 +372,12 @@ def module_snapshot(
             for name, y in (*inner._parameters.items(), *inner._buffers.items())
             for x in (pair_of(y),)
         ]
-        hooks = (inner._forward_hooks, inner._forward_pre_hooks, inner._backward_hooks)
-        hooks += (inner._backward_pre_hooks,)
         parts += [
             len(inner._modules),
-            *(("hooks", *each, *map(id, each.values())) for each in hooks),
+            *(
+                ("hooks", *each, *map(id, each.values()))
+                for each in module_versions.tables_of(inner)
+            ),
         ]
     return tuple(parts)
 

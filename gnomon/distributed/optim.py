@@ -14,6 +14,7 @@ from gnomon.distributed.groups import Group
 from gnomon.distributed.objects import gather_object
 from gnomon.errors import ArgumentError
 from gnomon.optim.optimizer import Groups, Optimizer, without
+from gnomon.optim.step_hooks import call_hooks
 from gnomon.tensor.collectives import Part, move
 from gnomon.tensor.tensor import Tensor
 
@@ -91,8 +92,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self, closure: Callable[[], Any] | None = None, *, only_if: Tensor | None = None
     ) -> Any:
         """Change this rank's parameters, and take those of the others from them."""
-        for hook in list(self._before.values()):
-            hook(self, (closure,), {})
+        call_hooks(self._shared.before, self._before, self, closure)
         loss = self._local().step(closure, only_if=only_if)
         others = [k for k in range(self.world_size) if k != self.rank]
         sends, receives = [], []
@@ -103,8 +103,7 @@ class ZeroRedundancyOptimizer(Optimizer):
                 receives.append(Part(owner, p, 0, p.numel()))
         if others:
             move(self.process_group, sends, receives).wait()
-        for hook in list(self._after.values()):
-            hook(self, (closure,), {})
+        call_hooks(self._shared.after, self._after, self, closure)
         return loss
 
     # states

@@ -98,6 +98,12 @@ SPELLED = {
         "nn.linear.NonDynamicallyQuantizableLinear"
     ),
     "nn.modules.transformer._get_activation_fn": "nn.transformer.activation_of",
+    **{
+        f"optim.optimizer.register_optimizer_step_{x}_hook": (
+            f"optim.step_hooks.register_optimizer_step_{x}_hook"
+        )
+        for x in ("post", "pre")
+    },
     "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
 }
 """PyTorch's names -> those under which the same is here."""

@@ -30,6 +30,12 @@ from gnomon.nn.convolution import single as _single
 from gnomon.nn.convolution import triple as _triple
 from gnomon.nn.embedding import Embedding, EmbeddingBag
 from gnomon.nn.functional import LinearCrossEntropyOptions
+from gnomon.nn.hooked import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from gnomon.nn.lazy_layers import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
@@ -45,7 +51,7 @@ from gnomon.nn.lazy_layers import (
     LazyInstanceNorm3d,
     LazyLinear,
 )
-from gnomon.nn.linear import Bilinear, Identity, Linear
+from gnomon.nn.linear import Bilinear, Identity, Linear, Unflatten
 from gnomon.nn.linear_cross_entropy import LinearCrossEntropyLoss
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import BatchNorm as _BatchNorm

@@ -10,6 +10,7 @@ from gnomon.nn import functional as F
 from gnomon.nn.parameter import Parameter
 from gnomon.nn.tables import REQUIRED, ReducedLoss, SettingsModule, module_of
 from gnomon.nn.value_checks import check_chance
+from gnomon.ops.older_words import OLDER
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
@@ -94,29 +95,39 @@ class WeightedLoss(ReducedLoss):
         self.register_buffer("weight", weight)
 
 
-MSELoss = module_of("MSELoss", F.mse_loss, reduction="mean")
-L1Loss = module_of("L1Loss", F.l1_loss, reduction="mean")
-SmoothL1Loss = module_of("SmoothL1Loss", F.smooth_l1_loss, reduction="mean", beta=1.0)
+OLD = dict.fromkeys(OLDER)
+"""Places of the older words for a reduction, where a loss takes its settings by position."""
+CLASSES = {"weight": None, "size_average": None, "ignore_index": -100, "reduce": None} | {
+    "reduction": "mean"
+}
+"""Settings of losses whose targets are classes."""
+MSELoss = module_of("MSELoss", F.mse_loss, **OLD, reduction="mean")
+L1Loss = module_of("L1Loss", F.l1_loss, **OLD, reduction="mean")
+SmoothL1Loss = module_of("SmoothL1Loss", F.smooth_l1_loss, **OLD, reduction="mean", beta=1.0)
 HuberLoss = module_of("HuberLoss", F.huber_loss, reduction="mean", delta=1.0)
-KLDivLoss = module_of("KLDivLoss", F.kl_div, reduction="mean", log_target=False)
-SoftMarginLoss = module_of("SoftMarginLoss", F.soft_margin_loss, reduction="mean")
+KLDivLoss = module_of("KLDivLoss", F.kl_div, **OLD, reduction="mean", log_target=False)
+SoftMarginLoss = module_of("SoftMarginLoss", F.soft_margin_loss, **OLD, reduction="mean")
 PoissonNLLLoss = module_of(
-    "PoissonNLLLoss", F.poisson_nll_loss, log_input=True, full=False, eps=1e-8, reduction="mean"
+    *("PoissonNLLLoss", F.poisson_nll_loss),
+    **{"log_input": True, "full": False, "size_average": None, "eps": 1e-8, "reduce": None},
+    reduction="mean",
 )
 GaussianNLLLoss = module_of(
     "GaussianNLLLoss", F.gaussian_nll_loss, full=False, eps=1e-6, reduction="mean"
 )
 CosineEmbeddingLoss = module_of(
-    "CosineEmbeddingLoss", F.cosine_embedding_loss, margin=0.0, reduction="mean"
+    "CosineEmbeddingLoss", F.cosine_embedding_loss, margin=0.0, **OLD, reduction="mean"
 )
 MarginRankingLoss = module_of(
-    "MarginRankingLoss", F.margin_ranking_loss, margin=0.0, reduction="mean"
+    "MarginRankingLoss", F.margin_ranking_loss, margin=0.0, **OLD, reduction="mean"
 )
 HingeEmbeddingLoss = module_of(
-    "HingeEmbeddingLoss", F.hinge_embedding_loss, margin=1.0, reduction="mean"
+    "HingeEmbeddingLoss", F.hinge_embedding_loss, margin=1.0, **OLD, reduction="mean"
 )
 TripletMarginLoss = module_of(
-    "TripletMarginLoss", F.triplet_margin_loss, margin=1.0, p=2.0, swap=False, reduction="mean"
+    *("TripletMarginLoss", F.triplet_margin_loss),
+    **{"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **OLD},
+    reduction="mean",
 )
 
 
@@ -139,7 +150,9 @@ def weighted(name: str, function: Any, weights: tuple[str, ...], **settings: Any
     return type(name, (Weighted, made), body)
 
 
-MultiLabelMarginLoss = module_of("MultiLabelMarginLoss", F.multilabel_margin_loss, reduction="mean")
+MultiLabelMarginLoss = module_of(
+    "MultiLabelMarginLoss", F.multilabel_margin_loss, **OLD, reduction="mean"
+)
 TripletMarginWithDistanceLoss = module_of(
     *("TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss),
     distance_function=None,
@@ -148,17 +161,13 @@ TripletMarginWithDistanceLoss = module_of(
     reduction="mean",
 )
 CrossEntropyLoss = weighted(
-    "CrossEntropyLoss",
-    F.cross_entropy,
-    ("weight",),
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-    label_smoothing=0.0,
+    *("CrossEntropyLoss", F.cross_entropy, ("weight",)),
+    **{**CLASSES, "label_smoothing": 0.0},
 )
 MultiLabelSoftMarginLoss = weighted(
     *("MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss, ("weight",)),
     weight=None,
+    **OLD,
     reduction="mean",
 )
 MultiMarginLoss = weighted(
@@ -166,18 +175,20 @@ MultiMarginLoss = weighted(
     p=1,
     margin=1.0,
     weight=None,
+    **OLD,
     reduction="mean",
 )
-NLLLoss = weighted(
-    "NLLLoss", F.nll_loss, ("weight",), weight=None, ignore_index=-100, reduction="mean"
-)
+NLLLoss = weighted("NLLLoss", F.nll_loss, ("weight",), **CLASSES)
 CTCLoss = module_of("CTCLoss", F.ctc_loss, blank=0, reduction="mean", zero_infinity=False)
-BCELoss = weighted("BCELoss", F.binary_cross_entropy, ("weight",), weight=None, reduction="mean")
+BCELoss = weighted(
+    "BCELoss", F.binary_cross_entropy, ("weight",), weight=None, **OLD, reduction="mean"
+)
 BCEWithLogitsLoss = weighted(
     "BCEWithLogitsLoss",
     F.binary_cross_entropy_with_logits,
     ("weight", "pos_weight"),
     weight=None,
+    **OLD,
     reduction="mean",
     pos_weight=None,
 )
@@ -214,14 +225,6 @@ Unfold = module_of("Unfold", F.unfold, kernel_size=REQUIRED, dilation=1, padding
 Fold = module_of(
     *("Fold", F.fold), output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1
 )
-
-
-def unflatten(input: Tensor, dim: int, unflattened_size: Any) -> Tensor:
-    """One axis as several."""
-    return FUNCTIONS["unflatten"](input, dim, unflattened_size)
-
-
-Unflatten = module_of("Unflatten", unflatten, dim=REQUIRED, unflattened_size=REQUIRED)
 
 # pooling
 

@@ -14,7 +14,7 @@ from gnomon.nn.parameter import is_lazy
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.conversions import target
 from gnomon.tensor.creation import empty, empty_like
-from gnomon.tensor.placing import place
+from gnomon.tensor.placing import place, with_like
 from gnomon.tensor.state import laid
 from gnomon.tensor.tensor import Tensor, alias
 from gnomon.tensor.views import full_chain
@@ -40,6 +40,7 @@ class Converted:
 
     def to(self, *args: Any, **named: Any) -> Self:
         """Cast floating parameters and buffers to a dtype, and move all to a device."""
+        args = with_like("nn.Module.to", args, named, "tensor")
         asked = {k: v for k, v in named.items() if k in ("dtype", "device")}
         dtype, device = target(args, asked), place(args, asked)
         if dtype is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
@@ -32,6 +32,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
         _weight: Tensor | None = None,
+        _freeze: bool = False,
         device: object = None,
         dtype: object = None,
     ) -> None:
@@ -45,7 +46,7 @@ class Embedding(Module):
         self.weight = (
             empty_parameter(num_embeddings, embedding_dim)
             if _weight is None
-            else Parameter(_weight, _weight.dtype.is_floating_point)
+            else table_of(_weight, (num_embeddings, embedding_dim), _freeze)
         )
         if _weight is None:
             self.reset_parameters()
@@ -83,6 +84,13 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
+def table_of(weight: Tensor, shape: tuple[int, int], frozen: bool) -> Parameter:
+    """The parameter of a table that is given."""
+    if tuple(weight.shape) != shape:
+        raise ShapeError(f"Embedding: the table is {tuple(weight.shape)} in place of {shape}.")
+    return Parameter(weight, weight.dtype.is_floating_point and not frozen)
+
+
 class EmbeddingBag(Embedding):
     """Rows of a table by position, folded bag by bag.
 
@@ -107,7 +115,7 @@ class EmbeddingBag(Embedding):
         device: object = None,
         dtype: object = None,
     ) -> None:
-        rest = (max_norm, norm_type, scale_grad_by_freq, sparse, _weight, device, dtype)
+        rest = (max_norm, norm_type, scale_grad_by_freq, sparse, _weight, False, device, dtype)
         super().__init__(num_embeddings, embedding_dim, padding_idx, *rest)
         self.mode, self.include_last_offset = mode, include_last_offset
 

@@ -258,7 +258,7 @@ def threshold(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> 
     """x above a threshold, a value elsewhere."""
 def threshold_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x above a threshold, a value elsewhere. Stored in this tensor."""
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., eps: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
     """max(0, distance to the positive − distance to the negative + margin)."""
 from gnomon.nn.compositions import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:

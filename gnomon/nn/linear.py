@@ -8,6 +8,7 @@ from typing import Any
 from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
+from gnomon.nn.value_checks import check_sizes
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
@@ -27,6 +28,31 @@ class Identity(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The input."""
         return input
+
+
+class Unflatten(Module):
+    """One axis as several; one size may be -1.
+
+    Shapes: input (*a, n, *b) -> (*a, *unflattened_size, *b)
+
+    Raises DtypeError for sizes that are not integers.
+
+    >>> Unflatten(1, (3, -1))(ones(2, 6)).shape
+    Size([2, 3, 2])
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        check_sizes("Unflatten", unflattened_size)
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with the axis in parts."""
+        return FUNCTIONS["unflatten"](input, self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """The axis and its sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Linear(Module):

@@ -8,28 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import CO_VARARGS
-from itertools import count
 from typing import Any
 
 from gnomon.capture.jit import Compiled
 from gnomon.capture.jit import compile as compile_function
 from gnomon.errors import ArgumentError
 from gnomon.ir.provenance import scope
-from gnomon.nn.backward_hooks import HookedCall
 from gnomon.nn.converted import Converted
+from gnomon.nn.hooked import Hooked
 from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.states import SavedParts
 from gnomon.nn.walks import Walked
 from gnomon.ops.registry import explained
 from gnomon.tensor import module_versions as changes
-from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.evaluate import evaluate_kept, relieve_between_calls
-from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.module_versions import Watched, everywhere
 from gnomon.tensor.placing import placing_inside
 from gnomon.tensor.state import grads, keep, state
 from gnomon.tensor.tensor import Tensor, pair_of
 
-_hook_numbers = count()
 HOOKS = (
     *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
     "_hook_words",
@@ -40,7 +37,7 @@ own, own_put = vars(SavedParts)["__dict__"].__get__, vars(SavedParts)["__dict__"
 """A module's own attributes, as Python keeps them."""
 
 
-class Module(SavedParts, Walked, Converted):
+class Module(SavedParts, Walked, Converted, Hooked):
     """Base of all parts of a model: assign parameters and modules to attributes, define forward."""
 
     training: bool
@@ -86,55 +83,13 @@ class Module(SavedParts, Walked, Converted):
                 evaluate_kept()
             before_or_after = self._forward_pre_hooks or self._forward_hooks
             hooked = before_or_after or self._backward_hooks or self._backward_pre_hooks
+            hooked = hooked or everywhere
             output = self._hooked(inputs, named) if hooked else self.forward(*inputs, **named)
         finally:
             scope.modules = before
         if not (before or self._label or grads.get()):
             relieve_between_calls()
         return output
-
-    def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
-        """forward() between its hooks; those that are always called are told of an error too."""
-        called: set[int] = set()
-        try:
-            return self._between(inputs, named, called)
-        except Exception:
-            for number, hook in [*self._forward_hooks.items()]:
-                if self._said_of(number, "always_call") and number not in called:
-                    self._call_after(number, hook, inputs, named, None)
-            raise
-
-    def _between(self, inputs: tuple, named: dict[str, Any], called: set[int]) -> Any:
-        """forward() between its hooks; notes which of those behind it were called."""
-        for number, hook in [*self._forward_pre_hooks.items()]:
-            if self._said_of(number, "with_kwargs"):
-                answer = hook(self, inputs, named)
-                inputs, named = (inputs, named) if answer is None else answer
-                continue
-            answer = hook(self, inputs)
-            if answer is not None:
-                inputs = answer if isinstance(answer, tuple) else (answer,)
-        call = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            call = HookedCall(self, self._backward_pre_hooks, self._backward_hooks)
-        inputs = inputs if call is None else call.inputs_of(inputs)
-        output = self.forward(*inputs, **named)
-        for number, hook in [*self._forward_hooks.items()]:
-            called.add(number)
-            output = self._call_after(number, hook, inputs, named, output)
-        return output if call is None else call.output_of(output)
-
-    def _call_after(
-        self, number: int, hook: Callable, inputs: tuple, named: dict[str, Any], output: Any
-    ) -> Any:
-        """Call a hook behind forward(); the output from now on."""
-        given = (inputs, named) if self._said_of(number, "with_kwargs") else (inputs,)
-        answer = hook(self, *given, output)
-        return output if answer is None else answer
-
-    def _said_of(self, number: int, word: str) -> bool:
-        """Whether a word was given with a hook."""
-        return word in self._hook_words.get(number, ())
 
     # attributes
 
@@ -286,54 +241,6 @@ class Module(SavedParts, Walked, Converted):
     def compile(self, *args: Any, **options: Any) -> None:
         """Compile this module's forward in place."""
         object.__setattr__(self, "forward", compile_function(self.forward, *args, **options))
-
-    # hooks
-
-    def register_forward_hook(
-        self,
-        hook: Callable,
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> Handle:
-        """Call hook(module, inputs, output) after every forward.
-
-        always_call: after one that fails too, with None for the output.
-        """
-        words = {"with_kwargs": with_kwargs, "always_call": always_call}
-        return self._attached(self._forward_hooks, hook, prepend, words)
-
-    def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
-        """Call hook(module, inputs) before every forward."""
-        words = {"with_kwargs": with_kwargs}
-        return self._attached(self._forward_pre_hooks, hook, prepend, words)
-
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, gradients of inputs, gradients of outputs) when they are known.
-
-        What it returns, if anything, takes the place of the inputs' gradients.
-        """
-        return self._attached(self._backward_hooks, hook, prepend, {})
-
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, gradients of outputs) first; what it returns takes their place."""
-        return self._attached(self._backward_pre_hooks, hook, prepend, {})
-
-    def _attached(
-        self, hooks: dict, hook: Callable, prepend: bool, words: dict[str, bool]
-    ) -> Handle:
-        """Add a hook after the others, or before them."""
-        key = next(_hook_numbers)
-        if any(words.values()):
-            self._hook_words[key] = tuple(word for word, given in words.items() if given)
-        others = dict(hooks) if prepend else {}
-        for each in others:
-            del hooks[each]
-        hooks.update({key: hook, **others})
-        return Handle(hooks, key)
 
     # text
 

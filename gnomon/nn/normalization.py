@@ -117,6 +117,8 @@ class GroupNorm(Module):
         affine: bool = True,
         device: object = None,
         dtype: object = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -125,7 +127,7 @@ class GroupNorm(Module):
             *(num_groups, num_channels),
             *(eps, affine),
         )
-        give_affine(self, num_channels, affine)
+        give_affine(self, num_channels, affine, bias)
         if dtype is not None:
             self.to(dtype)
 
@@ -138,9 +140,9 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-def give_affine(module: Module, channels: int, wanted: bool) -> None:
-    """A scale and a shift per channel, or none."""
-    affine(module, (channels,), wanted, wanted)
+def give_affine(module: Module, channels: int, wanted: bool, bias: bool = True) -> None:
+    """A scale and a shift per channel, the scale alone, or none."""
+    affine(module, (channels,), wanted, wanted and bias)
 
 
 def reset(module: Module) -> None:
@@ -167,11 +169,13 @@ class Running(Module):
         track_running_stats: bool = True,
         device: object = None,
         dtype: object = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        give_affine(self, num_features, affine)
+        give_affine(self, num_features, affine, bias)
         if track_running_stats:
             self.register_buffer("running_mean", zeros(num_features))
             self.register_buffer("running_var", ones(num_features))
@@ -279,19 +283,24 @@ class InstanceNorm(Running):
         track_running_stats: bool = False,
         device: object = None,
         dtype: object = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        settings = (num_features, eps, momentum, affine, track_running_stats)
+        super().__init__(*settings, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """The channels, normalized."""
         self.check(input)
+        if self.RANKS and input.ndim == self.RANKS[0]:  # one sample, without a batch
+            return self.forward(input.unsqueeze(0)).squeeze(0)
         own = self.training or not self.track_running_stats
         kept = (self.running_mean, self.running_var, self.weight, self.bias)
         return F.instance_norm(input, *kept, own, self.share(), self.eps)
 
 
 class InstanceNorm1d(InstanceNorm):
-    """Instance norm of (n, c, l).
+    """Instance norm of (n, c, l) or (c, l).
 
     Shapes: input (n, num_features, *s) -> (n, num_features, *s)
 
@@ -299,11 +308,11 @@ class InstanceNorm1d(InstanceNorm):
     Tensor([[[-1.,  1.]]])
     """
 
-    RANKS = (3,)
+    RANKS = (2, 3)
 
 
 class InstanceNorm2d(InstanceNorm):
-    """Instance norm of images (n, c, h, w).
+    """Instance norm of images (n, c, h, w) or (c, h, w).
 
     Shapes: input (n, num_features, *s) -> (n, num_features, *s)
 
@@ -311,11 +320,11 @@ class InstanceNorm2d(InstanceNorm):
     Tensor([[[[-1.,  1.]]]])
     """
 
-    RANKS = (4,)
+    RANKS = (3, 4)
 
 
 class InstanceNorm3d(InstanceNorm):
-    """Instance norm of volumes (n, c, d, h, w).
+    """Instance norm of volumes (n, c, d, h, w) or (c, d, h, w).
 
     Shapes: input (n, num_features, *s) -> (n, num_features, *s)
 
@@ -323,7 +332,7 @@ class InstanceNorm3d(InstanceNorm):
     Tensor([[[[[-1.,  1.]]]]])
     """
 
-    RANKS = (5,)
+    RANKS = (4, 5)
 
 
 class LocalResponseNorm(Module):

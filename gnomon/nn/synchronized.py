@@ -40,8 +40,11 @@ class SyncBatchNorm(BatchNorm):
         process_group: ProcessGroup | None = None,
         device: object = None,
         dtype: object = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        settings = (num_features, eps, momentum, affine, track_running_stats)
+        super().__init__(*settings, device, dtype, bias=bias)
         self.process_group = process_group
 
     def check(self, input: Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gnomon.lazy import Lazy
@@ -29,14 +29,17 @@ class SettingsModule(Module):
     """A module whose constructor's arguments are all settings of its function."""
 
     SETTINGS: Mapping[str, Any] = {}
+    ORDER: Sequence[str] = ()
+    """The settings in PyTorch's order, the older words of losses among them."""
     FUNCTION: Callable
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__()
-        given = dict(zip(self.SETTINGS, values, strict=False))
-        if len(values) > len(self.SETTINGS):
+        order = self.ORDER or tuple(self.SETTINGS)
+        given = dict(zip(order, values, strict=False))
+        if len(values) > len(order):
             raise TypeError(
-                f"{type(self).__name__}() takes {len(self.SETTINGS)} arguments: got {len(values)}"
+                f"{type(self).__name__}() takes {len(order)} arguments: got {len(values)}"
             )
         given.update(named)
         if "reduction" in self.SETTINGS and not given.keys().isdisjoint(OLDER):
@@ -106,7 +109,8 @@ def shown(function: Callable) -> Iterator[tuple[str, str]]:
 def module_of(name: str, function: Callable, /, **settings: Any) -> type[Module]:
     """A class of modules that call a function with these settings, and have its documentation."""
     body = {
-        "SETTINGS": settings,
+        "SETTINGS": {name: x for name, x in settings.items() if name not in OLDER},
+        "ORDER": tuple(settings),
         "FUNCTION": staticmethod(function),
         "__doc__": ModuleText(),
         "__module__": "gnomon.nn",

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.activations import Dropout
@@ -132,9 +132,7 @@ class TransformerDecoderLayer(TransformerLayer):
 class Stack(Module):
     """Base of stacks: copies of one layer, one after the other."""
 
-    def __init__(
-        self, layer: Module, num_layers: int, norm: Module | None = None, **_: Any
-    ) -> None:
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
@@ -153,6 +151,17 @@ class TransformerEncoder(Stack):
     >>> TransformerEncoder(TransformerEncoderLayer(4, 2, 8), 2)(zeros(3, 1, 4)).shape
     Size([3, 1, 4])
     """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        # the last two choose between PyTorch's implementations: there is one here
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -176,6 +185,9 @@ class TransformerDecoder(Stack):
     Size([3, 1, 4])
     """
 
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
+
     def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
         """The sequence, through all layers."""
         named = {k: bool(v) if k.endswith("is_causal") else v for k, v in named.items()}
@@ -198,17 +210,31 @@ class Transformer(Module):
         nhead: int = 8,
         num_encoder_layers: int = 6,
         num_decoder_layers: int = 6,
-        *rest: Any,
-        **options: Any,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = "relu",
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: object = None,
+        dtype: object = None,
     ) -> None:
         super().__init__()
-        self.d_model, self.nhead = d_model, nhead
-        eps = options.get("layer_norm_eps", 1e-5)
-        norms = [LayerNorm(d_model, eps=eps, bias=options.get("bias", True)) for _ in range(2)]
-        encoder = TransformerEncoderLayer(d_model, nhead, *rest, **options)
-        decoder = TransformerDecoderLayer(d_model, nhead, *rest, **options)
-        self.encoder = TransformerEncoder(encoder, num_encoder_layers, norms[0])
-        self.decoder = TransformerDecoder(decoder, num_decoder_layers, norms[1])
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        options = (dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
+        options += (bias, device, dtype)
+
+        def stack(kind: type[Stack], layer: type[TransformerLayer], count: int) -> Stack:
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            return kind(layer(d_model, nhead, *options), count, norm)
+
+        encoder = (TransformerEncoder, TransformerEncoderLayer, num_encoder_layers)
+        decoder = (TransformerDecoder, TransformerDecoderLayer, num_decoder_layers)
+        self.encoder = stack(*encoder) if custom_encoder is None else custom_encoder
+        self.decoder = stack(*decoder) if custom_decoder is None else custom_decoder
         for parameter in self.parameters():
             if parameter.ndim > 1:
                 init.xavier_uniform_(parameter)
@@ -226,6 +252,17 @@ class Transformer(Module):
         **causal: bool,
     ) -> Tensor:
         """The second sequence, mixed with itself and with the first."""
+        batch = 0 if self.batch_first else 1
+        if src.ndim == 3 == tgt.ndim and src.shape[batch] != tgt.shape[batch]:
+            raise ShapeError(
+                f"Transformer: src {tuple(src.shape)} and tgt {tuple(tgt.shape)} are of batches "
+                "of two sizes. Give as many sequences of each."
+            )
+        if not src.shape[-1] == tgt.shape[-1] == self.d_model:
+            raise ShapeError(
+                f"Transformer: src {tuple(src.shape)} and tgt {tuple(tgt.shape)} do not end with "
+                f"d_model {self.d_model} features."
+            )
         memory = self.encoder(
             src, src_mask, src_key_padding_mask, causal.pop("src_is_causal", None)
         )

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ops.fitting import shown
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.tensor.views import lying_of
 
-__all__ = ["CHECKS", "check_chance", "checked", "seen"]
+__all__ = ["CHECKS", "check_chance", "check_sizes", "checked", "seen"]
 
 
 def check_chance(name: str, p: float) -> None:
@@ -27,6 +27,14 @@ def check_chance(name: str, p: float) -> None:
         raise ArgumentError(f"{name}: p must be a number: got {shown(p)}.")
     if not 0 <= p <= 1:
         raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p}.")
+
+
+def check_sizes(name: str, sizes: Any) -> None:
+    """Refuse sizes of axes that are not a tuple or list of integers."""
+    whole = (int, Tensor, np.integer)
+    fits = isinstance(sizes, (tuple, list)) and all(isinstance(n, whole) for n in sizes)
+    if not fits:
+        raise DtypeError(f"{name}: sizes are a tuple of integers: got {shown(sizes)}.")
 
 
 def check_places(input: Tensor) -> None:

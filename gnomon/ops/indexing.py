@@ -230,10 +230,12 @@ def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
     reference=lambda x, axis, index: np.take_along_axis(cut_like(x, index, axis), index, axis),
     complex="parts",
 )
-def gather(x: Node, axis: int, index: Node) -> Node:
+def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Node:
     """For every position, the element of x there along an axis, at the same place on the others.
 
     Shapes: x (*s), index (*i) -> (*i); len(s) == len(i)
+
+    Its gradient is dense, also where sparse_grad asks for another form of it.
 
     >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
     Tensor([[2],
@@ -366,10 +368,12 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
     >>> placed(zeros(4), 0, tensor([1, 3, 1]), tensor([5.0, 6.0, 7.0]))
     Tensor([0., 7., 0., 6.])
     """
+    if not index.size:
+        return unmoved(x, values)
     axis = fits("scatter", x, axis, index)
     values = values_for("scatter", values, x, index)
-    if not index.size or not x.rank:
-        return x if x.rank else unmoved(values, x)
+    if not x.rank:
+        return unmoved(values, x)
     count = index.shape[axis]
     number = reshape(
         x.arena.node("iota", (), size=count, dtype=int64),
@@ -395,6 +399,8 @@ def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
     >>> scatter_add(zeros(3), 0, tensor([0, 0, 2]), tensor([1.0, 10.0, 100.0]))
     Tensor([ 11.,   0., 100.])
     """
+    if not index.size:
+        return unmoved(x, values)
     axis = fits("scatter_add", x, axis, index)
     values = values_for("scatter_add", values, x, index)
     return x + folded("add", values, index, axis, x, 0) if x.rank else x + values
@@ -421,6 +427,8 @@ def scatter_reduce(
     Tensor([9, 5])
     """
     choice("scatter_reduce", "reduce", reduce, tuple(WORDS))
+    if not index.size:
+        return unmoved(x, values)
     if not x.rank:
         return of_one_axis(
             scatter_reduce, x, axis, index, values, reduce, include_self=include_self

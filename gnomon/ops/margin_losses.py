@@ -178,6 +178,7 @@ def triplet_margin_loss(
     *,
     margin: float = 1.0,
     p: float = 2.0,
+    eps: float = 1e-6,
     swap: bool = False,
     reduction: str = "mean",
 ) -> Node:
@@ -193,7 +194,7 @@ def triplet_margin_loss(
     """
     same_rank("triplet_margin_loss", anchor, positive, negative)
     above("triplet_margin_loss", "margin", margin, 0, True)
-    near = pairwise_distance(anchor, positive, p)
-    far = pairwise_distance(anchor, negative, p)
-    far = elementwise("minimum", far, pairwise_distance(positive, negative, p)) if swap else far
+    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
+    if swap:
+        far = elementwise("minimum", far, pairwise_distance(positive, negative, p, eps))
     return reduced("triplet_margin_loss", relu(near - far + margin), reduction)

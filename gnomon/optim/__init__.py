@@ -15,6 +15,10 @@ from gnomon.optim.rmsprop import RMSprop
 from gnomon.optim.rprop import Rprop
 from gnomon.optim.sgd import SGD
 from gnomon.optim.sparse_adam import SparseAdam
+from gnomon.optim.step_hooks import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from gnomon.optim.variants import Adadelta, Adamax, NAdam, RAdam
 
 __getattr__ = modules_below(__name__)
@@ -37,5 +41,7 @@ __all__ = [
     "SGD",
     "SparseAdam",
     "lr_scheduler",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
     "swa_utils",
 ]

@@ -14,6 +14,7 @@ from gnomon.ops.arguments import choice
 from gnomon.optim.curvature import Curvature
 from gnomon.optim.line_search import Point, strong_wolfe
 from gnomon.optim.optimizer import Groups, Optimizer, check_range
+from gnomon.optim.step_hooks import call_hooks
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
@@ -87,14 +88,12 @@ class LBFGS(Optimizer):
                 "LBFGS: step needs a closure that computes the loss and its gradients, and no "
                 "gn.compile or gradient scaler around it. Compile what the closure calls."
             )
-        for hook in list(self._before.values()):
-            hook(self, (closure,), {})
+        call_hooks(self._shared.before, self._before, self, closure)
         with no_grad():
             descent = Descent(self, enable_grad()(closure))
             loss = descent.run()
             self._past = descent.past
-        for hook in list(self._after.values()):
-            hook(self, (closure,), {})
+        call_hooks(self._shared.after, self._after, self, closure)
         return loss
 
 

@@ -26,6 +26,7 @@ from gnomon.ops.layouts import divided
 from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
 from gnomon.optim.numbers import NumberTensors, apart
+from gnomon.optim.step_hooks import StepHooks, call_hooks, hooks_of_all
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.autograd.hooks import Handle, attach
@@ -90,6 +91,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._numbers, self._version = NumberTensors(), 0
         self._known: tuple[tuple[int, int], Same, Same] = NEVER, Same(), Same()
+        self._shared: StepHooks = hooks_of_all()
         self._before: dict[int, Callable] = {}
         self._after: dict[int, Callable] = {}
         self._hooks: dict[str, dict[int, Callable]] = {}
@@ -166,8 +168,7 @@ class Optimizer:
 
         only_if: one truth value, known when the program runs; where it is false nothing changes.
         """
-        for hook in list(self._before.values()):
-            hook(self, (closure,), {})
+        call_hooks(self._shared.before, self._before, self, closure)
         loss = None
         if closure is not None:
             with enable_grad():
@@ -181,8 +182,7 @@ class Optimizer:
         else:
             # afterwards: the state that a first step makes is the state that replays find
             state.capture.guard(self._guarded)
-        for hook in list(self._after.values()):
-            hook(self, (closure,), {})
+        call_hooks(self._shared.after, self._after, self, closure)
         return loss
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:

@@ -23,7 +23,7 @@ from gnomon.serialization.members import Members
 from gnomon.serialization.torch_files import folder_of, is_older, read_older, read_zip
 from gnomon.serialization.tree_files import Reader
 from gnomon.serialization.writing import write_older, write_zip
-from gnomon.tensor.device import Device, check_device
+from gnomon.tensor.device import CPU, META, Device, check_device, device_of
 
 __all__ = ["BROKEN", "load", "save"]
 
@@ -102,6 +102,7 @@ def load(
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
+    encoding: str | None = None,
 ) -> Any:
     """Load what `save` or PyTorch's wrote, from a path or an open file.
 
@@ -109,11 +110,16 @@ def load(
     the reason. Nothing takes more memory than the file has bytes, and a little for the tree; with
     mmap, tensors are read from the file when they are used.
 
+    map_location="meta" gives tensors without elements; elsewhere all of them are on the CPU. Texts
+    that Python 2 wrote are Latin-1, whatever `encoding` says.
+
     Objects that only code of theirs could make are refused unless weights_only is False: then
     whoever wrote the file says what runs here.
     """
+    device = CPU
     if isinstance(map_location, (str, Device)):
-        check_device(map_location)
+        check_device(map_location, META)
+        device = device_of(map_location)
     check_pickle("load", pickle_module)
     given = isinstance(f, (str, os.PathLike))
     name = os.fspath(f) if given else "the file"
@@ -122,7 +128,7 @@ def load(
         raise ArgumentError(f"load: mmap needs a path: got {type(f).__name__}. Leave it out.")
     try:
         with plain(Path(f)) if given else nullcontext(f) as file:
-            return value_of_file(file, trusted, bool(mmap))
+            return value_of_file(file, trusted, bool(mmap), device)
     except ArgumentError as refused:
         raise ArgumentError(f"load: {name}: {refused}") from refused
     except BROKEN as cause:
@@ -135,16 +141,16 @@ def load(
         ) from cause
 
 
-def value_of_file(file: BinaryIO, trusted: bool, mapped: bool) -> Any:
-    """The value of an open file of any of the three kinds."""
+def value_of_file(file: BinaryIO, trusted: bool, mapped: bool, device: Device) -> Any:
+    """The value of an open file of any of the three kinds, its tensors on a device."""
     start = file.read(16)
     file.seek(0)
     if is_older(start):
         if mapped:
             raise ArgumentError("only zips can be mapped, and this is PyTorch's older kind.")
-        return read_older(file, trusted)
+        return read_older(file, trusted, device)
     members = Members(file, mapped)
     folder = folder_of(members)
     if folder is None:
-        return Reader(members, trusted).read()
-    return read_zip(members, folder, trusted)
+        return Reader(members, trusted, device).read()
+    return read_zip(members, folder, trusted, device)

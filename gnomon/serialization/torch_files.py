@@ -24,8 +24,9 @@ from gnomon.nn.parameter import Buffer, Parameter, adopted
 from gnomon.serialization.members import Members, check_truths
 from gnomon.serialization.pickled import Interpreter, key, only
 from gnomon.serialization.strided import is_whole, strided
-from gnomon.tensor.device import Device
+from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.placing import moved
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
 __all__ = [
@@ -57,8 +58,8 @@ NUMPY_CODE = re.compile(r"[biufc]\d{1,2}")
 class SavedStorage:
     """The bytes of a storage, and the tensors that show them."""
 
-    def __init__(self, dtype: DType, content: np.ndarray) -> None:
-        self.dtype, self.content = dtype, content
+    def __init__(self, dtype: DType, content: np.ndarray, device: Device = CPU) -> None:
+        self.dtype, self.content, self.device = dtype, content, device
         self.bases: dict[DType, Tensor] = {}
         """Tensors of the whole storage; one of a second dtype is a copy, but of complex parts."""
 
@@ -73,10 +74,14 @@ class SavedStorage:
                 raise ValueError(f"a storage of {content.size} bytes has elements of {dtype.name}")
             elements = content.view(dtype.numpy)
             if is_whole(elements.size, offset, size, stride):
-                self.bases[dtype] = from_array(elements.reshape(size))
+                self.bases[dtype] = self.placed(elements.reshape(size))
                 return self.bases[dtype]
-            known = self.bases[dtype] = from_array(elements)
+            known = self.bases[dtype] = self.placed(elements)
         return strided(known.detach().reshape(-1), offset, size, stride)
+
+    def placed(self, elements: np.ndarray) -> Tensor:
+        """The tensor of an array where the storage is to be; on "meta" nothing is read of it."""
+        return moved("load", from_array(elements), self.device)
 
     def twin(self, dtype: DType) -> Tensor | None:
         """The whole storage as complex numbers, or their parts, where the other is there."""
@@ -100,9 +105,9 @@ class SavedStorage:
 class Storages(dict[str, SavedStorage]):
     """The storages of a file by their keys, each made when a pickle first names it."""
 
-    def __init__(self, content: Callable[[str, int], np.ndarray]) -> None:
+    def __init__(self, content: Callable[[str, int], np.ndarray], device: Device = CPU) -> None:
         super().__init__()
-        self.content = content
+        self.content, self.device = content, device
         """The bytes of a storage by its key, so many of them."""
 
     def named(self, name: Any) -> SavedStorage:
@@ -115,7 +120,8 @@ class Storages(dict[str, SavedStorage]):
             case _:
                 raise ValueError(f"no storage is named like {brief(name)}")
         if key not in self:
-            self[key] = SavedStorage(dtype, self.content(key, numel * dtype.itemsize))
+            content = self.content(key, numel * dtype.itemsize)
+            self[key] = SavedStorage(dtype, content, self.device)
         if self[key].content.size != numel * dtype.itemsize:
             raise ValueError(f"storage {brief(key)} is said to be of two sizes")
         return self[key]
@@ -136,8 +142,8 @@ def folder_of(members: Members) -> str | None:
     return next((name.removesuffix("data.pkl") for name in found), None)
 
 
-def read_zip(members: Members, folder: str, trusted: bool) -> Any:
-    """The value of a zip."""
+def read_zip(members: Members, folder: str, trusted: bool, device: Device = CPU) -> Any:
+    """The value of a zip, its tensors on a device."""
     if f"{folder}constants.pkl" in members.names:
         raise ValueError("it is a program of torch.jit: save the module's state_dict()")
     order = f"{folder}byteorder"
@@ -150,7 +156,7 @@ def read_zip(members: Members, folder: str, trusted: bool) -> Any:
             raise ValueError(f"storage {brief(key)} has {found.size} bytes in place of {size}")
         return found
 
-    storages = Storages(content)
+    storages = Storages(content, device)
     value = storages.read(BytesIO(members.read(f"{folder}data.pkl")), trusted)
     storages.check()
     return value
@@ -175,7 +181,7 @@ class Bounded:
         return self.file.read(min(size, self.size - self.file.tell()))
 
 
-def read_older(given: BinaryIO, trusted: bool) -> Any:
+def read_older(given: BinaryIO, trusted: bool, device: Device = CPU) -> Any:
     """The value of a file of the older kind: pickles, then the bytes of the storages."""
     file = Bounded(given)
 
@@ -190,7 +196,7 @@ def read_older(given: BinaryIO, trusted: bool) -> Any:
     opening = [Interpreter({}, settle, nothing).read(file) for _ in range(3)]
     if opening[:2] != [MAGIC, PROTOCOL] or not only(opening[2], dict).get("little_endian", True):
         raise ValueError("its first pickles are not those of torch.save")
-    storages = Storages(content)
+    storages = Storages(content, device)
     value = storages.read(file, trusted)
     keys = only(Interpreter({}, settle, nothing).read(file), list)
     if set(keys) != set(storages):

@@ -22,8 +22,9 @@ from gnomon.serialization.members import Members, check_truths
 from gnomon.serialization.pickled import Interpreter, get_safe_globals, name_of, only
 from gnomon.serialization.torch_files import DTYPES, FACTORIES, NAMES, settle
 from gnomon.tensor.copies import restored
-from gnomon.tensor.device import Device
+from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.placing import moved
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
 __all__ = ["Reader"]
@@ -34,8 +35,8 @@ TREE = "tree.json"
 class Reader:
     """A zip of ours that is being read."""
 
-    def __init__(self, members: Members, trusted: bool = False) -> None:
-        self.members, self.trusted = members, trusted
+    def __init__(self, members: Members, trusted: bool = False, device: Device = CPU) -> None:
+        self.members, self.trusted, self.device = members, trusted, device
         self.made: dict[int, tuple[Tensor, str, list[int]]] = {}
 
     def read(self) -> Any:
@@ -96,7 +97,7 @@ class Reader:
             )
         if dtype is bool_:
             check_truths(f"tensor {number}", content)
-        return from_array(content.view(dtype.numpy).reshape(shape))
+        return moved("load", from_array(content.view(dtype.numpy).reshape(shape)), self.device)
 
 
 def tensor_of_pickle(kind: Any, array: Any, requires: Any, attributes: Any) -> Tensor:

@@ -38,7 +38,7 @@ from gnomon.tensor.device import CPU, check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.placing import moved, names_device, place
+from gnomon.tensor.placing import moved, names_device, place, with_like
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, laid_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
@@ -179,12 +179,14 @@ def target(args: tuple, named: dict[str, Any]) -> DType | None:
 @method
 def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
     """The tensor in another dtype or on another device; itself when it is so already."""
+    args = with_like("to", args, named, "other")
     dtype, memory_format = target(args, named), named.get("memory_format")
     made = moved("to", self, place(args, named))
     made = made if dtype in (None, self.dtype) else lying_as(made, apply(cast, (made, dtype)))
     if memory_format in FORMATS:
         made = made.contiguous(memory_format=memory_format)
-    return self.clone() if copy and made is self else made
+    flags = [x for x in args if isinstance(x, bool)]  # non_blocking, copy
+    return self.clone() if (copy or True in flags[1:]) and made is self else made
 
 
 @method

@@ -21,7 +21,7 @@ from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, node_of, pair_of
+from gnomon.tensor.tensor import Paired, Tensor, node_of, pair_of
 
 FIRST = ("x",)
 
@@ -132,6 +132,8 @@ def in_place(function: Callable, name: str) -> Callable:
     """A method that stores its result in the tensor."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(self, Paired):  # Tensor.add_(z, 1) is z.add_(1)
+            return getattr(self, name)(*args, **kwargs)
         return write_result(self, function(self, *args, **kwargs), name)
 
     method.__name__ = name

@@ -56,3 +56,14 @@ class Watched(dict):
     __setitem__, __delitem__, __ior__ = map(noting, ("__setitem__", "__delitem__", "__ior__"))
     clear, pop, popitem = map(noting, ("clear", "pop", "popitem"))
     setdefault, update = map(noting, ("setdefault", "update"))
+
+
+everywhere: dict[int, Any] = Watched()
+"""Hooks of all modules by their numbers (nn/hooked.py)."""
+
+
+def tables_of(module: Any) -> tuple[dict[int, Callable], ...]:
+    """The hooks of all modules, and a module's own, by their numbers."""
+    shared = {number: each.hook for number, each in everywhere.items()}
+    before, after = module._forward_pre_hooks, module._forward_hooks
+    return shared, before, after, module._backward_pre_hooks, module._backward_hooks

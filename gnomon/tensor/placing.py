@@ -29,10 +29,12 @@ from gnomon.tensor.state import grads, refusal, state
 from gnomon.tensor.tensor import Paired, Tensor, from_buffer, pair_of, source, value_of, wrap
 
 __all__ = ["get_default_device", "moved", "names_device", "place", "placing_inside"]
-__all__ += ["set_default_device", "with_placing", "without_elements"]
+__all__ += ["set_default_device", "with_like", "with_placing", "without_elements"]
 
 PLACING = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
 """PyTorch's words for how a new tensor lies: row by row here, whatever they say."""
+WORDS = frozenset({"device", "dtype", "memory_format", "non_blocking"})
+"""Words of to(), of tensors and of modules."""
 
 
 def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,6 +126,13 @@ def moved(name: str, tensor: Any, device: object) -> Any:
         value = value_of(pair).copied(backends.BACKENDS[place.type].memory)
         made = from_buffer(value, tuple(pair.shape), pair.dtype)
     return made if pair is tensor else type(tensor)((made,))
+
+
+def with_like(name: str, args: tuple, named: dict[str, Any], like: str) -> tuple:
+    """What to() is given, with a tensor to be like; a word that to() does not have is refused."""
+    if unknown := named.keys() - WORDS - {like}:
+        raise TypeError(f"{name}() got an unexpected keyword argument {min(unknown)!r}")
+    return (*args, named[like]) if like in named else args
 
 
 def place(args: tuple, named: dict[str, Any]) -> object:

@@ -901,9 +901,9 @@ class Tensor:
         """One number in the shape and dtype of x."""
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The whole value on each rank: all ranks call it."""
-    def gather(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def gather(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """For every position, the element of x there along an axis, at the same place on the others."""
-    def gather_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def gather_(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """For every position, the element of x there along an axis, at the same place on the others."""
     def gaussian_nll_loss(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the density at target of a normal distribution with mean x and this variance."""

@@ -86,3 +86,25 @@ def test_the_text_names_settings_that_differ(approximate: str):
     shown = repr(nn.GELU(approximate))
 
     assert ("tanh" in shown) == (approximate == "tanh")
+
+
+def test_losses_take_their_settings_in_pytorchs_order():
+    weight, x, classes = (
+        gn.tensor([1.0, 3.0]),
+        gn.tensor([[0.5, -1.0], [2.0, 0.0]]),
+        gn.tensor([0, 1]),
+    )
+
+    assert nn.CrossEntropyLoss(weight, False).reduction == "sum"
+    assert nn.CrossEntropyLoss(weight, None, 7, None, "none", 0.25).ignore_index == 7
+    assert nn.NLLLoss(None, True, 5, False).reduction == "none"
+    assert nn.PoissonNLLLoss(True, False, True).eps == 1e-8
+    assert nn.MSELoss(None, None, "sum").reduction == nn.MSELoss(False).reduction == "sum"
+    assert nn.BCEWithLogitsLoss(None, None, None, "none", weight).pos_weight.tolist() == [1.0, 3.0]
+    summed, mean = nn.CrossEntropyLoss(None, False)(x, classes), nn.CrossEntropyLoss()(x, classes)
+    np.testing.assert_allclose(summed.item(), 2 * mean.item(), rtol=1e-6)
+    triplet = nn.TripletMarginLoss(1.0, 2.0, 0.5)
+    assert (triplet.eps, triplet.swap) == (0.5, False)
+    one, other = gn.zeros(1, 1), gn.ones(1, 1)
+    assert triplet(one, one, other).item() == 1.0
+    assert nn.TripletMarginLoss(0.25, eps=0.5)(one, other, one).item() == 0.25

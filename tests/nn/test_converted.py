@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import gnomon as gn
 from gnomon import nn
 
@@ -31,3 +33,13 @@ def test_floats_alone_are_cast():
 
     assert layer.weight.dtype is gn.float16
     assert layer.num_batches_tracked.dtype is gn.int64
+
+
+def test_a_module_is_not_asked_for_a_copy():
+    layer = nn.Linear(2, 3)
+
+    with pytest.raises(TypeError, match="copy"):
+        layer.to(copy=True)
+    with pytest.raises(TypeError, match="nonblocking"):
+        layer.to("cpu", nonblocking=True)
+    assert layer.to(tensor=gn.ones(1, dtype=gn.float64)).weight.dtype is gn.float64

@@ -7,7 +7,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError, DtypeError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.nn import functional as F
 
 
@@ -91,3 +91,12 @@ def test_a_table_of_integers_may_be_given():
     table = gn.tensor([[1, 2], [3, 4]])
 
     assert nn.Embedding.from_pretrained(table)(gn.tensor([1])).tolist() == [[3, 4]]
+
+
+def test_a_table_that_is_given_fits_and_may_be_frozen():
+    table = nn.Embedding(3, 2, _weight=gn.ones(3, 2), _freeze=True)
+
+    assert not table.weight.requires_grad
+    assert nn.EmbeddingBag(3, 2, _weight=gn.ones(3, 2)).weight.requires_grad
+    with pytest.raises(ShapeError, match=r"\(2, 3\) in place of \(3, 2\)"):
+        nn.Embedding(3, 2, _weight=gn.ones(2, 3))

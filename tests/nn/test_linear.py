@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import gnomon as gn
 from gnomon import nn
@@ -42,3 +43,10 @@ def test_identity_gives_what_it_gets():
     x = gn.ones(2)
 
     assert nn.Identity(3, some="thing")(x) is x
+
+
+def test_sizes_of_an_unflattened_axis_are_integers_from_the_start():
+    assert nn.Unflatten(1, [2, -1])(gn.ones(2, 6)).shape == (2, 2, 3)
+    for sizes in ("a", (2.5, 3), (("a", 2), ("b", 3))):
+        with pytest.raises(TypeError, match="integers"):
+            nn.Unflatten(1, sizes)

@@ -70,3 +70,24 @@ def test_inputs_of_another_rank_are_refused():
         nn.BatchNorm2d(4)(gn.tensor(X))
     with pytest.raises(ArgumentError, match="divisible by num_groups"):
         nn.GroupNorm(3, 4)
+
+
+def test_norms_may_scale_without_a_shift():
+    for layer in (
+        nn.GroupNorm(1, 2, bias=False),
+        nn.BatchNorm1d(2, bias=False),
+        nn.InstanceNorm1d(2, affine=True, bias=False),
+        nn.SyncBatchNorm(2, bias=False),
+    ):
+        assert layer.weight.shape == (2,)
+        assert layer.bias is None
+        assert layer(gn.ones(3, 2, 4)).tolist() == gn.zeros(3, 2, 4).tolist()
+
+
+def test_instance_norm_takes_one_sample_without_a_batch():
+    x = gn.tensor([[1.0, 5.0], [2.0, 2.0]])
+
+    made = nn.InstanceNorm1d(2)(x)
+
+    np.testing.assert_allclose(made.numpy(), [[-1.0, 1.0], [0.0, 0.0]], atol=1e-5)
+    assert nn.InstanceNorm2d(2)(gn.ones(2, 3, 4)).shape == (2, 3, 4)

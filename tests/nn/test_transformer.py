@@ -7,7 +7,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 
 
 def test_a_mask_and_the_word_causal_hide_the_same():
@@ -52,3 +52,35 @@ def test_other_activations_come_as_functions():
     assert nn.TransformerEncoderLayer(8, 2, activation=gn.tanh).activation is gn.tanh
     with pytest.raises(ArgumentError, match="should be relu/gelu"):
         nn.TransformerEncoderLayer(8, 2, activation="sine")
+
+
+def test_stacks_take_their_words_and_no_others():
+    layer, other = nn.TransformerEncoderLayer(8, 2, 12), nn.TransformerDecoderLayer(8, 2, 12)
+
+    encoder = nn.TransformerEncoder(encoder_layer=layer, num_layers=1, enable_nested_tensor=False)
+    decoder = nn.TransformerDecoder(decoder_layer=other, num_layers=2)
+
+    assert (len(encoder.layers), len(decoder.layers)) == (1, 2)
+    with pytest.raises(TypeError, match="dropout"):
+        nn.TransformerEncoder(layer, 1, dropout=0.5)
+
+
+def test_a_transformer_is_of_its_dtype_and_words_wholly():
+    layer = nn.TransformerEncoderLayer(8, 2, 12)
+    custom = nn.TransformerEncoder(layer, 3)
+
+    model = nn.Transformer(8, 2, 1, 1, 12, 0.0, "gelu", custom, None, 1e-3, True, dtype=gn.float64)
+
+    assert model.encoder is custom
+    assert {p.dtype for p in model.decoder.parameters()} == {gn.float64}
+    assert model.decoder.norm.eps == model.decoder.layers[0].norm1.eps == 1e-3
+    assert model.batch_first
+    assert model.decoder.layers[0].self_attn.batch_first
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 8), (3, 1, 6)])
+def test_a_transformer_refuses_sequences_that_do_not_fit(shape: tuple[int, ...]):
+    model = nn.Transformer(8, 2, 1, 1, 12)
+
+    with pytest.raises(ShapeError, match="Transformer: src"):
+        model(gn.ones(4, 1, 8), gn.ones(shape))

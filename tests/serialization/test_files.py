@@ -309,3 +309,20 @@ def test_a_list_that_holds_itself_comes_back_and_one_without_end_is_refused():
     assert back[1] is back
     with pytest.raises(ArgumentError, match="save: cannot save list: maximum recursion depth"):
         gn.save(deep, io.BytesIO())
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_tensors_are_loaded_without_elements(zipped: bool):
+    file, w = io.BytesIO(), gn.arange(6.0).reshape(2, 3)
+    gn.save(
+        {"w": w, "t": w.T, "p": gn.nn.Parameter(gn.ones(3)), "n": 2},
+        file,
+        _use_new_zipfile_serialization=zipped,
+    )
+
+    found = gn.load(io.BytesIO(file.getvalue()), map_location="meta", encoding="latin1")
+
+    assert {x.device.type for name, x in found.items() if name != "n"} == {"meta"}
+    assert (found["w"].shape, found["t"].stride(), found["n"]) == ((2, 3), (1, 3), 2)
+    assert isinstance(found["p"], gn.nn.Parameter)
+    assert found["p"].requires_grad

@@ -582,3 +582,13 @@ def test_complex_numbers_are_seen_under_another_dtype_and_know_their_base():
     assert gn.tensor([1.0, 2.0]).view(gn.complex64).view(gn.float32).tolist() == [1, 2]
     assert z[1:]._base.tolist() == z.tolist()
     assert z._base is None
+
+
+def test_methods_that_write_are_found_on_the_class_too():
+    z, one = gn.ones(2, dtype=gn.complex64), gn.ones(1, dtype=gn.complex64)
+
+    made = gn.Tensor.mul_(z, 2j)
+    gn.Tensor.scatter_(z, 0, gn.tensor([1]), one)
+
+    assert made is z
+    assert z.tolist() == [2j, 1]

@@ -98,3 +98,14 @@ def test_every_tensor_is_dense():
 
     assert x.to_dense() is x
     assert x.to_dense(gn.float64).dtype is gn.float64
+
+
+def test_to_knows_its_words_and_refuses_others():
+    x, like = gn.ones(2), gn.ones(1, dtype=gn.float64)
+
+    assert x.to(other=like).dtype is gn.float64
+    assert gn.compile(lambda x, y: x.to(other=y))(x, like).dtype is gn.float64
+    assert x.to(gn.float32, False, True) is not x
+    assert x.to(gn.float32, True) is x
+    with pytest.raises(TypeError, match="dtyp"):
+        x.to(dtyp=gn.float64)

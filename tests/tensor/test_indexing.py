@@ -224,3 +224,27 @@ def test_a_tensor_of_one_integer_does_not_move_the_axis_of_positions():
 def test_a_tensor_is_reversed_along_its_first_axis():
     assert reversed(gn.arange(3)).tolist() == [2, 1, 0]
     assert reversed(gn.tensor(1)).item() == 1
+
+
+def test_gather_has_a_dense_gradient_whatever_is_asked_for():
+    x, places = gn.tensor([1.0, 2.0, 3.0], requires_grad=True), gn.tensor([2, 2])
+
+    gn.gather(x, 0, places, sparse_grad=True).sum().backward()
+
+    assert x.grad.tolist() == [0.0, 0.0, 2.0]
+
+
+def test_no_positions_of_any_rank_change_nothing():
+    x, none = gn.ones(2, 2), gn.tensor([], dtype=gn.int64)
+    values = gn.ones(2, 2, requires_grad=True)
+
+    made = [
+        x.scatter(0, none, values),
+        x.scatter_add(0, none, values),
+        x.scatter_reduce(0, none, values, "amax"),
+        gn.compile(lambda x, i, v: x.scatter(0, i, v))(x, none, values),
+    ]
+
+    assert [y.tolist() for y in made] == [[[1.0, 1.0], [1.0, 1.0]]] * 4
+    made[1].sum().backward()
+    assert values.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]

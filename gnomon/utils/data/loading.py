@@ -6,8 +6,17 @@ are threads of this process.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    Sequence,
+)
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from types import GenericAlias
@@ -169,17 +178,30 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return tensor(list(batch))
     if isinstance(first, float):
         return tensor(list(batch), dtype="float64")
+    if isinstance(first, (str, bytes)):
+        return list(batch)
     if isinstance(first, Mapping):
-        return {key: default_collate([item[key] for item in batch]) for key in first}
-    if isinstance(first, (tuple, list)):
-        check_sizes(batch)
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*map(default_collate, zip(*batch, strict=True)))
-    if isinstance(first, (tuple, list)):
-        return [default_collate(part) for part in zip(*batch, strict=True)]
-    if not isinstance(first, (str, bytes)):
+        return alike(first, {key: default_collate([item[key] for item in batch]) for key in first})
+    if not isinstance(first, Sequence):
         refuse_kind(first)
-    return list(batch)
+    check_sizes(batch)
+    parts = [default_collate(part) for part in zip(*batch, strict=True)]
+    if isinstance(first, tuple):
+        return type(first)(*parts) if hasattr(first, "_fields") else parts
+    return alike(first, parts)
+
+
+def alike(first: Any, parts: Any) -> Any:
+    """Parts in a container of an item's own class, which keeps what else the item holds."""
+    try:
+        if not isinstance(first, (MutableMapping, MutableSequence)):
+            return type(first)(parts)
+        made = copy.copy(first)
+        for place, part in parts.items() if isinstance(parts, dict) else enumerate(parts):
+            made[place] = part
+        return made
+    except TypeError:  # the class has no such constructor, or no such places
+        return parts
 
 
 def default_convert(data: Any) -> Any:
@@ -188,18 +210,21 @@ def default_convert(data: Any) -> Any:
     >>> default_convert({"a": (np.arange(2), "b")})
     {'a': [Tensor([0, 1]), 'b']}
     """
-    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":
+    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biufc":
         return as_tensor(data)
     if isinstance(data, Mapping):
-        return {key: default_convert(value) for key, value in data.items()}
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
-    return [*map(default_convert, data)] if isinstance(data, (tuple, list)) else data
+        return alike(data, {key: default_convert(value) for key, value in data.items()})
+    if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
+        return data
+    parts = [*map(default_convert, data)]
+    if isinstance(data, tuple):
+        return type(data)(*parts) if hasattr(data, "_fields") else parts
+    return alike(data, parts)
 
 
 def stacked(batch: Sequence[Tensor]) -> Tensor:
     """Tensors along a new first axis."""
-    if any(t.requires_grad for t in batch):
+    if any(t.requires_grad or t.is_complex() for t in batch) or len({t.dtype for t in batch}) > 1:
         return FUNCTIONS["stack"](list(batch))
     shapes = [tuple(t.shape) for t in batch]
     if len(set(shapes)) > 1:
@@ -232,6 +257,7 @@ class DataLoader:
         collate_fn: Callable | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
+        *,
         generator: Generator | None = None,
         **ignored: Any,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, UserDict, UserList, namedtuple
 
 import numpy as np
 import pytest
@@ -204,3 +204,28 @@ def test_a_sampler_follows_the_length_of_its_data():
 
     assert sorted(sampler) == [0, 1, 2, 3]
     assert len(list(short)) == 2
+
+
+def test_batches_are_of_the_classes_of_their_items():
+    class Labelled(UserDict):
+        pass
+
+    items = [OrderedDict(b=1, a=UserList([1.0, 2])), OrderedDict(b=2, a=UserList([3.0, 4]))]
+
+    made = data.default_collate(items)
+    converted = data.default_convert(Labelled(a=np.ones(2, np.complex64)))
+
+    assert type(made) is OrderedDict
+    assert list(made) == ["b", "a"]
+    assert type(made["a"]) is UserList
+    assert [part.tolist() for part in made["a"]] == [[1.0, 3.0], [2, 4]]
+    assert type(converted) is Labelled
+    assert converted["a"].dtype is gn.complex64
+
+
+def test_tensors_of_two_dtypes_are_stacked_as_they_meet():
+    made = data.default_collate([gn.ones(2), gn.arange(2)])
+
+    assert made.dtype is gn.float32
+    assert made.tolist() == [[1.0, 1.0], [0.0, 1.0]]
+    assert data.default_collate([gn.tensor(1j), gn.tensor(2j)]).tolist() == [1j, 2j]
