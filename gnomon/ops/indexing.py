@@ -235,8 +235,6 @@ def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Nod
 
     Shapes: x (*s), index (*i) -> (*i); len(s) == len(i)
 
-    Its gradient is dense, also where sparse_grad asks for another form of it.
-
     >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
     Tensor([[2],
             [3]])
@@ -354,8 +352,7 @@ def scatter(
     """
     if reduce is not None:
         choice("scatter", "reduce", reduce, ("add", "multiply"))
-        fold = {"add": "sum", "multiply": "prod"}[reduce]
-        return scatter_reduce(x, axis, index, values, fold)
+        return scatter_reduce(x, axis, index, values, {"add": "sum", "multiply": "prod"}[reduce])
     return placed(x, axis, index, values)
 
 
@@ -430,9 +427,8 @@ def scatter_reduce(
     if not index.size:
         return unmoved(x, values)
     if not x.rank:
-        return of_one_axis(
-            scatter_reduce, x, axis, index, values, reduce, include_self=include_self
-        )
+        again = (scatter_reduce, x, axis, index, values, reduce)
+        return of_one_axis(*again, include_self=include_self)
     axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
