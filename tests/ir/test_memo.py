@@ -60,7 +60,7 @@ ALIVE = {
     "gnomon/tensor/collectives.py": {"_ends"},
     "gnomon/tensor/creation.py": {"_default"},
     "gnomon/tensor/determinism.py": {"_mode"},
-    "gnomon/tensor/device.py": {"_leaves"},
+    "gnomon/tensor/device.py": {"_behind", "_leaves"},
     "gnomon/tensor/memory.py": {"shared_storages"},
     "gnomon/tensor/nans.py": {"_on"},
     "gnomon/tensor/show.py": {"_now"},
