@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from gnomon.dtypes import DType
 from gnomon.ir.node import Arena, Node, Shape
-from gnomon.lazy import elsewhere, panels
-from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
-
-if TYPE_CHECKING:
-    from gnomon.compiler.tiers import Tier
-    from gnomon.program.executable import Pairs
 
 __all__ = [
     "Always",
@@ -32,7 +26,6 @@ __all__ = [
     "constant_input",
     "number_of",
     "pattern",
-    "run_tier",
     "tracked_nodes",
     "values_of",
     "whole",
@@ -128,15 +121,6 @@ def values_of(tensors: Sequence[Tensor]) -> list[Any]:
     nodes = [raw(t) for t in tensors]
     evaluate([node for node in nodes if node.value is None])
     return [node.value for node in nodes]
-
-
-def run_tier(
-    tier: Tier, inputs: Sequence[Tensor], given: Sequence[DeviceBuffer], over: Pairs = ()
-) -> list[DeviceBuffer]:
-    """The outputs of a program on the values of its inputs, on the device where these are."""
-    if others and any([x.memory is not memory for x in given]):
-        return elsewhere.run_elsewhere(tier.executable, given, over)
-    return panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
 
 
 def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:

@@ -11,7 +11,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import aliasing as sharing
-from gnomon.capture.inputs import Always, Read, pattern, run_tier, tracked_nodes, values_of, whole
+from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of, whole
 from gnomon.capture.results import Results, keep_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
@@ -23,6 +23,7 @@ from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.registry import CAPTURED, Traced
+from gnomon.runtime.buffer import others
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.versions import note_call
 from gnomon.tensor.borrowing import is_shown
@@ -257,7 +258,8 @@ class CapturedProgram:
             over = tuple([pair for pair in over if is_free(inputs[pair[1]])])
         if self.renewed:
             self._forget(inputs, arguments)
-        buffers = run_tier(tier, inputs, given, over)
+        plain = not (tier.kept or others)
+        buffers = tier.run(given, over) if plain else panels.run_tier(tier, inputs, given, over)
         if self.echoes:
             buffers = [x.copied() if x.lent else x for x in buffers]
         if looked_for:

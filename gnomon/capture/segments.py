@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gnomon.capture.inputs import Always, Read, pattern, run_tier, tracked_nodes, values_of
+from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of
 from gnomon.capture.looks import Answer, Kind, integers
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.ir.provenance import Site
+from gnomon.lazy import panels
 from gnomon.ops.collectives import MEETINGS
+from gnomon.runtime.buffer import others
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate
@@ -137,7 +139,8 @@ class Segment:
         if tracked and inputs:
             return self._tracked(inputs)
         given, tier = values_of(inputs), self.tiers.now
-        buffers = run_tier(tier, inputs, given)
+        plain = not (tier.kept or others)
+        buffers = tier.run(given, ()) if plain else panels.run_tier(tier, inputs, given)
         if nans.looked_for():
             nans.check(self.graph, given, buffers)
         return list(map(wrap, map(leaf_like, self.leaves, buffers)))

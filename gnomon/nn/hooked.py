@@ -37,14 +37,14 @@ class Hooked:
         try:
             return self._between(inputs, named, called)
         except Exception:
-            for number, hook in self._in_turn("_forward_hooks"):
+            for number, hook in self._hooks_of("_forward_hooks"):
                 if self._said_of(number, "always_call") and number not in called:
                     self._call_after(number, hook, inputs, named, None)
             raise
 
     def _between(self, inputs: tuple, named: dict[str, Any], called: set[int]) -> Any:
         """forward() between its hooks; notes which of those behind it were called."""
-        for number, hook in self._in_turn("_forward_pre_hooks"):
+        for number, hook in self._hooks_of("_forward_pre_hooks"):
             if self._said_of(number, "with_kwargs"):
                 answer = hook(self, inputs, named)
                 inputs, named = (inputs, named) if answer is None else answer
@@ -53,12 +53,12 @@ class Hooked:
             if answer is not None:
                 inputs = answer if isinstance(answer, tuple) else (answer,)
         call = None
-        before, after = map(dict, map(self._in_turn, ("_backward_pre_hooks", "_backward_hooks")))
+        before, after = map(dict, map(self._hooks_of, ("_backward_pre_hooks", "_backward_hooks")))
         if before or after:
             call = HookedCall(self, before, after)
         inputs = inputs if call is None else call.inputs_of(inputs)
         output = self.forward(*inputs, **named)
-        for number, hook in self._in_turn("_forward_hooks"):
+        for number, hook in self._hooks_of("_forward_hooks"):
             called.add(number)
             output = self._call_after(number, hook, inputs, named, output)
         return output if call is None else call.output_of(output)
@@ -78,7 +78,7 @@ class Hooked:
         )
         return word in kept
 
-    def _in_turn(self, place: str) -> list[tuple[int, Callable]]:
+    def _hooks_of(self, place: str) -> list[tuple[int, Callable]]:
         """The hooks of a place with their numbers: those of all modules, then this one's."""
         shared = [(number, x.hook) for number, x in everywhere.items() if x.place == place]
         return [*shared, *getattr(self, place).items()]
@@ -172,9 +172,11 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
 def register_module_full_backward_hook(hook: Callable) -> Handle:
     """Call hook(module, gradients of inputs, gradients of outputs) for any module.
 
-    >>> shown = register_module_full_backward_hook(lambda m, inputs, outputs: print(outputs))
+    >>> shown = register_module_full_backward_hook(
+    ...     lambda m, inputs, outputs: print(inputs[0].tolist())
+    ... )
     >>> gn.nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
-    (Tensor([1.]),)
+    [1.0]
     >>> shown.remove()
     """
     return shared("_backward_hooks", hook)
@@ -183,9 +185,11 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
 def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
     """Call hook(module, gradients of outputs) first, for any module.
 
-    >>> shown = register_module_full_backward_pre_hook(lambda m, outputs: print(outputs))
+    >>> shown = register_module_full_backward_pre_hook(
+    ...     lambda m, outputs: print(outputs[0].tolist())
+    ... )
     >>> gn.nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
-    (Tensor([1.]),)
+    [1.0]
     >>> shown.remove()
     """
     return shared("_backward_pre_hooks", hook)

@@ -427,8 +427,8 @@ def scatter_reduce(
     if not index.size:
         return unmoved(x, values)
     if not x.rank:
-        again = (scatter_reduce, x, axis, index, values, reduce)
-        return of_one_axis(*again, include_self=include_self)
+        call = (scatter_reduce, x, axis, index, values, reduce)
+        return of_one_axis(*call, include_self=include_self)
     axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))

@@ -129,7 +129,7 @@ def moved(name: str, tensor: Any, device: object) -> Any:
 
 
 def with_like(name: str, args: tuple, named: dict[str, Any], like: str) -> tuple:
-    """What to() is given, with a tensor to be like; a word that to() does not have is refused."""
+    """The arguments of to(), with a tensor to be like; refuse a word that to() does not have."""
     if unknown := named.keys() - WORDS - {like}:
         raise TypeError(f"{name}() got an unexpected keyword argument {min(unknown)!r}")
     return (*args, named[like]) if like in named else args

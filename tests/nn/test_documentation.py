@@ -128,6 +128,7 @@ PAIR = {"tgt": sequence(), "memory": floats(5, 2, 4)}
 MODULES: dict[str, Made] = {
     "Identity": (nn.Identity, ROW),
     "Linear": (lambda: nn.Linear(3, 5), ROW),
+    "Unflatten": (lambda: nn.Unflatten(1, (3, 2)), {"input": floats(4, 6)}),
     "Bilinear": (lambda: nn.Bilinear(3, 2, 5), {"input1": floats(4, 3), "input2": floats(4, 2)}),
     "LayerNorm": (lambda: nn.LayerNorm((2, 3)), {"input": floats(4, 2, 3)}),
     "RMSNorm": (lambda: nn.RMSNorm(3), ROW),

@@ -10,7 +10,7 @@ from gnomon.tensor.tensor import Tensor
 __all__ = ["with_gradient"]
 
 
-class Move(Function):
+class DeviceCopy(Function):
     """A copy on a device; its gradient is copied to where the tensor was."""
 
     @staticmethod
@@ -27,7 +27,7 @@ class Move(Function):
 
 def with_gradient(tensor: Tensor, device: object) -> Tensor:
     """A tensor on another device, with the history of the one that is moved."""
-    made = Move.apply(tensor, device)
+    made = DeviceCopy.apply(tensor, device)
     node = made._storage.node
     node.value = node.inputs[0].value  # at hand: no program reads both devices
     return made
