@@ -99,7 +99,7 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
             _patterns.clear()
         if right is y:
             _patterns[key] = like, None
-        elif kind is not Node and right.op == "const":
+        elif kind is not Node and right.op == "const" and right is not x:
             _patterns[key] = like, (right.params["value"], right.dtype)
     return result
 

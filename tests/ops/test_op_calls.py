@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.dtypes import dtype_of, float32
+from gnomon.errors import CompileError
+from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.op_calls import plain_call
@@ -88,3 +92,34 @@ def test_a_node_that_is_built_like_another_has_its_own_line_and_value():
     assert (gn.arange(2) * 2).dtype is gn.int64
     assert (gn.arange(2) * 2.0).dtype is gn.float32
     assert (gn.ones(2) + gn.ones(2)).tolist() == [2, 2]
+
+
+OPERATORS = "add sub mul truediv floordiv mod pow lt le gt ge eq ne and_ or_ xor lshift rshift"
+NUMBERS = (2, 0, 0.5, -0.0, True)
+
+
+def results_of(name: str, x: gn.Tensor, number: float) -> list[str]:
+    """The results of an operator with a number on either side, or the errors."""
+    made = []
+    for pair in ((x, number), (number, x), (x, x)):
+        try:
+            found = getattr(operator, name)(*pair)
+            made.append(f"{found.dtype} {found.tolist()}")
+        except (TypeError, ValueError, CompileError) as error:
+            made.append(type(error).__name__)
+    return made
+
+
+@pytest.mark.parametrize("name", OPERATORS.split())
+def test_an_operator_gives_what_it_gave_before_any_other_call(name):
+    kinds = [(3.0, gn.float32), (3, gn.int64), (True, gn.bool)]
+    for (value, dtype), number in itertools.product(kinds, NUMBERS):
+        memo.clear()
+        fresh = results_of(name, gn.tensor(value, dtype=dtype), number)
+        memo.clear()
+        for before in (gn.full((), 7, dtype=dtype), gn.ones((), dtype=dtype)):
+            results_of(name, before, number)  # constants, whose values are in the graph
+            results_of(name, before * before, number)
+        assert results_of(name, gn.tensor(value, dtype=dtype), number) == fresh
+        constant = gn.full((), value, dtype=dtype)
+        assert results_of(name, constant, number) == fresh
