@@ -79,10 +79,11 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            so_far = () if mesh else sums_so_far(node, needed, total, slices)
+            inputs = node.inputs if mesh else [copied_from(x, asked_for) for x in node.inputs]
+            so_far = () if mesh else sums_so_far(node, inputs, needed, total, slices)
             parts = gradient_of(gs, needed, bool(mesh), so_far)
-            for k, (x, part) in enumerate(zip(node.inputs, parts, strict=True)):
-                if part is None or x not in on_the_way:
+            for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
+                if part is None or not needed[k]:
                     continue
                 if so_far and so_far[k] is not None:
                     total[x] = part
@@ -99,8 +100,20 @@ def pull_back(
     return [total.get(w) for w in wanted]
 
 
+def copied_from(x: Node, wanted: AbstractSet[Node]) -> Node:
+    """The value that a node is a copy of, to which its gradient goes.
+
+    A value that numpy was lent is read by copies from then on: its gradient is added up in the
+    order of all its readers, as where nothing was lent.
+    """
+    while x.op == "barrier" and not (x.watch or x in wanted or "checkpoint" in x.params):
+        (x,) = x.inputs
+    return x
+
+
 def sums_so_far(
     node: Node,
+    inputs: Sequence[Node],
     needed: Sequence[bool],
     total: Mapping[Node, Node],
     slices: Mapping[Node, Sequence[Node]],
@@ -112,10 +125,10 @@ def sums_so_far(
     """
     if node.op != "region" or not node.params["name"].endswith(CAPTURED):
         return ()
-    first = {x: k for k, x in reversed([*enumerate(node.inputs)])}
+    first = {x: k for k, x in reversed([*enumerate(inputs)])}
     return tuple(
         total.get(x) if need and first[x] == k and x not in slices else None
-        for k, (x, need) in enumerate(zip(node.inputs, needed, strict=True))
+        for k, (x, need) in enumerate(zip(inputs, needed, strict=True))
     )
 
 

@@ -89,3 +89,45 @@ def test_a_backward_pass_frees_nothing_of_the_value_that_an_optimizer_writes():
         return found
 
     assert run(gn.compile) == run(lambda f: f)
+
+
+def reads_around_numpy(w, a, b):
+    """Readers of a value before and after numpy had its memory."""
+    x = w * a
+    early = x.sin()
+    if x.detach().numpy()[1] > 0:
+        early = early * 2
+    return early + x.exp() * b + (x * 0.7).cos() * a
+
+
+def reads_what_was_copied(w, a, b):
+    x = w * a
+    early, array = x.sin(), x.detach().numpy()
+    y = x * b + early
+    kept = x.detach().numpy()
+    return y + x.exp() + float(array[0] + kept[1]) * x.cos()
+
+
+def without_numpy(program):
+    """The program where values are read as lists, which lend nothing."""
+    lends = gn.Tensor.numpy
+
+    def call(*given):
+        gn.Tensor.numpy = gn.Tensor.tolist
+        try:
+            return program(*given)
+        finally:
+            gn.Tensor.numpy = lends
+
+    return call
+
+
+@pytest.mark.parametrize("program", [reads_around_numpy, reads_what_was_copied])
+def test_a_value_that_numpy_was_lent_has_the_gradient_of_one_that_it_was_not(program):
+    for seed in range(8):
+        lent, captured, kept = (
+            gradients(lambda f, *given: f(*given), f, seed)
+            for f in (program, gn.compile(program), without_numpy(program))
+        )
+        assert all(map(same_bits, lent, kept)), seed
+        assert all(map(same_bits, lent, captured)), seed
