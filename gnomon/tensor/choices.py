@@ -44,6 +44,8 @@ def check_rows(input: Tensor, count: int, replacement: bool) -> None:
         raise ShapeError(
             f"multinomial: chances are a vector or rows of a matrix: got {tuple(input.shape)}."
         )
+    if not hasattr(count, "__index__"):
+        raise ArgumentError(f"multinomial: num_samples is an integer: got {count!r}.")
     if count < 1 or (count > input.shape[-1] and not replacement):
         raise ArgumentError(
             f"multinomial: can't draw {count} of {input.shape[-1]} positions"

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import gnomon as gn
+from gnomon.errors import ArgumentError
 
 
 def test_samples_without_replacement_differ():
@@ -43,3 +46,9 @@ def test_a_tensor_draws_of_its_own_elements_before_anybody_has_loaded_how():
     )
 
     assert drawn.stdout == "[1]\n"
+
+
+@pytest.mark.parametrize("count", [("x",), (-1,), "2", 1.5, None])
+def test_a_count_of_samples_is_an_integer(count):
+    with pytest.raises(ArgumentError, match="num_samples is an integer: got"):
+        gn.multinomial(gn.ones(3), count)
