@@ -15,6 +15,7 @@ from urllib.parse import urlparse
 
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
+from gnomon.drop_in.argument_orders import ARGUMENT_ORDERS
 from gnomon.lazy import HOMES, load, reached
 from gnomon.tensor import out
 from gnomon.tensor.conversions import target
@@ -68,6 +69,7 @@ CASTS = ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
 """Dtypes by the names of old: `torch._cast_Long(x)` is `x.long()`."""
 MEANINGS: dict[str, Any] = {
     **{name: as_method(name) for name in METHODS},
+    **ARGUMENT_ORDERS,
     **{f"_cast_{name}": as_method(name.lower()) for name in CASTS},
     "__version__": "2.13.0+gnomon",
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),

@@ -137,17 +137,17 @@ def softmin(input: Tensor, dim: int | None = None, *, dtype: object = None) -> T
     return softmax(-input, implicit_axis(input, dim), dtype=dtype)
 
 
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """1 at each position and 0 elsewhere, along a new last axis.
 
-    Shapes: tensor (*s) -> (*s, num_classes) if num_classes > 0 else (*s, n)
+    Shapes: input (*s) -> (*s, num_classes) if num_classes > 0 else (*s, n)
 
-    >>> one_hot(tensor([2, 0]))
+    >>> one_hot(input([2, 0]))
     Tensor([[0, 0, 1],
             [1, 0, 0]])
     """
-    count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
-    return FUNCTIONS["one_hot"](tensor, count)
+    count = int(input.max().item()) + 1 if num_classes == -1 else num_classes
+    return FUNCTIONS["one_hot"](input, count)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,13 @@ def np_cross_entropy(
     )
 
 
-@op(reference=np_cross_entropy, autocast="wide", functional=True, lighter=LIGHTER)
+@op(
+    reference=np_cross_entropy,
+    autocast="wide",
+    functional=True,
+    order="size_average ignore_index reduce reduction label_smoothing",
+    lighter=LIGHTER,
+)
 def cross_entropy(
     x: Node,
     target: Node,
@@ -187,6 +193,7 @@ def by_shares(
     reference=lambda x, target: -np.take_along_axis(x, target[:, None], 1).mean(),
     autocast="wide",
     functional=True,
+    order="size_average ignore_index reduce reduction",
 )
 def nll_loss(
     x: Node,

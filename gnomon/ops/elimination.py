@@ -13,7 +13,7 @@ from gnomon.dtypes import int32, int64
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.creation import eye
+from gnomon.ops.creation import eye, zeros
 from gnomon.ops.diagonals import tril, triu
 from gnomon.ops.factorizations import Gradients, columns, lines, matrices, triangular, turned
 from gnomon.ops.indexing import take_along_axis
@@ -111,11 +111,13 @@ def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
 
 
 @op(results=("P", "L", "U"), complex="formula")
-def lu_unpack(LU_data: Node, LU_pivots: Node) -> tuple[Node, Node, Node]:
-    """P, L and U of lu, from the results of lu_factor.
+def lu_unpack(
+    LU_data: Node, LU_pivots: Node, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Node, Node, Node]:
+    """P, L and U of lu, from the results of lu_factor; empty ones of what is not asked for.
 
-    Shapes: LU_data (*b, m, n), LU_pivots (*b, k) -> (*b, m, m), (*b, m, min(m, n)), (*b, min(m, n),
-    n)
+    Shapes: LU_data (*b, m, n), LU_pivots (*b, k) -> (*b, m, m) if unpack_pivots else (0), (*b, m,
+    min(m, n)) if unpack_data else (0), (*b, min(m, n), n) if unpack_data else (0)
 
     >>> lu_unpack(*gn.linalg.lu_factor(tensor([[1.0, 3.0], [2.0, 4.0]]))).L
     Tensor([[1. , 0. ],
@@ -123,12 +125,16 @@ def lu_unpack(LU_data: Node, LU_pivots: Node) -> tuple[Node, Node, Node]:
     """
     check_pivots("lu_unpack", LU_data, LU_pivots)
     (m, n), arena, kind = LU_data.shape[-2:], LU_data.arena, LU_data.dtype
-    k = min(m, n)
-    order = rows_of(LU_pivots, m, "lu_unpack")
-    down = reshape(arena.node("iota", (), size=m, dtype=int64), (m, 1))
-    exchanged = cast(elementwise("eq", down, unsqueeze(order, order.rank - 1)), kind)
-    low = tril(columns(LU_data, 0, k), -1) + eye(arena, m, k, dtype=kind)
-    return exchanged, low, triu(lines(LU_data, 0, k))
+    k, nothing = min(m, n), zeros(arena, (0,), kind)
+    exchanged, low, high = nothing, nothing, nothing
+    if unpack_pivots:
+        order = rows_of(LU_pivots, m, "lu_unpack")
+        down = reshape(arena.node("iota", (), size=m, dtype=int64), (m, 1))
+        exchanged = cast(elementwise("eq", down, unsqueeze(order, order.rank - 1)), kind)
+    if unpack_data:
+        low = tril(columns(LU_data, 0, k), -1) + eye(arena, m, k, dtype=kind)
+        high = triu(lines(LU_data, 0, k))
+    return exchanged, low, high
 
 
 @op(linalg=("lu",), prompt=True, results=("P", "L", "U"), complex="formula")

@@ -235,6 +235,7 @@ def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
     prompt=True,
     results=("U", "S", "Vh"),
     complex="formula",
+    hints=("driver",),
 )
 def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest.
@@ -257,7 +258,14 @@ def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     return cast(u, x.dtype), cast(s, x.dtype), cast(vt, x.dtype)
 
 
-@op(reference=np.linalg.svdvals, linalg=True, alone=True, prompt=True, complex="formula")
+@op(
+    reference=np.linalg.svdvals,
+    linalg=True,
+    alone=True,
+    prompt=True,
+    complex="formula",
+    hints=("driver",),
+)
 def svdvals(x: Node) -> Node:
     """Singular values, from the largest.
 

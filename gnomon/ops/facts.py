@@ -117,6 +117,8 @@ class Facts(NamedTuple):
     """Given a function that finds positions by values, and the arguments: the operation and the
     arguments that are called instead, if values decide which elements there are.
     """
+    order: str = ""
+    """Words that PyTorch's form takes by position behind the operation's own positions."""
     hints: tuple[str, ...] = ()
     """Keywords of PyTorch's that are understood and change nothing."""
     claim: Claim | None = None

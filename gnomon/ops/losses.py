@@ -35,6 +35,22 @@ def reduced(name: str, terms: Node, reduction: str) -> Node:
     return cast(mean_of(terms, axes, False), terms.dtype)
 
 
+def weighed(
+    name: str, terms: Node, weight: Node | None, x: Node, reduction: str, by_weights: bool = True
+) -> Node:
+    """Terms reduced, each times its weight; a mean divides by the weights' sum, or by the count."""
+    if weight is None:
+        return reduced(name, terms, reduction)
+    if weight.shape != x.shape:
+        raise ShapeError(
+            f"{name}: weight must have the shape of x {x.shape}: got {weight.shape}. Use expand()."
+        )
+    terms = terms * weight
+    if reduction != "mean" or not by_weights:
+        return reduced(name, terms, reduction)
+    return reduced(name, terms, "sum") / reduced(name, weight, "sum")
+
+
 def np_reduced(terms: np.ndarray, reduction: str = "mean") -> Any:
     """The same by numpy."""
     return terms if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](terms)
@@ -54,9 +70,10 @@ def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
     reference=lambda x, target, reduction="mean": np_reduced((x - target) ** 2, reduction),
     autocast="wide",
     functional=True,
+    order="size_average reduce reduction weight",
 )
-def mse_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
-    """The squared difference.
+def mse_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:
+    """The squared difference, each times its weight; the mean then divides by the weights' sum.
 
     >>> mse_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
     Tensor(4.5)
@@ -65,24 +82,25 @@ def mse_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     gnomon.errors.ArgumentError: mse_loss: reduction must be one of mean, sum, none: got 'none of
     them'.
     """
-    x, target = pair("mse_loss", x, target)
-    away = x - target
-    return reduced("mse_loss", away * away, reduction)
+    first, target = pair("mse_loss", x, target)
+    away = first - target
+    return weighed("mse_loss", away * away, weight, x, reduction)
 
 
 @op(
     reference=lambda x, target, reduction="mean": np_reduced(np.abs(x - target), reduction),
     autocast="wide",
     functional=True,
+    order="size_average reduce reduction weight",
 )
-def l1_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
-    """The absolute difference.
+def l1_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:
+    """The absolute difference, each times its weight; the mean then divides by the weights' sum.
 
     >>> l1_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
     Tensor(1.5)
     """
-    x, target = pair("l1_loss", x, target)
-    return reduced("l1_loss", elementwise("abs", x - target), reduction)
+    first, target = pair("l1_loss", x, target)
+    return weighed("l1_loss", elementwise("abs", first - target), weight, x, reduction)
 
 
 def np_huber(x: np.ndarray, target: np.ndarray, delta: Any):
@@ -105,6 +123,7 @@ def huber(x: Node, target: Node, delta: float) -> Node:
     ),
     autocast="wide",
     functional=True,
+    order="size_average reduce reduction beta",
 )
 def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:
     """The absolute difference, rounded off within beta of 0.
@@ -128,20 +147,30 @@ def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: floa
         np_huber(x, target, delta), reduction
     ),
     functional=True,
+    order="reduction delta weight",
 )
-def huber_loss(x: Node, target: Node, *, reduction: str = "mean", delta: float = 1.0) -> Node:
-    """Half the squared difference, growing only linearly beyond delta.
+def huber_loss(
+    x: Node,
+    target: Node,
+    *,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Node | None = None,
+) -> Node:
+    """Half the squared difference, growing only linearly beyond delta, each times its weight.
 
-    d² / 2 where d = |x − target| < delta, else delta · (d − delta / 2) (Huber 1964).
+    d² / 2 where d = |x − target| < delta, else delta · (d − delta / 2) (Huber 1964). The mean
+    divides by the count, also of weighted terms, as PyTorch's does.
 
     >>> huber_loss(tensor([0.5, 3.0]), zeros(2), reduction="none", delta=2.0)
     Tensor([0.125, 4.   ])
     """
     above("huber_loss", "delta", delta, 0, True)
-    return reduced("huber_loss", huber(*pair("huber_loss", x, target), delta), reduction)
+    terms = huber(*pair("huber_loss", x, target), delta)
+    return weighed("huber_loss", terms, weight, x, reduction, by_weights=False)
 
 
-@op(functional=True)
+@op(functional=True, order="full eps reduction")
 def gaussian_nll_loss(
     x: Node,
     target: Node,
@@ -180,7 +209,7 @@ def gaussian_nll_loss(
     return reduced("gaussian_nll_loss", terms, reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="log_input full size_average eps reduce reduction")
 def poisson_nll_loss(
     x: Node,
     target: Node,
@@ -246,6 +275,7 @@ def surprise(x: Node, target: Node) -> Node:
         -target * np.log(x) - (1 - target) * np.log(1 - x), reduction
     ),
     functional=True,
+    order="size_average reduce reduction",
 )
 def binary_cross_entropy(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
@@ -266,6 +296,7 @@ def binary_cross_entropy(
     ),
     autocast="wide",
     functional=True,
+    order="size_average reduce reduction pos_weight",
 )
 def binary_cross_entropy_with_logits(
     x: Node,
@@ -295,6 +326,7 @@ def binary_cross_entropy_with_logits(
     ),
     autocast="wide",
     functional=True,
+    order="size_average reduce reduction log_target",
 )
 def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
     """target · (log(target) − x), where x is a logarithm already.

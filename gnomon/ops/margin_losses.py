@@ -21,7 +21,7 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 
 
-@op(functional=True)
+@op(functional=True, order="margin size_average reduce reduction")
 def hinge_embedding_loss(
     x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Node:
@@ -36,7 +36,7 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", near + far, reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="size_average reduce reduction")
 def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """log(1 + exp(−target · x)), targets 1 or −1.
 
@@ -51,7 +51,7 @@ def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     return reduced("soft_margin_loss", -logsigmoid(target * x), reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="size_average reduce reduction")
 def multilabel_soft_margin_loss(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
 ) -> Node:
@@ -69,7 +69,7 @@ def multilabel_soft_margin_loss(
     return reduced(name, cast(mean_of(terms, (x.rank - 1,), False), x.dtype), reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="p margin weight size_average reduce reduction")
 def multi_margin_loss(
     x: Node,
     target: Node,
@@ -105,7 +105,7 @@ def multi_margin_loss(
     return reduced("multi_margin_loss", total / float(max(x.shape[-1], 1)), reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="size_average reduce reduction")
 def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes.
 
@@ -127,7 +127,7 @@ def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") ->
     return reduced("multilabel_margin_loss", fold("add", terms, (last, x.rank), False), reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="margin size_average reduce reduction")
 def margin_ranking_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
@@ -141,7 +141,7 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", relu(margin - target * (x - y)), reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="margin size_average reduce reduction")
 def cosine_embedding_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
@@ -170,7 +170,7 @@ def cosine_embedding_loss(
     return reduced("cosine_embedding_loss", near + far, reduction)
 
 
-@op(functional=True)
+@op(functional=True, order="margin p eps swap size_average reduce reduction")
 def triplet_margin_loss(
     anchor: Node,
     positive: Node,

@@ -79,7 +79,12 @@ def matrix_exp(x: Node) -> Node:
 
 @op(linalg=True, alone=True, complex="formula")
 def matrix_norm(
-    x: Node, ord: Order = "fro", axis: Sequence[int] = (-2, -1), keepdims: bool = False
+    x: Node,
+    ord: Order = "fro",
+    axis: Sequence[int] = (-2, -1),
+    keepdims: bool = False,
+    *,
+    dtype: object = None,
 ) -> Node:
     """The size of a matrix: the root of its sum of squares, or the most that it does to a vector.
 
@@ -93,6 +98,7 @@ def matrix_norm(
     gnomon.errors.ArgumentError: linalg.matrix_norm: ord is "fro", "nuc", 1, 2, inf or minus one of
     the numbers: got 3.
     """
+    x = x if dtype is None else cast(x, dtype_of(dtype))
     floats_only("linalg.matrix_norm", x)
     rows, across = (one_axis("linalg.matrix_norm", k, x.rank) for k in axis)
     kept = tuple(1 if k in (rows, across) else n for k, n in enumerate(x.shape))

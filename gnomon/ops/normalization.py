@@ -153,6 +153,8 @@ def np_scaled(y: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None)
     ),
     autocast="wide",
     functional=True,
+    hints=("cudnn_enable",),
+    order="cudnn_enable",
 )
 def layer_norm(
     x: Node,
@@ -317,7 +319,7 @@ def batch_norm_training(
     return cast(y, x.dtype), fixed[0], fixed[1] * factor
 
 
-@op(autocast="wide", functional=True)
+@op(autocast="wide", functional=True, hints=("cudnn_enabled",), order="cudnn_enabled")
 def group_norm(
     x: Node,
     num_groups: int,

@@ -1,6 +1,7 @@
-"""Arguments that PyTorch's functions took before others, and which old programs still give.
+"""Arguments of PyTorch's functions that old programs give by other words or at other positions.
 
-Losses took two words before `reduction`; sums took their factors as numbers between tensors.
+Losses took two words before `reduction`, and take their settings by position; sums took their
+factors as numbers between tensors.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["OLDER", "factors_in_words", "in_one_word", "reduction_of"]
+__all__ = ["OLDER", "by_position", "factors_in_words", "in_one_word", "reduction_of"]
 
 OLDER = ("size_average", "reduce")
 """Words for a reduction that losses took before they took `reduction`."""
@@ -24,8 +25,8 @@ def reduction_of(size_average: object, reduce: object, reduction: str) -> str:
     """
     if (size_average, reduce) == (None, None):
         return reduction
-    summed = "mean" if size_average in (None, True) else "sum"
-    return "none" if reduce is False else summed
+    summed = "mean" if size_average is None or size_average else "sum"
+    return summed if reduce is None or reduce else "none"
 
 
 def in_one_word(named: dict[str, Any]) -> dict[str, Any]:
@@ -57,3 +58,18 @@ def factors_in_words(
     if not 0 < more <= len(named) or not all(isinstance(x, (int, float)) for x in numbers):
         return None
     return (args[0], *args[1 + more :]), dict(zip(named, numbers, strict=False))
+
+
+def by_position(
+    order: str, count: int, args: Sequence[Any], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Arguments behind so many positions, by their words in PyTorch's order; None if none fit.
+
+    >>> by_position("size_average reduce reduction", 2, ("x", "y", None, None, "sum"), {})
+    (('x', 'y'), {'size_average': None, 'reduce': None, 'reduction': 'sum'})
+    >>> by_position("margin reduction", 2, ("x", "y", 0.5), {"margin": 1.0})
+    """
+    words, more = order.split(), args[count:]
+    if not 0 < len(more) <= len(words) or not named.keys().isdisjoint(words[: len(more)]):
+        return None
+    return tuple(args[:count]), dict(zip(words, more, strict=False))

@@ -95,25 +95,26 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.nansum(x, np_axis(axis), keepdims=keepdims),
     none_is_all=True,
 )
-def nansum(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+def nansum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The sum over axes of what is a number.
 
     >>> nansum(tensor([1.0, nan, 2.0]))
     Tensor(3.)
     """
-    return sum(where(elementwise("isnan", floating(x)), 0, x), axis, keepdims)
+    return sum(where(elementwise("isnan", floating(x)), 0, x), axis, keepdims, dtype=dtype)
 
 
 @op(
     reference=lambda x, axis=None, keepdims=False: np.nanmean(x, np_axis(axis), keepdims=keepdims),
     none_is_all=True,
 )
-def nanmean(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+def nanmean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The mean over axes of what is a number.
 
     >>> nanmean(tensor([1.0, nan, 2.0]))
     Tensor(1.5)
     """
+    x = x if dtype is None else cast(x, dtype_of(dtype))
     floats_only("nanmean", x)
     missing, axes = elementwise("isnan", x), many_axes("nanmean", axis, x.rank)
     total = fold("add", where(missing, 0.0, x), axes, keepdims, accumulator(x.dtype))

@@ -29,7 +29,7 @@ from gnomon.ir.provenance import inherit
 from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
 from gnomon.ops.facts import NOTHING, Facts
-from gnomon.ops.older_words import OLDER, factors_in_words, in_one_word
+from gnomon.ops.older_words import OLDER, by_position, factors_in_words, in_one_word
 from gnomon.ops.op_calls import TUPLES, OpCall, fill, plain_call, stripped
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
@@ -44,22 +44,36 @@ SPELLINGS = {
     "axis1": ("dim1",),
     "diagonal": ("k",),
     "keepdim": ("keepdims",),
-    "input": ("x", "index"),
+    "input": ("x", "index", "values", "A"),
+    "A": ("x",),
+    "input1": ("x",),
+    "input2": ("y", "L", "tau"),
+    "mat2": ("y",),
+    "vec": ("y",),
+    "vec2": ("y",),
+    "x1": ("x",),
+    "x2": ("y",),
     "other": ("y",),
     "elements": ("x",),
     "element": ("x",),
     "test_elements": ("y",),
     "test_element": ("y",),
     "exponent": ("y",),
-    "tensor": ("x",),
+    "tensor": ("y", "x"),
     "tensors": ("xs",),
     "arrays": ("xs",),
     "self": ("x",),
     "a": ("x",),
     "size": ("shape",),
+    "sizes": ("shape",),
+    "N": ("n",),
+    "dimension": ("axis",),
+    "repeats": ("repetitions",),
+    "split_size_or_sections": ("split_size",),
+    "value": ("values",),
     "src": ("values",),
     "source": ("values",),
-    "indices": ("index",),
+    "indices": ("index", "sections"),
 }
 """PyTorch's word -> the array API's, for every operation that has one of the latter."""
 
@@ -182,9 +196,11 @@ class Op:
         try:
             return call(*args, **kwargs)
         except MISFITS as cause:
-            older = factors_in_words(self.words, self.function.__code__.co_argcount, args)
+            count = self.function.__code__.co_argcount
+            older = factors_in_words(self.words, count, args)
+            older = older or by_position(self.facts.order, count, args, kwargs)
             if older is not None:
-                return call(*older[0], **(kwargs | older[1]))
+                return call(*older[0], **(kwargs | self.respell(older[1])))
             fitting.refuse(self.__name__, self.function, args, kwargs, cause)
 
     def _found(self, *args: Any, **kwargs: Any) -> tuple[Traced, Sequence[Node]]:

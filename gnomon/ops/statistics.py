@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, bool_, promote
+from gnomon.dtypes import DType, bool_, dtype_of, promote
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
@@ -171,9 +171,19 @@ std_mean = of_variance(
 
 
 def norm_gradient(
-    g: Node, y: Node, x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = False
+    g: Node,
+    y: Node,
+    x: Node,
+    ord: float = 2,
+    axis: Axes = None,
+    keepdims: bool = False,
+    *,
+    dtype: object = None,
 ):
     """The gradient of a p-norm, 0 where the norm is 0."""
+    if dtype is not None:
+        made = norm_gradient(g, y, cast(x, dtype_of(dtype)), ord, axis, keepdims)
+        return (None,) if isinstance(made, tuple) else cast(made, x.dtype)
     axes = many_axes("norm", axis, x.rank)
     g, y = (reshape(v, kept_sizes(x.shape, axes)) for v in (g, y))
     if ord == 0:
@@ -212,7 +222,14 @@ def np_norm(x: np.ndarray, ord: Any = 2, axis: Any = None, keepdims: bool = Fals
     complex="size",
     none_is_all=True,
 )
-def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = False) -> Node:
+def vector_norm(
+    x: Node,
+    ord: float = 2,
+    axis: Axes = None,
+    keepdims: bool = False,
+    *,
+    dtype: object = None,
+) -> Node:
     """The length of x over axes: the ord-th root of the sum of |x|^ord.
 
     ord 0 counts what is not 0; infinities give the largest and smallest |x|.
@@ -222,6 +239,7 @@ def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = Fal
     >>> vector_norm(tensor([3.0, 4.0]), ord=inf)
     Tensor(4.)
     """
+    x = x if dtype is None else cast(x, dtype_of(dtype))
     floats_only("norm", x)
     axes, kind = many_axes("norm", axis, x.rank), x.dtype
     if ord == 0:

@@ -234,12 +234,12 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
 
 
 @method
-def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
-    made = apply(kept_apart, (self,))
+    made = apply(kept_apart, (input,))
     if memory_format in FORMATS and not isinstance(made, Paired):
-        made._storage.form = form_in(self, memory_format)
-    return lying_as(self, made) if memory_format in (None, "preserve_format") else made
+        made._storage.form = form_in(input, memory_format)
+    return lying_as(input, made) if memory_format in (None, "preserve_format") else made
 
 
 def lying_as(tensor: Tensor, made: Tensor) -> Tensor:

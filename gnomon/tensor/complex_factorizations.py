@@ -190,11 +190,16 @@ def rows_in_order(LU: Any, pivots: Tensor, name: str) -> Tensor:
     return apply(rows_of, [pivots], {"count": LU.shape[-2], "caller": name})
 
 
-def complex_lu_unpack(LU_data: Complex, LU_pivots: Tensor) -> Results:
+def complex_lu_unpack(
+    LU_data: Complex, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> Results:
     """P, L and U of lu, from the results of lu_factor."""
     m, n = matrix("lu_unpack", LU_data).shape[-2:]
     k, kind = min(m, n), LU_data.dtype
-    exchanged = as_complex(FUNCTIONS["lu_unpack"](LU_data.real, LU_pivots)[0], kind)
+    real = FUNCTIONS["lu_unpack"](LU_data.real, LU_pivots, False, unpack_pivots)
+    exchanged = as_complex(real[0], kind)
+    if not unpack_data:
+        return exchanged, as_complex(real[1], kind), as_complex(real[2], kind)
     low = FUNCTIONS["tril"](LU_data[..., :k], -1) + eye(m, k, dtype=kind)
     return exchanged, low, upper_part(LU_data[..., :k, :])
 

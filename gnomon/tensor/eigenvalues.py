@@ -14,7 +14,7 @@ KINDS = ("float32", "complex64", "float64", "complex128")
 """Dtypes of matrices that have eigenvalues."""
 
 
-def eig(A: Tensor) -> EigenPairs:
+def eig(input: Tensor) -> EigenPairs:
     """Eigenvalues and eigenvectors of length 1; Hermitian matrices have eigh.
 
     A gradient is that of what no phase of a vector changes: a loss that depends on one is refused.
@@ -23,17 +23,17 @@ def eig(A: Tensor) -> EigenPairs:
     >>> eig(gn.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
     Tensor([1., 1.])
     """
-    return EigenPairs(*pairs("eig", A))
+    return EigenPairs(*pairs("eig", input))
 
 
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(input: Tensor) -> Tensor:
     """Eigenvalues: those of eig, also where nobody asks for vectors.
 
     >>> import gnomon as gn
     >>> eigvals(gn.tensor([[2.0, 1.0], [0.0, 2.0]]))
     Tensor([2.+0.j, 2.+0.j])
     """
-    return pairs("eigvals", A)[0]
+    return pairs("eigvals", input)[0]
 
 
 def pairs(name: str, A: Tensor) -> tuple[Any, Any]:

@@ -362,27 +362,27 @@ def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *array
 
 
 @method
-def index_put(x: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
+def index_put(input: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
     """x with values at positions along its first axes.
 
     >>> import gnomon as gn
     >>> gn.index_put(gn.zeros(3), (gn.tensor([0, 2]),), gn.tensor([5.0, 6.0]))
     Tensor([5., 0., 6.])
     """
-    if isinstance(x, Paired):
-        return of_complex("index_put")(x, indices, values, accumulate)
-    plan = read_index(raw(x).shape, tuple(indices))
+    if isinstance(input, Paired):
+        return of_complex("index_put")(input, indices, values, accumulate)
+    plan = read_index(raw(input).shape, tuple(indices))
     axes = tuple(axis for axis, _ in plan.positions)
     arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
-    return apply(put_at, (x, as_value(values, x), axes, accumulate, *arrays))
+    return apply(put_at, (input, as_value(values, input), axes, accumulate, *arrays))
 
 
 @method
-def index_put_(self: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
+def index_put_(input: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
     """Write values at positions along the first axes."""
-    check_places(self, "index_put_")
-    result = index_put(out_of_sight(self), indices, values, accumulate)
-    return write(self, node_of(result), result.requires_grad)
+    check_places(input, "index_put_")
+    result = index_put(out_of_sight(input), indices, values, accumulate)
+    return write(input, node_of(result), result.requires_grad)
 
 
 @method

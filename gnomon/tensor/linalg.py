@@ -43,9 +43,9 @@ LinAlgError = errors.LinAlgError
 Axes = int | Sequence[int] | None
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A diagonal of the last two axes."""
-    return FUNCTIONS["diagonal"](x, offset, dim1, dim2)
+    return FUNCTIONS["diagonal"](A, offset, dim1, dim2)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
@@ -54,8 +54,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
 
 
 def norm(
-    x: Tensor,
-    /,
+    input: Tensor,
     ord: float | str | None = None,
     dim: Axes = None,
     keepdim: bool = False,
@@ -63,7 +62,7 @@ def norm(
     dtype: object = None,
 ) -> Tensor:
     """The length of a vector, or of all elements; with an order and two axes, of matrices."""
-    x = x if dtype is None else x.to(dtype)
+    x = input if dtype is None else input.to(dtype)
     both = x.ndim == 2 if dim is None else isinstance(dim, Sequence) and len(dim) == 2
     if isinstance(ord, str) or (both and ord is not None):
         return FUNCTIONS["matrix_norm"](x, ord, (-2, -1) if dim is None else dim, keepdim)

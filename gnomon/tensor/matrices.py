@@ -45,18 +45,22 @@ def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tenso
     return tuple(made) if get_infos else tuple(made)[:2]
 
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """x of A · x = b from the factors of A.
 
     >>> import gnomon as gn
     >>> lu_solve(gn.tensor([[6.0]]), *gn.linalg.lu_factor(gn.tensor([[2.0]])))
     Tensor([[3.]])
     """
-    return FUNCTIONS["lu_solution"](LU_data, LU_pivots, b)
+    return FUNCTIONS["lu_solution"](LU_data, LU_pivots, input)
 
 
 def triangular_solve(
-    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    input: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
 ) -> Solved:
     """x of A · x = b, where A is a triangle, and A.
 
@@ -66,7 +70,7 @@ def triangular_solve(
     """
     side = A.mT if transpose else A
     solve, up = FUNCTIONS["solve_triangular"], upper != transpose
-    return Solved(solve(side, b, upper=up, unitriangular=unitriangular), A.clone())
+    return Solved(solve(side, input, upper=up, unitriangular=unitriangular), A.clone())
 
 
 def geqrf(input: Tensor) -> Reflected:
@@ -143,12 +147,13 @@ def product(xs: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, j: i
 
 
 def nearest(
-    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+    input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> Nearest:
-    """The x for which A · x is nearest to B, of least length, and what PyTorch's driver tells.
+    """The x for which A · x is nearest to b, of least length, and what PyTorch's driver tells.
 
-    The solution is the pseudoinverse of A times B. All but gels tell the rank, gelsd and gelss
-    singular values and, as gels, the squared residuals of matrices of full rank; the rest is empty.
+    The solution is the pseudoinverse of A, the input, times b. All but gels tell the rank, gelsd
+    and gelss singular values and, as gels, the squared residuals of matrices of full rank; the rest
+    is empty.
 
     >>> import gnomon as gn
     >>> found = nearest(gn.tensor([[1.0], [1.0]]), gn.tensor([[1.0], [3.0]]), driver="gelsd")
@@ -159,8 +164,8 @@ def nearest(
         raise ArgumentError(
             f"linalg.lstsq: parameter `driver` should be one of {', '.join(DRIVERS)}: got {driver}."
         )
-    alone = B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
-    b = B[..., None] if alone else B
+    A, alone = input, b.ndim == 1 or tuple(b.shape) == tuple(input.shape[:-1])
+    b = b[..., None] if alone else b
     x, rank = FUNCTIONS["lstsq"](A, b, rcond)
     residuals, values = zeros(0, dtype=A.dtype), zeros(0, dtype=A.dtype)
     if driver in ("gelsd", "gelss"):
@@ -175,28 +180,29 @@ def nearest(
 nearest.__name__ = nearest.__qualname__ = "lstsq"
 
 
-def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of tensordot by A over its last axes, the first `ind` laid flat as its rows.
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of tensordot by a tensor over its last axes, its first `ind` axes as rows.
 
     >>> import gnomon as gn
     >>> tuple(tensorinv(gn.eye(6).reshape(2, 3, 6), 2).shape)
     (6, 2, 3)
     """
-    rows = int(np.prod(A.shape[:ind]))
-    made = FUNCTIONS["inverse"](A.reshape(rows, -1))
-    return made.reshape(*A.shape[ind:], *A.shape[:ind])
+    rows = int(np.prod(input.shape[:ind]))
+    made = FUNCTIONS["inverse"](input.reshape(rows, -1))
+    return made.reshape(*input.shape[ind:], *input.shape[:ind])
 
 
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
-    """x whose product with A over all its axes is B.
+def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
+    """x whose product with a tensor over all its axes is the other.
 
     >>> import gnomon as gn
     >>> tensorsolve(gn.eye(6).reshape(2, 3, 6), gn.ones(2, 3))
     Tensor([1., 1., 1., 1., 1., 1.])
     """
-    A = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
-    made = FUNCTIONS["solve"](A.reshape(B.numel(), -1), B.reshape(-1))
-    return made.reshape(A.shape[B.ndim :])
+    last = () if dims is None else tuple(range(input.ndim - len(dims), input.ndim))
+    A = input if dims is None else input.movedim(tuple(dims), last)
+    made = FUNCTIONS["solve"](A.reshape(other.numel(), -1), other.reshape(-1))
+    return made.reshape(A.shape[other.ndim :])
 
 
 def powers(x: Tensor, *, N: int | None = None) -> Tensor:

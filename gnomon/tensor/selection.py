@@ -27,11 +27,11 @@ from gnomon.tensor.tensor import Tensor, array_of, from_array, method, raw
 
 @method
 @explained
-def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of what is not zero: one row each, or one tensor per axis."""
     if as_tuple:
-        return tuple(positions(self))
-    return host_calls.done_on_host(position_rows, [(None, self.ndim)], self)[0]
+        return tuple(positions(input))
+    return host_calls.done_on_host(position_rows, [(None, input.ndim)], input)[0]
 
 
 def position_rows(array: np.ndarray) -> list[np.ndarray]:
@@ -40,7 +40,7 @@ def position_rows(array: np.ndarray) -> list[np.ndarray]:
     return [np.stack(found, axis=1).astype(np.int64)[:, : array.ndim]]
 
 
-def argwhere(x: Tensor) -> Tensor:
+def argwhere(input: Tensor) -> Tensor:
     """The positions of what is not zero, one row each.
 
     >>> import gnomon as gn
@@ -48,17 +48,17 @@ def argwhere(x: Tensor) -> Tensor:
     Tensor([[0, 1],
             [1, 0]])
     """
-    return nonzero(x)
+    return nonzero(input)
 
 
 Tensor.argwhere = argwhere
 
 
-def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
-    """x where the condition holds, else y; alone, the positions where it holds."""
-    if x is None and y is None:
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """input where the condition holds, else other; alone, the positions where it holds."""
+    if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return apply(OPS["where"], (condition, x, y))
+    return apply(OPS["where"], (condition, input, other))
 
 
 Tensor.where = lambda self, condition, other: where(condition, self, other)
@@ -66,7 +66,7 @@ Tensor.where = lambda self, condition, other: where(condition, self, other)
 
 @method
 @explained
-def masked_select(self: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds, in one axis.
 
     >>> import gnomon as gn
@@ -77,30 +77,30 @@ def masked_select(self: Tensor, mask: Tensor) -> Tensor:
         raise DtypeError(
             f"masked_select: the mask must be bool: got {mask.dtype.name}. Use mask != 0."
         )
-    x, mask = FUNCTIONS["broadcast_tensors"](self, mask)
+    x, mask = FUNCTIONS["broadcast_tensors"](input, mask)
     return x.reshape(-1)[mask.reshape(-1)]
 
 
 @method
 @explained
-def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """The number of times that each number occurs.
 
     >>> import gnomon as gn
     >>> gn.bincount(gn.tensor([1, 1, 3]))
     Tensor([0, 2, 0, 1])
     """
-    if self.ndim != 1 or not self.dtype.is_integer:
+    if input.ndim != 1 or not input.dtype.is_integer:
         raise ShapeError(
-            f"bincount: needs a vector of integers: got {tuple(self.shape)} of {self.dtype.name}."
+            f"bincount: needs a vector of integers: got {tuple(input.shape)} of {input.dtype.name}."
         )
     if weights is None:
-        return host_calls.done_on_host(counts_of, [(None,)], self, minlength)[0]
-    if tuple(weights.shape) != tuple(self.shape):
+        return host_calls.done_on_host(counts_of, [(None,)], input, minlength)[0]
+    if tuple(weights.shape) != tuple(input.shape):
         raise ShapeError(
-            f"bincount: weights must be {tuple(self.shape)}: got {tuple(weights.shape)}."
+            f"bincount: weights must be {tuple(input.shape)}: got {tuple(weights.shape)}."
         )
-    numbers = checked_numbers(array_of(self), minlength)
+    numbers = checked_numbers(array_of(input), minlength)
     found = np.bincount(numbers, array_of(weights), minlength)
     return from_array(found.astype(np.float32) if weights.dtype is float32 else found)
 
@@ -122,7 +122,7 @@ def checked_numbers(numbers: np.ndarray, minlength: int) -> np.ndarray:
 @method
 @explained
 def unique(
-    self: Tensor,
+    input: Tensor,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -134,7 +134,7 @@ def unique(
     >>> gn.unique(gn.tensor([3, 1, 3]))
     Tensor([1, 3])
     """
-    return distinct_by(distinct, self, dim, return_inverse, return_counts)
+    return distinct_by(distinct, input, dim, return_inverse, return_counts)
 
 
 def distinct_by(
@@ -232,7 +232,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 @method
 @explained
 def unique_consecutive(
-    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The elements, or slices along an axis, that differ from the one before.
 
@@ -240,7 +240,7 @@ def unique_consecutive(
     >>> gn.unique_consecutive(gn.tensor([1, 1, 2, 1]))
     Tensor([1, 2, 1])
     """
-    return distinct_by(distinct_neighbours, self, dim, return_inverse, return_counts)
+    return distinct_by(distinct_neighbours, input, dim, return_inverse, return_counts)
 
 
 def distinct_neighbours(
@@ -260,14 +260,14 @@ def distinct_neighbours(
 
 @method
 @explained
-def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """The number of elements in each of so many equal intervals of [min, max], or of the range.
 
     >>> import gnomon as gn
     >>> gn.histc(gn.tensor([0.0, 1.0, 1.5, 2.0]), bins=2, min=0, max=2)
     Tensor([1., 3.])
     """
-    return host_calls.done_on_host(interval_counts, [(bins,)], self, bins, min, max)[0]
+    return host_calls.done_on_host(interval_counts, [(bins,)], input, bins, min, max)[0]
 
 
 def interval_counts(array: np.ndarray, bins: int, min: float, max: float) -> list[np.ndarray]:
@@ -290,7 +290,7 @@ def interval_counts(array: np.ndarray, bins: int, min: float, max: float) -> lis
 
 @method
 @explained
-def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, a row each.
 
     >>> import gnomon as gn
@@ -299,17 +299,17 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
             [1, 3],
             [2, 3]])
     """
-    if self.ndim != 1 or r < 0:
+    if input.ndim != 1 or r < 0:
         raise ArgumentError(
-            f"combinations: needs a vector and r of at least 0: got {tuple(self.shape)}, r {r}."
+            f"combinations: needs a vector and r of at least 0: got {tuple(input.shape)}, r {r}."
         )
     if not r:
-        return self[:0]
-    rows = math.comb(self.shape[0] + (r - 1) * with_replacement, r) if r < 64 else 1
+        return input[:0]
+    rows = math.comb(input.shape[0] + (r - 1) * with_replacement, r) if r < 64 else 1
     check_size("combinations", max(rows, 1) * r, 32)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = np.array(list(choose(range(self.shape[0]), r)), np.int64).reshape(-1, r)
-    return FUNCTIONS["take"](self, from_array(places), axis=0)
+    places = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
+    return FUNCTIONS["take"](input, from_array(places), axis=0)
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:

@@ -27,8 +27,8 @@ Step = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 def polynomial(name: str, first: Callable[[Tensor], Tensor], step: Step, shift: bool) -> Callable:
     """A family of polynomials that begins with 1 and `first`; shift: over [0, 1], not [−1, 1]."""
 
-    def function(input: Any, n: Any) -> Tensor:
-        x = as_floats(input, n)
+    def function(x: Any, n: Any) -> Tensor:
+        x = as_floats(x, n)
         x = 2 * x - 1 if shift else x
         degrees = n.trunc() if isinstance(n, Tensor) else n
         most = int(degrees.max()) if isinstance(n, Tensor) and n.numel() else 0

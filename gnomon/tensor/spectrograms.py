@@ -52,10 +52,14 @@ def stft(
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
+    align_to_window: bool | None = None,
 ) -> Tensor:
     """The transforms of windows along signals: frequencies, then windows.
 
     Shapes: input (*b, l) -> (*b, f, t)
+
+    center: the windows' middles, not their beginnings, lie hop_length apart from the signal's
+    first number. align_to_window: without center, the signal begins at win_length's first number.
 
     >>> import gnomon as gn
     >>> stft(gn.ones(16), 4, return_complex=True).shape
@@ -72,10 +76,15 @@ def stft(
             f"stft: needs signals of one axis, or a batch, real ones where onesided=True: got "
             f"{tuple(input.shape)} of {input.dtype.name}."
         )
+    if center and align_to_window is not None:
+        raise ArgumentError("stft: align_to_window goes with center=False: got center=True.")
     rows = input if input.ndim == 2 else input.unsqueeze(0)
     if center:
         side = n_fft // 2
         rows = FUNCTIONS["pad"](rows.unsqueeze(1), [side, side], pad_mode).squeeze(1)
+    elif align_to_window:
+        left = (n_fft - length) // 2
+        rows = FUNCTIONS["pad"](rows, [left, n_fft - length - left])
     if rows.shape[-1] < n_fft:
         raise ShapeError(f"stft: a signal has n_fft {n_fft} numbers: got {rows.shape[-1]}.")
     blocks = rows.unfold(-1, n_fft, hop)

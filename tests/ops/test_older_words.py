@@ -50,3 +50,19 @@ def test_a_factor_may_stand_behind_the_first_tensor():
     assert x.addmm(2, y, y).tolist() == x.addmm(y, y, beta=2).tolist()
     with pytest.raises(TypeError):
         x.add(3, y, y)
+
+
+def test_settings_stand_by_position_in_pytorchs_order():
+    x, y = gn.tensor([0.2, 0.7]), gn.tensor([0.5, 0.25])
+
+    assert (
+        F.huber_loss(x, y, "sum", 0.3).item()
+        == F.huber_loss(x, y, delta=0.3, reduction="sum").item()
+    )
+    assert (
+        F.mse_loss(x, y, None, None, "none").tolist() == F.mse_loss(x, y, reduction="none").tolist()
+    )
+    with pytest.raises(TypeError, match="too many positional"):
+        F.mse_loss(x, y, None, None, "sum", None, 4)
+    with pytest.raises(TypeError, match="too many positional"):
+        F.huber_loss(x, y, "sum", reduction="mean")

@@ -376,6 +376,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
 
 OLDER = {
     "    kineto_available,\n    _calculate_shape,\n": "",
+    "torch.autograd.kineto_available()": "False",
     "kineto_available()": "False",
     "from torch.types import _TensorOrTensors": "_TensorOrTensors = object",
     "test_activations_bfloat16_cpu": "test_activations_of_bfloat16",

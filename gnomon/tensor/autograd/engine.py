@@ -299,22 +299,22 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 @method
-def detach(self: Tensor) -> Tensor:
+def detach(input: Tensor) -> Tensor:
     """The same storage, behind which no backward pass looks."""
-    return alias(self, (), detached=True)
+    return alias(input, (), detached=True)
 
 
 @method
-def detach_(self: Tensor) -> Tensor:
+def detach_(input: Tensor) -> Tensor:
     """Cut this tensor from what made it."""
-    if self._requires:
-        self.requires_grad = False
-    elif self.requires_grad:
+    if input._requires:
+        input.requires_grad = False
+    elif input.requires_grad:
         if state.capture is not None:
-            state.capture.keep_flag(self)
-        self._storage.node = detached(self._storage.node)
-        self._storage.tracked = False
-    return self
+            state.capture.keep_flag(input)
+        input._storage.node = detached(input._storage.node)
+        input._storage.tracked = False
+    return input
 
 
 def grad_fn(self: Tensor) -> Any:

@@ -1,0 +1,123 @@
+"""Functions of torch itself whose arguments stand in another order than in nn.functional."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gnomon as gn
+from gnomon.errors import ArgumentError
+
+__all__ = ["ARGUMENT_ORDERS"]
+
+F = gn.nn.functional
+Given = gn.Tensor | None
+
+
+def dropping(name: str) -> Callable[..., gn.Tensor]:
+    """A dropout that takes whether it trains where nn.functional takes it by a word."""
+    drop = getattr(F, name)
+
+    def call(input: gn.Tensor, p: float, train: bool) -> gn.Tensor:
+        return drop(input, p, train)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"nn.functional.{name} of an input, a share and whether to drop."
+    return call
+
+
+def batch_norm(
+    input: gn.Tensor,
+    weight: Given,
+    bias: Given,
+    running_mean: Given,
+    running_var: Given,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *hints: bool,
+) -> gn.Tensor:
+    """nn.functional.batch_norm with its weights first."""
+    seen = running_mean, running_var
+    return F.batch_norm(input, *seen, weight, bias, training, momentum, eps)
+
+
+def instance_norm(
+    input: gn.Tensor,
+    weight: Given,
+    bias: Given,
+    running_mean: Given,
+    running_var: Given,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    *hints: bool,
+) -> gn.Tensor:
+    """nn.functional.instance_norm with its weights first."""
+    seen = running_mean, running_var
+    return F.instance_norm(input, *seen, weight, bias, use_input_stats, momentum, eps)
+
+
+def embedding(
+    weight: gn.Tensor,
+    indices: gn.Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> gn.Tensor:
+    """nn.functional.embedding with its table first; padding_idx -1 is none."""
+    padding = None if padding_idx == -1 else padding_idx
+    words = {"scale_grad_by_freq": scale_grad_by_freq, "sparse": sparse}
+    return F.embedding(indices, weight, padding, **words)
+
+
+CONVOLUTIONS = (
+    (F.conv1d, F.conv2d, F.conv3d),
+    (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
+)
+
+
+def convolution(
+    input: gn.Tensor,
+    weight: gn.Tensor,
+    bias: Given,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> gn.Tensor:
+    """The convolution over as many axes as the weight has behind its channels."""
+    axes = weight.ndim - 2
+    if axes not in (1, 2, 3):
+        raise ArgumentError(f"convolution: the weight has 3 to 5 axes: got {weight.ndim}.")
+    call = CONVOLUTIONS[transposed][axes - 1]
+    if transposed:
+        return call(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return call(input, weight, bias, stride, padding, dilation, groups)
+
+
+def qr(input: gn.Tensor, some: bool = True) -> Any:
+    """linalg.qr of the older word for its mode."""
+    return gn.linalg.qr(input, "reduced" if some else "complete")
+
+
+def bernoulli(
+    input: gn.Tensor, p: float | None = None, *, generator: gn.Generator | None = None
+) -> gn.Tensor:
+    """Draws of 0 and 1: each element is its own chance of 1, or p is all of theirs."""
+    chances = input if p is None else gn.full_like(input, p)
+    return gn.bernoulli(chances, generator=generator)
+
+
+ARGUMENT_ORDERS: dict[str, Callable[..., Any]] = {
+    **{name: dropping(name) for name in ("alpha_dropout", "dropout", "feature_alpha_dropout")},
+    "batch_norm": batch_norm,
+    "bernoulli": bernoulli,
+    "convolution": convolution,
+    "embedding": embedding,
+    "instance_norm": instance_norm,
+    "qr": qr,
+}
+"""Names of torch itself -> functions with PyTorch's order of arguments."""
