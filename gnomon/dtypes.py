@@ -153,7 +153,7 @@ _BY_NUMPY: dict[object, DType] = {d.numpy: d for d in (*ALL, *COMPLEX) if d not 
 _BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 """Python's types as spellings of dtypes: what their numbers hold."""
 _OF_NUMBERS = {bool: bool_, int: int64, float: float32, complex: complex64}
-"""The dtypes of Python's numbers among tensors."""
+"""The dtypes of Python's numbers among tensors; that of floats is the default dtype."""
 
 
 def dtype_of(spelling: object) -> DType:
@@ -186,6 +186,16 @@ def dtype_of_number(number: object) -> DType:
     (gnomon.float32, gnomon.float64)
     """
     return _OF_NUMBERS.get(type(number)) or dtype_of(type(number))
+
+
+def default_float() -> DType:
+    """The dtype of new floats: of Python's, and of what integers become where floats are needed."""
+    return _OF_NUMBERS[float]
+
+
+def set_default_float(kind: DType) -> None:
+    """Choose the dtype of new floats, and with it that of new complex numbers."""
+    _OF_NUMBERS.update({float: kind, complex: kind.to_complex()})
 
 
 def dtype_of_tensors(values: object, default: DType) -> DType | None:
@@ -254,8 +264,8 @@ def weak(dtype: DType, scalar: bool | int | float | complex) -> DType:
     (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)
     """
     theirs = _OF_NUMBERS[scalar.__class__]  # a symbolic number has another type
-    if theirs is complex64:
-        return dtype.to_complex()
+    if theirs.kind == "complex":
+        return dtype.to_complex() if dtype.kind in ("float", "complex") else theirs
     if KINDS.index(theirs.kind) <= KINDS.index(dtype.kind) or (
         dtype.kind == "uint" and theirs.kind == "int"
     ):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeGuard
 
-from gnomon.dtypes import DType, accumulator, float32, int64, uint64
+from gnomon.dtypes import DType, accumulator, default_float, int64, uint64
 from gnomon.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.operators import SCALAR_TYPES, Scalar, cast, constant, together
@@ -123,8 +123,8 @@ def choice(name: str, what: str, value: str, allowed: Sequence[str]) -> str:
 
 
 def floating(x: Node) -> Node:
-    """x as floats; integers and truth values become float32."""
-    return x if x.dtype.is_floating_point else cast(x, float32)
+    """x as floats; integers and truth values become those of the default dtype."""
+    return x if x.dtype.is_floating_point else cast(x, default_float())
 
 
 def wide(x: Node) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gnomon.dtypes import DType
+from gnomon.dtypes import DType, default_float
 from gnomon.ir.memo import Keyed, typed
 from gnomon.ir.node import Node
 
@@ -49,7 +49,7 @@ def plain_call(
     Nodes among keywords stand in another order where the operation is traced.
     """
     nodes: list[Node] = []
-    key: list[Any] = [len(args), *kwargs]
+    key: list[Any] = [default_float(), len(args), *kwargs]
     if not add_to_key(args, key, nodes):
         return None, nodes
     count = len(nodes)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gnomon.dtypes import DType
+from gnomon.dtypes import DType, default_float
 from gnomon.errors import ArgumentError
 from gnomon.forking import cached_property, held
 from gnomon.ir.node import (
@@ -227,7 +227,7 @@ class Op:
 
     def traced(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
         """The graph of a call, made once."""
-        key = (call, *kinds)
+        key = (default_float(), call, *kinds)
         found = self._traced.get(key)
         if found is None:
             if self.gradient is not None:  # a rule gives one gradient for each tensor

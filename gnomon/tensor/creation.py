@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, bool_, dtype_of, dtype_of_tensors, float32, int64
+from gnomon.dtypes import (
+    DType,
+    bool_,
+    default_float,
+    dtype_of,
+    dtype_of_tensors,
+    int64,
+    set_default_float,
+)
 from gnomon.errors import ArgumentError, DtypeError, OutOfMemory, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import held
@@ -26,20 +34,18 @@ from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Paired, Size, Tensor, array_of, from_array, method, single, wrap
 
-_default: list[DType] = [float32]
-
 
 def set_default_dtype(dtype: object) -> None:
-    """Choose the dtype of new tensors of floats."""
+    """Choose the dtype of new floats: of Python's numbers, and of what integers become."""
     found = dtype_of(dtype)
     if not found.is_floating_point or found.is_storage_only:
         raise DtypeError(f"set_default_dtype: must be a float: got {found.name}.")
-    _default[0] = found
+    set_default_float(found)
 
 
 def get_default_dtype() -> DType:
     """The dtype of new tensors of floats."""
-    return _default[0]
+    return default_float()
 
 
 def finished(tensor: Tensor, requires_grad: bool) -> Tensor:

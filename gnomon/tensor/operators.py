@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import KINDS, DType, float32
+from gnomon.dtypes import KINDS, DType, default_float, float32
 from gnomon.errors import ComplexError, DtypeError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, pattern_of
@@ -84,9 +84,9 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
     if type(x) is not Node or state.capture is not None or narrow.get() is not None:
         return computed(function, x, y)
     if kind is Node:
-        key = (function, x.dtype, x.shape, y.dtype, y.shape)
+        key = (function, default_float(), x.dtype, x.shape, y.dtype, y.shape)
     elif kind is float or kind is int:
-        key = (function, x.dtype, x.shape, kind, y or str(y))  # 0 equals -0.0
+        key = (function, default_float(), x.dtype, x.shape, kind, y or str(y))  # 0 equals -0.0
     else:
         return computed(function, x, y)
     if (found := _patterns.get(key)) is not None:
