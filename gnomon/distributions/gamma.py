@@ -8,6 +8,7 @@ import gnomon as gn
 from gnomon.distributions import constraints
 from gnomon.distributions.distribution import ExponentialFamily, Family, Shape
 from gnomon.distributions.parameters import LIMITS, lazy_property, xlogy
+from gnomon.errors import DtypeError
 from gnomon.tensor.rejection import standard_gamma
 from gnomon.tensor.tensor import Tensor
 
@@ -38,6 +39,9 @@ class Gamma(Family, ExponentialFamily):
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return at_least_tiny(standard_gamma(self.concentration.expand(shape)) / self.rate)
+
+    def log_prob(self, value: Tensor | float) -> Tensor:
+        return super().log_prob(gn.as_tensor(value, dtype=self.rate.dtype))
 
     def log_density(self, value: Tensor) -> Tensor:
         c, rate = self.concentration, self.rate
@@ -87,9 +91,13 @@ class Dirichlet(ExponentialFamily):
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        drawn = at_least_tiny(standard_gamma(self.concentration.expand(shape)))
-        return at_least_tiny(drawn / drawn.sum(-1, keepdim=True))
+        kind, shape = self.concentration.dtype, self._extended_shape(sample_shape)
+        if not kind.is_floating_point:
+            raise DtypeError(f"Dirichlet: draws need floats: got {kind.name}. Use float().")
+        # in float64: of small concentrations all of a row's draws are 0 in fewer bits
+        drawn = at_least_tiny(standard_gamma(self.concentration.double().expand(shape)))
+        shares = (drawn / drawn.sum(-1, keepdim=True)).to(kind)
+        return shares.clamp(LIMITS[kind].tiny, 1 - LIMITS[kind].eps / 2)
 
     def log_density(self, value: Tensor) -> Tensor:
         c = self.concentration

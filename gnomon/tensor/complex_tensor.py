@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, bool_, float32, float64
+from gnomon.dtypes import DType, bool_, default_float, float32, float64
 from gnomon.errors import ArgumentError, ComplexError, DtypeError, GradientError
 from gnomon.ops.registry import operations
 from gnomon.tensor.creation import full_like, tensor
@@ -297,7 +297,7 @@ def joined(re: Any, im: Any = None) -> Complex:
     if not isinstance(re, Tensor):
         re = full_like(im, re)
     if not isinstance(im, Tensor):
-        im = full_like(re, im or 0.0, dtype=None if re.dtype.is_floating_point else float32)
+        im = full_like(re, im or 0.0, dtype=None if re.dtype.is_floating_point else default_float())
     kind = float64 if float64 in (re.dtype, im.dtype) else float32
     both = FUNCTIONS["broadcast_tensors"](re.to(kind), im.to(kind))
     return Complex((FUNCTIONS["stack"](both, -1),))
