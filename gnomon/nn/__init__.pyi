@@ -140,7 +140,7 @@ class HingeEmbeddingLoss(Module):
     """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere. As a module."""
     def __init__(self, margin: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> None: ...
 class HuberLoss(Module):
-    """Half the squared difference, growing only linearly beyond delta. As a module."""
+    """Half the squared difference, growing only linearly beyond delta, each times its weight. As a module."""
     def __init__(self, reduction: Any = ..., delta: Any = ...) -> None: ...
 from gnomon.nn.linear import Identity as Identity
 from gnomon.nn.normalization import InstanceNorm1d as InstanceNorm1d
@@ -150,7 +150,7 @@ class KLDivLoss(Module):
     """target · (log(target) − x), where x is a logarithm already. As a module."""
     def __init__(self, size_average: Any = ..., reduce: Any = ..., reduction: Any = ..., log_target: Any = ...) -> None: ...
 class L1Loss(Module):
-    """The absolute difference. As a module."""
+    """The absolute difference, each times its weight; the mean then divides by the weights' sum. As a module."""
     def __init__(self, size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> None: ...
 class LPPool1d(Module):
     """The norm of every window over the last 1 axes. As a module."""
@@ -191,7 +191,7 @@ class LogSoftmax(Module):
     """The logarithm of softmax. As a module."""
     def __init__(self, dim: Any = ...) -> None: ...
 class MSELoss(Module):
-    """The squared difference. As a module."""
+    """The squared difference, each times its weight; the mean then divides by the weights' sum. As a module."""
     def __init__(self, size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> None: ...
 class MarginRankingLoss(Module):
     """max(0, margin − target · (x − y)): x is to lie above y where the target is 1. As a module."""

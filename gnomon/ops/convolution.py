@@ -241,7 +241,14 @@ def convolution_over(count: int) -> Op:
     >>> {name}(ones((1, 2{", 5" * count})), ones((4, 2{", 3" * count}))).shape
     Size([1, 4{", 3" * count}])
     """
-    return op(function, inline=True, reference=np_convolution, autocast="narrow", functional=True)
+    return op(
+        function,
+        inline=True,
+        reference=np_convolution,
+        autocast="narrow",
+        functional=True,
+        complex="formula",
+    )
 
 
 def transpose_over(count: int) -> Op:
@@ -296,7 +303,7 @@ def transpose_over(count: int) -> Op:
     Traceback (most recent call last):
     gnomon.errors.ShapeError: {name}: the result would have (-1...) places: x ..., padding 3.
     """
-    return op(function, inline=True, autocast="narrow", functional=True)
+    return op(function, inline=True, autocast="narrow", functional=True, complex="formula")
 
 
 conv1d, conv2d, conv3d = map(convolution_over, (1, 2, 3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -61,6 +61,30 @@ def complex_linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """x · weightᵀ + bias."""
     made = FUNCTIONS["matmul"](x, weight.mT)
     return made if bias is None else made + bias
+
+
+def complex_convolution(name: str) -> Callable[..., Any]:
+    """A convolution, by those of the parts."""
+
+    def function(x: Any, weight: Any, bias: Any = None, *args: Any, **kwargs: Any) -> Any:
+        def slid(a: Tensor, b: Tensor) -> Tensor:
+            return FUNCTIONS[name](a, b, None, *args, **kwargs)
+
+        (x_re, x_im), (w_re, w_im) = (
+            parts(joined(v)) if v.dtype.kind != "complex" else parts(v) for v in (x, weight)
+        )
+        made = joined(slid(x_re, w_re) - slid(x_im, w_im), slid(x_re, w_im) + slid(x_im, w_re))
+        return made if bias is None else made + bias.reshape(-1, *(1,) * (weight.ndim - 2))
+
+    return function
+
+
+complex_conv1d, complex_conv2d, complex_conv3d = (
+    complex_convolution(f"conv{count}d") for count in (1, 2, 3)
+)
+complex_conv_transpose1d, complex_conv_transpose2d, complex_conv_transpose3d = (
+    complex_convolution(f"conv_transpose{count}d") for count in (1, 2, 3)
+)
 
 
 def complex_addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -25,6 +26,8 @@ class FloatLimits(NamedTuple):
     smallest_normal: float
     tiny: float
     dtype: DType
+    resolution: float
+    """A power of ten: numbers of so many decimal digits are told apart."""
 
 
 class IntegerLimits(NamedTuple):
@@ -42,17 +45,23 @@ def kind_of(type: Any) -> DType:
 
 
 def finfo(type: Any = None) -> FloatLimits:
-    """The limits of a dtype of floats.
+    """The limits of a dtype of floats, of the default dtype where none is given.
 
     >>> finfo(dtypes.float32).eps == 2**-23
     True
+    >>> finfo(dtypes.int8)
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: finfo: needs a dtype of floats: got int8. Use iinfo().
     """
-    dtype = kind_of(dtypes.float32 if type is None else type)
-    found = ml_dtypes.finfo(dtype.to_real().numpy)
+    dtype = dtypes.default_float() if type is None else kind_of(type)
+    if dtype.kind not in ("float", "complex"):
+        raise DtypeError(f"finfo: needs a dtype of floats: got {dtype.name}. Use iinfo().")
+    real = dtype.to_real()
+    found = ml_dtypes.finfo(real.numpy)
     low, high, tiny = float(found.min), float(found.max), float(found.smallest_normal)
-    return FloatLimits(
-        dtype.to_real().bits, float(found.eps), high, low, tiny, tiny, dtype.to_real()
-    )
+    eps = float(found.eps)
+    digits = floor(-log10(eps))
+    return FloatLimits(real.bits, eps, high, low, tiny, tiny, real, float(f"1e-{digits}"))
 
 
 def iinfo(type: Any) -> IntegerLimits:
@@ -60,8 +69,13 @@ def iinfo(type: Any) -> IntegerLimits:
 
     >>> iinfo(dtypes.int8).max
     127
+    >>> iinfo(dtypes.float32)
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: iinfo: needs a dtype of integers: got float32. Use finfo().
     """
     dtype = kind_of(type)
+    if not dtype.is_integer:
+        raise DtypeError(f"iinfo: needs a dtype of integers: got {dtype.name}. Use finfo().")
     found = np.iinfo(dtype.numpy)
     return IntegerLimits(dtype.bits, int(found.max), int(found.min), dtype)
 

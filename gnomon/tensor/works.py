@@ -6,10 +6,12 @@ transfer does each, so that a rank that waits late, or never, keeps no other one
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
 from time import monotonic_ns
+from types import GenericAlias
 from typing import Any
 
 from gnomon.errors import CollectiveError
@@ -60,6 +62,10 @@ class Future:
         self._came, self._value, self._error = Event(), None, None
         self._waiting: list[Callable[[Future], Any]] = []
 
+    def __class_getitem__(cls, kind: Any) -> GenericAlias:
+        """The class as an annotation that says which kind of value comes."""
+        return GenericAlias(cls, kind)
+
     def done(self) -> bool:
         """Whether the value, or an error, is there."""
         return self._came.is_set()
@@ -94,18 +100,31 @@ class Future:
         def make() -> Any:
             self._run()
             self._came.wait()
-            return callback(self)
+            try:
+                return callback(self)
+            except Exception as error:
+                raise CollectiveError(
+                    f"Future: Got the following error when running the callback: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
 
         made._make = make
         self.add_done_callback(lambda _: made._run())
         return made
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call callback(this one) once the value is there."""
+        """Call callback(this one) once the value is there; an error of it is a warning."""
         if self.done():
-            callback(self)
+            self._call(callback)
         else:
             self._waiting.append(callback)
+
+    def _call(self, callback: Callable[[Future], Any]) -> None:
+        """Call one that waits, whose error keeps nobody else from the value."""
+        try:
+            callback(self)
+        except Exception as error:
+            warnings.warn(f"Future: a callback failed: {error!r}", stacklevel=2)
 
     def set_result(self, result: Any) -> None:
         """Give the value."""
@@ -118,21 +137,31 @@ class Future:
     def _settle(self, value: Any, error: Exception | None) -> None:
         """Take what came, and tell who waits."""
         if self.done():
-            raise CollectiveError("Future: a value is there already.")
+            raise CollectiveError(
+                "Future: a value is there already. Future can only be marked completed once."
+            )
         self._value, self._error = value, error
         self._came.set()
         waiting, self._waiting = self._waiting, []
         for callback in waiting:
-            callback(self)
+            self._call(callback)
+
+
+def refuse_none(futures: Sequence[Future | None]) -> None:
+    """Stop at None among futures."""
+    if None in futures:
+        raise CollectiveError("Future: Future can't be None. Leave it out.")
 
 
 def wait_all(futures: Sequence[Future]) -> list[Any]:
     """The values of all, when they are there."""
+    refuse_none(futures)
     return [future.wait() for future in futures]
 
 
 def collect_all(futures: Sequence[Future]) -> Future:
     """All of them, as a value that is there when theirs are."""
+    refuse_none(futures)
     made = Future()
 
     def make() -> list[Future]:

@@ -170,3 +170,22 @@ def test_files_hold_complex_numbers(tmp_path):
             np.testing.assert_array_equal(found[name].numpy(), array_of(tensor))
     gn.save(found, tmp_path / "y.pt")
     assert gn.load(tmp_path / "y.pt")["wide"].dtype is gn.complex128
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_and_their_gradients_are_torchs(axes: int, transposed: bool, rng):
+    name = f"conv_transpose{axes}d" if transposed else f"conv{axes}d"
+    shapes = [(2, 4, *[5] * axes), (4, 3, *[2] * axes) if transposed else (6, 2, *[2] * axes)]
+    shapes.append((3,) if transposed else (6,))
+    arrays = [rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in shapes]
+    found = []
+    for library in (torch, gn):
+        given = [library.tensor(x, requires_grad=True) for x in arrays]
+        words = {"stride": 2, "padding": 1} | ({} if transposed else {"groups": 2})
+        y = getattr(library.nn.functional, name)(*given, **words)
+        (y.abs() ** 2).sum().backward()
+        found.append([y.detach().numpy(), *(x.grad.numpy() for x in given)])
+
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)

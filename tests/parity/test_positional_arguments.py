@@ -1,4 +1,4 @@
-"""Losses take their settings by position in PyTorch's order, older words for reductions among them."""
+"""Losses take their settings by position in PyTorch's order, older words among them."""
 
 from __future__ import annotations
 

@@ -288,8 +288,9 @@ def test_an_error_of_a_callback_is_raised_where_it_is_waited_for():
     broken = coming.then(lambda future: 1 // future.value())
     coming.set_result(0)
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(CollectiveError, match="callback: ZeroDivisionError") as raised:
         broken.wait()
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
 def test_a_work_gives_its_tensors_when_it_is_done():
@@ -301,3 +302,42 @@ def test_a_work_gives_its_tensors_when_it_is_done():
         return found.tolist()
 
     assert on_threads(work, 2) == [[3.0, 3.0]] * 2
+
+
+def test_a_future_says_what_comes():
+    coming = Future[int]()
+    coming.set_result(3)
+
+    assert type(coming) is Future
+    assert coming.wait() == 3
+
+
+def test_an_error_of_a_callback_keeps_nobody_else_from_the_value():
+    coming, seen = Future(), []
+    coming.add_done_callback(lambda: None)
+    coming.add_done_callback(lambda future: seen.append(future.value()))
+
+    with pytest.warns(UserWarning, match="Future: a callback failed: TypeError"):
+        coming.set_result(5)
+    assert seen == [5]
+
+
+def test_an_error_of_what_follows_is_raised_where_it_is_waited_for():
+    coming = Future()
+    following = coming.then(lambda future: future + 1)
+    coming.set_result(5)
+
+    assert coming.wait() == 5
+    with pytest.raises(CollectiveError, match="when running the callback: TypeError: unsupported"):
+        following.wait()
+
+
+def test_a_value_comes_once_and_none_is_no_future():
+    coming = Future()
+    coming.set_result(1)
+
+    with pytest.raises(CollectiveError, match="can only be marked completed once"):
+        coming.set_result(2)
+    for function in (wait_all, collect_all):
+        with pytest.raises(CollectiveError, match="Future can't be None"):
+            function([coming, None])
