@@ -64,7 +64,7 @@ def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None], re
     """max over bins that cut each of the last 2 axes evenly."""
 def adaptive_max_pool3d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """max over bins that cut each of the last 3 axes evenly."""
-def add(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def add(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x + alpha · y."""
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = ..., alpha: _float = ...) -> Tensor:
     """beta · input + alpha · Σ batch1[k] @ batch2[k]."""
@@ -84,22 +84,22 @@ def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None
     """The places that affine maps send the places of an image (n, c, h, w), or volume, to."""
 def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
     """affine_grid, by another name."""
-def all(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def all(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether every element over axes differs from 0."""
-def allclose(x: Tensor, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> _bool:
+def allclose(x: Tensor, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor = ...) -> _bool:
     """Whether all elements are close."""
 def alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """Dropout that keeps mean and variance after selu."""
-def amax(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def amax(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The largest over axes; NaN wins. Equals share the gradient."""
-def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The smallest over axes; NaN wins. Equals share the gradient."""
-def aminmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+def aminmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The smallest and the largest over an axis, or of all."""
 from gnomon.tensor import amp as amp
 def angle(input: Tensor) -> Tensor:
     """The angle of a number in the complex plane; of a real one 0, or π below 0."""
-def any(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def any(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether an element over axes differs from 0."""
 def arange(start: _float = ..., stop: _float | None = ..., step: _float = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """Numbers from start to before stop, step apart."""
@@ -113,16 +113,16 @@ def arcsinh(x: Tensor) -> Tensor:
     """The inverse of sinh."""
 def arctan(x: Tensor) -> Tensor:
     """The angle of a tangent."""
-def arctan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def arctan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
 def arctanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
 from gnomon.tensor.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-def argmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+def argmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
-def argmin(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+def argmin(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
-def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
     """Positions that put an axis in order; equals keep theirs."""
 def argwhere(input: Tensor) -> Tensor:
     """The positions of what is not zero, one row each."""
@@ -141,7 +141,7 @@ def astype(x: Tensor, dtype: object, *, copy: _bool = ..., device: object = ...)
     """The tensor in another dtype."""
 def atan(x: Tensor) -> Tensor:
     """The angle of a tangent."""
-def atan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def atan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
 def atanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
@@ -176,7 +176,7 @@ def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | N
 def bernoulli(input: Tensor, *, generator: Generator | None = ...) -> Tensor:
     """1 with the chance that each element says, else 0."""
 bfloat16: DType
-def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
 def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """−log of the chance that x gives to a yes-or-no answer."""
@@ -185,25 +185,25 @@ def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor |
 def bincount(input: Tensor, weights: Tensor | None = ..., minlength: _int = ...) -> Tensor:
     """The number of times that each number occurs."""
 from gnomon.tensor.rejection import binomial as binomial
-def bitwise_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def bitwise_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The bits set in both."""
 def bitwise_invert(x: Tensor) -> Tensor:
     """The other bits."""
-def bitwise_left_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def bitwise_left_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · 2^y, wrapping."""
 def bitwise_not(x: Tensor) -> Tensor:
     """The other bits."""
-def bitwise_or(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def bitwise_or(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The bits set in one."""
-def bitwise_right_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def bitwise_right_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / 2^y rounded down."""
-def bitwise_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def bitwise_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The bits set in exactly one."""
 def blackman_window(window_length: _int, periodic: _bool = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """Blackman's three cosines. A periodic one leaves out its last number."""
 def block_diag(*xs: Tensor) -> Tensor:
     """A matrix with these on its diagonal, one after another, and 0 elsewhere."""
-def bmm(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def bmm(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., mat2: Tensor = ...) -> Tensor:
     """The products of two batches of matrices."""
 bool: DType
 def broadcast_arrays(*xs: Tensor) -> tuple[Tensor, ...]:
@@ -212,16 +212,16 @@ def broadcast_shapes(*shapes: _int | Sequence[_int]) -> Size:
     """The shape that tensors of these shapes have when broadcast together."""
 def broadcast_tensors(*xs: Tensor) -> tuple[Tensor, ...]:
     """All of them in the shape that they share when broadcast."""
-def broadcast_to(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ...) -> Tensor:
+def broadcast_to(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
     """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
     """The number of the interval between boundaries in which each element lies."""
 from gnomon.tensor.limits import can_cast as can_cast
 def cartesian_prod(*xs: Tensor) -> Tensor:
     """All choices of one element from each vector, a row each."""
-def cat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
-def cdist(x: Tensor, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def cdist(x: Tensor, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
     """The p-norm of every row of x minus every row of y."""
 cdouble: DType
 def ceil(x: Tensor) -> Tensor:
@@ -241,7 +241,7 @@ def cholesky_inverse(x: Tensor, upper: _bool = ...) -> Tensor:
     """The inverse of x · xᵀ, x a factor of cholesky."""
 def cholesky_solve(x: Tensor, L: Tensor = ..., upper: _bool = ..., *, input2: Tensor = ...) -> Tensor:
     """y of L · Lᵀ · y = x, L a factor of cholesky."""
-def chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
 def clamp(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
     """x, but at least min and at most max, where these are given."""
@@ -264,9 +264,9 @@ from gnomon import compiler as compiler
 from gnomon.tensor.complex_creation import complex as complex
 complex128: DType
 complex64: DType
-def concat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def concat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
-def concatenate(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def concatenate(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
 from gnomon.capture.control_flow import cond as cond
 def condition_number(x: Tensor, p: _float | str | None = ...) -> Tensor:
@@ -294,7 +294,7 @@ def conv_transpose3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., strid
     """The transpose of a convolution over 3 axes."""
 def convolution(x: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
     """A kernel slid over x: sums of products over channels and kernel at every place."""
-def copysign(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def copysign(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """|x| with y's sign."""
 def corrcoef(x: Tensor) -> Tensor:
     """Correlations of variables, the rows of x."""
@@ -302,36 +302,36 @@ def cos(x: Tensor) -> Tensor:
     """The cosine of an angle in radians."""
 def cosh(x: Tensor) -> Tensor:
     """The hyperbolic cosine."""
-def cosine_embedding_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def cosine_embedding_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
-def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., x2: Tensor = ..., dim: _int = ...) -> Tensor:
     """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
-def count_nonzero(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def count_nonzero(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The number of elements over axes that differ from 0."""
 def counts(index: Tensor, size: _int, weights: Tensor | None = ...) -> Tensor:
     """The number of times that each of 0 … size − 1 occurs, or the sum of its weights."""
 def cov(x: Tensor, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
     """The covariances of variables, the rows of x."""
 cpu: Present
-def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
     """The vector at right angles to two vectors of three elements, along the first such axis."""
-def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
 from gnomon.nn.ctc import ctc_loss as ctc_loss
 cuda: Absent
-def cummax(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Values:
+def cummax(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:
     """The largest so far, and where it stands: the latest of equals."""
-def cummin(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Values:
+def cummin(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:
     """The smallest so far, and where it stands: the latest of equals."""
-def cumprod(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def cumprod(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
     """The product of everything up to each element."""
-def cumsum(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def cumsum(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
     """The sum of everything up to each element."""
-def cumulative_prod(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cumulative_prod(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
     """The product of everything up to each element; include_initial puts the empty one first."""
-def cumulative_sum(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cumulative_sum(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
     """The sum of everything up to each element; include_initial puts the empty sum first."""
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., dim: _int = ..., input: Tensor | None = ..., A: Tensor | None = ..., input1: Tensor | None = ..., x1: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ...) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., dim: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ...) -> Tensor:
     """The area under y up to each place, by straight lines between places x, or dx apart."""
 from gnomon.tensor.nans import debug_nans as debug_nans
 default_generator: DefaultGenerator
@@ -352,19 +352,19 @@ def diagonal(x: Tensor, offset: _int = ..., axis1: _int = ..., axis2: _int = ...
     """The elements whose places on two axes differ by an offset, along a new last axis."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
     """A tensor with other values on a diagonal."""
-def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, N: _int = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
     """Each element minus the one before it, n times; more elements may be put at the ends first."""
 def digamma(x: Tensor) -> Tensor:
     """The derivative of lgamma."""
-def dist(x: Tensor, y: Tensor = ..., p: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def dist(x: Tensor, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
     """The p-norm of x − y."""
 from gnomon import distributed as distributed
 from gnomon import distributions as distributions
-def div(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def div(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-def divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-def dot(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def dot(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
     """The sum of products of two vectors."""
 double: DType
 def dropout(x: Tensor, key: Tensor, p: _float = ...) -> Tensor:
@@ -392,9 +392,9 @@ def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], **opti
 def empty_strided(size: Sequence[_int], stride: Sequence[_int], **options: Any) -> Tensor:
     """A tensor of any values; every value is laid out in the order of its axes."""
 from gnomon.tensor.autograd.engine import enable_grad as enable_grad
-def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
-def equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
 def erf(x: Tensor) -> Tensor:
     """The error function."""
@@ -407,11 +407,11 @@ def exp(x: Tensor) -> Tensor:
     """e to the power x."""
 def exp2(x: Tensor) -> Tensor:
     """2 to the power x."""
-def expand(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ...) -> Tensor:
+def expand(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
     """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
-def expand_as(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def expand_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y, repeated along axes of size 1."""
-def expand_dims(x: Tensor, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ..., dimension: _int | Sequence[_int] = ...) -> Tensor:
+def expand_dims(x: Tensor, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ...) -> Tensor:
     """An axis of size 1 more, or one at each of several places in the result."""
 def expit(x: Tensor) -> Tensor:
     """1 / (1 + exp(−x))."""
@@ -431,7 +431,7 @@ def fix(x: Tensor) -> Tensor:
     """The whole part."""
 def flatten(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """A run of axes as one."""
-def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
     """Backwards along axes."""
 def fliplr(x: Tensor) -> Tensor:
     """Backwards along the second axis."""
@@ -443,17 +443,17 @@ float32: DType
 float64: DType
 float8_e4m3fn: DType
 float8_e5m2: DType
-def float_power(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def float_power(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x to the power y in float64."""
 def floor(x: Tensor) -> Tensor:
     """The nearest whole number below."""
-def floor_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def floor_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / y rounded down."""
-def fmax(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def fmax(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The larger; a number wins over NaN."""
-def fmin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def fmin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The smaller; a number wins over NaN."""
-def fmod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def fmod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The remainder of truncated division: it has x's sign."""
 def fold_in(key: Tensor, number: Tensor | _int) -> Tensor:
     """A new key, as good as independent, for a number."""
@@ -473,19 +473,19 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: ob
     """A tensor of one value with the shape of another."""
 from gnomon.tensor import func as func
 from gnomon import fx as fx
-def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """For every position, the element of x there along an axis, at the same place on the others."""
 def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the density at target of a normal distribution with mean x and this variance."""
-def gcd(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def gcd(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The greatest common divisor."""
-def ge(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def ge(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
     """x times the probability that a normal number lies below it."""
 def geqrf(input: Tensor) -> Reflected:
     """R of QR with the reflections that make Q below it, and their factors."""
-def ger(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 from gnomon.tensor.switches import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from gnomon.tensor.amp import get_autocast_dtype as get_autocast_dtype
@@ -502,13 +502,13 @@ from gnomon.tensor.switches import get_num_interop_threads as get_num_interop_th
 from gnomon.tensor.control import get_num_threads as get_num_threads
 def get_rng_state() -> Tensor:
     """The state of the stream."""
-def glu(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
 def gradient(input: Tensor, *, spacing: Any = ..., dim: _int | Sequence[_int] | None = ..., edge_order: _int = ...) -> tuple[Tensor, ...]:
     """The slopes along each axis: central differences, and one-sided ones at the ends."""
-def greater(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def greater(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
-def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
 def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
@@ -524,9 +524,9 @@ def grouped_mm(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None = ...) -> Tenso
     """Products of matrices, one per group; groups are runs of an axis that end at offs."""
 def grouped_rows(x: Tensor, mats: Tensor, ends: Tensor) -> Tensor:
     """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
-def grouped_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def grouped_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
-def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
 half: DType
 def hamming_window(window_length: _int, periodic: _bool = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
@@ -545,7 +545,7 @@ has_lapack: _bool
 has_mkl: _bool
 has_openmp: _bool
 has_spectral: _bool
-def heaviside(x: Tensor, values: Tensor | _bool | _int | _float = ..., *, input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+def heaviside(x: Tensor, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """0 below 0, 1 above, a value at 0."""
 def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
     """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
@@ -563,35 +563,35 @@ def hstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors side by side along axis 1, vectors along axis 0."""
 def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float = ..., weight: Tensor | None = ...) -> Tensor:
     """Half the squared difference, growing only linearly beyond delta, each times its weight."""
-def hypot(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def hypot(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """sqrt(x² + y²), without overflow."""
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-def igamma(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def igamma(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The share of Γ(x) whose integral lies below y: P(x, y)."""
-def igammac(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def igammac(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The share of Γ(x) whose integral lies above y: Q(x, y)."""
 from gnomon.tensor.limits import iinfo as iinfo
 def im2col(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
 from gnomon.tensor.complex_creation import imag as imag
-def index_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+def index_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
     """x plus slices, each at its position along an axis."""
-def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
     """x with slices put at positions along an axis, the last of those that meet."""
-def index_fill(x: Tensor, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+def index_fill(x: Tensor, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """x with one value in the slices at positions along an axis."""
 from gnomon.tensor.indexing import index_put as index_put
 def index_reduce(input: Tensor, dim: _int, index: Tensor = ..., source: Tensor = ..., reduce: str = ..., *, include_self: _bool = ..., indices: Tensor = ...) -> Tensor:
     """Slices of a tensor folded with others: "prod", "mean", "amax" or "amin"."""
-def index_select(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+def index_select(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """The slices at positions along an axis."""
 inf: _float
 from gnomon.tensor.autograd.engine import inference_mode as inference_mode
 from gnomon.tensor.switches import init_num_threads as init_num_threads
 def initial_seed() -> _int:
     """The seed of the stream."""
-def inner(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def inner(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The sums of products over the last axes of both."""
 def instance_norm(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's channel, then scaled and moved per channel."""
@@ -600,7 +600,7 @@ int16: DType
 int32: DType
 int64: DType
 int8: DType
-def int_mm(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def int_mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of two matrices of bytes, summed in int32."""
 def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
@@ -633,12 +633,12 @@ from gnomon.tensor.switches import is_storage as is_storage
 from gnomon.tensor.limits import is_tensor as is_tensor
 from gnomon.tensor.switches import is_vulkan_available as is_vulkan_available
 from gnomon.tensor.switches import is_warn_always_enabled as is_warn_always_enabled
-def isclose(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def isclose(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether |x − y| ≤ atol + rtol · |y|."""
 from gnomon.tensor.limits import isdtype as isdtype
 def isfinite(x: Tensor) -> Tensor:
     """Whether x is finite."""
-def isin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def isin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether each element of x is among those of y."""
 def isinf(x: Tensor) -> Tensor:
     """Whether x is infinite."""
@@ -655,9 +655,9 @@ def kaiser_window(window_length: _int, periodic: _bool = ..., beta: _float = ...
     """Kaiser's window: a Bessel function over a half circle. A periodic one lacks its last number."""
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
-def kron(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def kron(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of x times all of y, laid out in blocks."""
-def kthvalue(x: Tensor, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Values:
+def kthvalue(x: Tensor, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
     """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
 def l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
     """The absolute difference, each times its weight; the mean then divides by the weights' sum."""
@@ -665,19 +665,19 @@ def largest(x: Tensor) -> Tensor:
     """The largest of every row; the first of equals has the gradient."""
 def layer_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
-def lcm(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def lcm(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The least common multiple."""
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""
-def le(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def le(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≤ y."""
 def leaky_relu(x: Tensor, negative_slope: _float = ...) -> Tensor:
     """x, flattened below 0."""
 def lerp(x: Tensor, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
     """From x towards end by a weight: x at 0, end at 1."""
-def less(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def less(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
-def less_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def less_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≤ y."""
 def lgamma(x: Tensor) -> Tensor:
     """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
@@ -704,23 +704,23 @@ def log1p(x: Tensor) -> Tensor:
     """log(1 + x), exact near 0."""
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2."""
-def log_softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def log_softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
     """The logarithm of softmax, without its underflow."""
-def logaddexp(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def logaddexp(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """The logarithm to base 2 of 2^input + 2^other."""
-def logcumsumexp(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def logcumsumexp(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """log of the running sum of exp(x), without overflow."""
 def logdet(x: Tensor) -> Tensor:
     """The logarithm of the determinant, NaN of a negative one."""
-def logical_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def logical_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether both hold."""
 def logical_not(x: Tensor) -> Tensor:
     """Whether x is zero."""
-def logical_or(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def logical_or(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether one holds."""
-def logical_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def logical_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether exactly one holds."""
 def logit(x: Tensor, eps: _float | None = ...) -> Tensor:
     """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
@@ -730,7 +730,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
 def logspace(start: _float, end: _float, steps: _int, base: _float = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
     """Powers of a base whose exponents have equal distances."""
-def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """log of the sum of exp(x) over axes, without overflow."""
 long: DType
 def lp_pool1d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
@@ -739,7 +739,7 @@ def lp_pool2d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], 
     """The norm of every window over the last 2 axes."""
 def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
     """The norm of every window over the last 3 axes."""
-def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
 def lu(self: Tensor, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
     """Both factors of LU in one matrix, the rows exchanged, and on request where a pivot is 0."""
@@ -753,7 +753,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = ..., unpa
     """P, L and U of lu, from the results of lu_factor; empty ones of what is not asked for."""
 def manual_seed(seed: _int) -> Generator:
     """Start the stream that all random functions draw from at a seed."""
-def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
 from gnomon.tensor import masked as masked
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
@@ -762,15 +762,15 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the elements of another tensor, in order, where the mask holds."""
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds, in one axis."""
-def matmul(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def matmul(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of matrices; axes before the last two are batches and broadcast."""
 def matrix_exp(x: Tensor) -> Tensor:
     """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
-def matrix_power(x: Tensor, n: _int = ..., *, N: _int = ...) -> Tensor:
+def matrix_power(x: Tensor, n: _int) -> Tensor:
     """The product of n matrices x, of −n inverses of it, or the identity."""
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes exchanged."""
-def max(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+def max(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
     """The largest over axes; NaN wins. Equals share the gradient."""
 def max_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
@@ -782,31 +782,31 @@ def max_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Seq
     """The largest of every window over the last 2 axes."""
 def max_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 3 axes."""
-def max_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+def max_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The largest of every row along an axis, and where it stands first; that has the gradient."""
-def maximum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def maximum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The larger; NaN wins."""
-def mean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def mean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes divided by how many elements it has."""
 def median(x: Tensor) -> Any:
     """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
-def median_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+def median_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The middle element of every row along an axis, the lower of two, and where it stood."""
 def meshgrid(*xs: Tensor | Sequence[Tensor], indexing: str = ...) -> tuple[Tensor, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others."""
-def min(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+def min(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
     """The smallest over axes; NaN wins. Equals share the gradient."""
-def min_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+def min_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The smallest of every row along an axis, and where it stands first; that has the gradient."""
-def minimum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def minimum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The smaller; NaN wins."""
 def mish(x: Tensor) -> Tensor:
     """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
-def mm(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., mat2: Tensor = ...) -> Tensor:
     """The product of two matrices."""
-def mod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def mod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """What floor division leaves: it has y's sign."""
-def mode(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Values:
+def mode(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
     """The most frequent element of every row along an axis, the smallest of several, and its place."""
 from gnomon import models as models
 def moveaxis(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
@@ -819,7 +819,7 @@ def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ..., weight: Tensor 
 def msort(input: Tensor) -> Tensor:
     """The tensor sorted along its first axis."""
 mtia: Absent
-def mul(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def mul(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
 def multi_margin_loss(x: Tensor, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
     """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
@@ -828,36 +828,36 @@ def multilabel_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -
 def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
 from gnomon.tensor.choices import multinomial as multinomial
-def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
 from gnomon import multiprocessing as multiprocessing
-def mv(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def mv(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec: Tensor = ...) -> Tensor:
     """The product of a matrix and a vector."""
 def mvlgamma(x: Tensor, p: _int) -> Tensor:
     """The logarithm of the gamma function of p dimensions."""
 nan: _float
 def nan_to_num(x: Tensor, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
     """x with finite numbers for NaN and the infinities; the largest ones by default."""
-def nanmean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def nanmean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The mean over axes of what is a number."""
 def nanmedian(input: Tensor, dim: _int | None = ..., keepdim: _bool = ...) -> Any:
     """The median of what is not NaN; along an axis with its positions."""
 def nanquantile(input: Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: str = ...) -> Tensor:
     """The quantile of what is not NaN in every row; NaN, where there is nothing else."""
-def nansum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def nansum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes of what is a number."""
-def narrow(x: Tensor, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def narrow(x: Tensor, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
     """A stretch of one axis."""
-def ne(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def ne(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≠ y."""
 def neg(x: Tensor) -> Tensor:
     """−x."""
 def negative(x: Tensor) -> Tensor:
     """−x."""
 newaxis: None
-def nextafter(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def nextafter(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The float next to x towards y."""
-def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−x at the right class, where x holds logarithms of chances."""
 from gnomon import nn as nn
 from gnomon.tensor.autograd.engine import no_grad as no_grad
@@ -865,7 +865,7 @@ def nonzero(x: Tensor, *, as_tuple: _bool | None = ...) -> Any:
     """The positions of what is not zero, a tensor per axis; as_tuple=False is PyTorch's rows."""
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = ...) -> Tensor:
     """The first positions of what is not zero, filled up to a number of rows."""
-def norm(x: Tensor, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def norm(x: Tensor, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
 def norm_except_dim(v: Tensor, pow: _int = ..., dim: _int | None = ...) -> Tensor:
     """The p-norms of the slices along an axis, that axis kept; of all for -1 or None."""
@@ -873,9 +873,9 @@ def norm_of_scalars(xs: Sequence[Tensor], ord: _float = ...) -> Tensor:
     """vector_norm of scalars side by side, to the bit, without putting them side by side."""
 def normal(mean: Any = ..., std: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., **options: Any) -> Tensor:
     """Numbers of normal distributions; mean and std are numbers or tensors."""
-def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """x divided by its p-norm along an axis, which counts as at least eps."""
-def not_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def not_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≠ y."""
 def nuclear_norm(input: Tensor, dim: Any = ..., keepdim: _bool = ...) -> Tensor:
     """The sum of the singular values of a matrix."""
@@ -890,14 +890,14 @@ from gnomon import onnx as onnx
 from gnomon import optim as optim
 def orgqr(x: Tensor, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
-def ormqr(input: Tensor, tau: Tensor = ..., other: Tensor = ..., left: _bool = ..., transpose: _bool = ..., *, input2: Tensor = ...) -> Tensor:
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = ..., transpose: _bool = ...) -> Tensor:
     """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
-def outer(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 from gnomon.tensor import overrides as overrides
 def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
-def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., x2: Tensor = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x − y + eps along the last axis."""
 def pca_lowrank(A: Tensor, q: _int | None = ..., center: _bool = ..., niter: _int = ...) -> Svd:
     """The q principal components of rows: svd_lowrank of them less their mean."""
@@ -908,7 +908,7 @@ def permute(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _in
 def permute_dims(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
     """The axes in another order."""
 pi: _float
-def pick(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def pick(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
     """One element of every row along an axis."""
 def pinverse(x: Tensor, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
     """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
@@ -916,24 +916,24 @@ def pixel_shuffle(x: Tensor, upscale_factor: _int) -> Tensor:
     """Channels spread out into finer pixels."""
 def pixel_unshuffle(x: Tensor, downscale_factor: _int) -> Tensor:
     """Blocks of pixels gathered into channels."""
-def placed(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+def placed(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
 from gnomon.tensor.rejection import poisson as poisson
 def poisson_nll_loss(x: Tensor, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
 from gnomon.tensor.complex_creation import polar as polar
-def polygamma(n: _int, x: Tensor = ..., *, input: Tensor = ..., A: Tensor = ..., input1: Tensor = ..., x1: Tensor = ..., tensor: Tensor = ..., self: Tensor = ..., a: Tensor = ...) -> Tensor:
+def polygamma(n: _int, x: Tensor = ..., *, input: Tensor = ..., tensor: Tensor = ..., self: Tensor = ..., a: Tensor = ...) -> Tensor:
     """The n-th derivative of digamma."""
 def pos(x: Tensor) -> Tensor:
     """x."""
 def positive(x: Tensor) -> Tensor:
     """x."""
-def pow(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def pow(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x to the power y."""
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
 preserve_format: str
-def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The product over axes; integers and truth values are multiplied in 64 bits."""
 from gnomon import profiler as profiler
 from gnomon.tensor.limits import promote_types as promote_types
@@ -941,7 +941,7 @@ def put(input: Tensor, index: Tensor = ..., source: Tensor = ..., accumulate: _b
     """A tensor with values at positions, counted as if it were laid flat."""
 def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x."""
-def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The value below which a share q of every row lies; several shares come along a first axis."""
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
@@ -960,21 +960,21 @@ def randn_like(input: Tensor, *, dtype: object = ..., device: object = ..., requ
 from gnomon.tensor import random as random
 def random_binomial(key: Tensor, count: Tensor, p: Tensor) -> Tensor:
     """Successes among count tries that each succeed with a chance p (Hörmann 1993)."""
-def random_bits(key: Tensor, shape: Sequence[_int] = ..., *, size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> tuple[Tensor, Tensor]:
+def random_bits(key: Tensor, shape: Sequence[_int] = ..., *, size: Sequence[_int] = ...) -> tuple[Tensor, Tensor]:
     """Two uint32 words of noise for every element."""
-def random_choice(key: Tensor, logits: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def random_choice(key: Tensor, logits: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """A position along an axis, drawn with the chances softmax(logits)."""
 def random_gamma(key: Tensor, alpha: Tensor) -> Tensor:
     """Numbers of the gamma distribution with rate 1 (Marsaglia and Tsang 2000)."""
-def random_integers(key: Tensor, low: _int, high: _int, shape: Sequence[_int] = ..., *, dtype: object = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
+def random_integers(key: Tensor, low: _int, high: _int, shape: Sequence[_int] = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
     """Integers from low up to, not including, high; the bias is below (high − low) / 2^64."""
-def random_normal(key: Tensor, shape: Sequence[_int] = ..., mean: _float = ..., std: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
+def random_normal(key: Tensor, shape: Sequence[_int] = ..., mean: _float = ..., std: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
     """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each."""
 def random_permutation(key: Tensor, size: _int, *, dtype: object = ...) -> Tensor:
     """0 … size − 1 in a random order."""
 def random_poisson(key: Tensor, rate: Tensor) -> Tensor:
     """Counts of events that come at a rate (Hörmann 1993)."""
-def random_uniform(key: Tensor, shape: Sequence[_int] = ..., low: _float = ..., high: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
+def random_uniform(key: Tensor, shape: Sequence[_int] = ..., low: _float = ..., high: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
     """Numbers spread evenly over [low, high)."""
 def random_von_mises(key: Tensor, concentration: Tensor) -> Tensor:
     """Angles around 0 (Best and Fisher 1979)."""
@@ -992,19 +992,19 @@ def relu(x: Tensor) -> Tensor:
     """x, but nothing below 0."""
 def relu6(x: Tensor) -> Tensor:
     """x between 0 and 6."""
-def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """What floor division leaves: it has y's sign."""
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
     """The slices along an axis, those whose p-norm is above maxnorm brought down to it."""
 def reordered(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
     """The rows of each block at other places; inverse: the place that each of them is given."""
-def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
     """Each element so many times in a row; without an axis, of x laid flat."""
-def repeat_interleave(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def repeat_interleave(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Each element so many times in a row; without an axis, of x laid flat."""
-def reshape(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ..., copy: _bool | None = ...) -> Tensor:
+def reshape(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., copy: _bool | None = ...) -> Tensor:
     """The same elements over other axes; one size may be -1."""
-def reshape_as(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def reshape_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: no conjugate and no sign waits."""
@@ -1013,7 +1013,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 from gnomon.tensor.limits import result_type as result_type
 def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
     """x divided by its root mean square over its last axes, then scaled."""
-def roll(x: Tensor, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+def roll(x: Tensor, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
     """Elements moved along axes; what leaves at the end enters at the start."""
 def rot90(x: Tensor, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
     """Turned by k quarters from the first axis towards the second."""
@@ -1023,7 +1023,7 @@ def routed_mm(x: Tensor, mats: Tensor, ends: Tensor) -> Tensor:
     """Each row times the matrix of its group; rows come in blocks, sorted by group within each."""
 def routed_rows(x: Tensor, mats: Tensor, ends: Tensor) -> Tensor:
     """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
-def routed_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def routed_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
 def row_stack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
@@ -1037,17 +1037,17 @@ from gnomon.serialization.files import save as save
 def scalar_tensor(s: _float, *, dtype: Any = ..., **options: Any) -> Tensor:
     """A tensor of no axes."""
 from gnomon.capture.control_flow import scan as scan
-def scatter(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+def scatter(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x with values at positions along an axis, the last of those that meet."""
-def scatter_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+def scatter_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
     """x plus values, each at its position along an axis."""
-def scatter_reduce(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+def scatter_reduce(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
-def searchsorted(sorted_sequence: Tensor, values: Tensor | _bool | _int | _float = ..., *, out_int32: _bool = ..., right: _bool = ..., side: str | None = ..., sorter: Tensor | None = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+def searchsorted(sorted_sequence: Tensor, values: Tensor | _bool | _int | _float = ..., *, out_int32: _bool = ..., right: _bool = ..., side: str | None = ..., sorter: Tensor | None = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., input: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The number of elements of a sorted row before each value; on the right, equals too."""
 def seed() -> _int:
     """Start the stream at a seed that nobody knows, and tell it."""
-def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., dimension: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
+def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
     """One position of an axis, which goes."""
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int = ..., *, indices: _int = ...) -> Tensor:
     """A tensor with other values at one place of an axis."""
@@ -1099,9 +1099,9 @@ def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _fl
     """The absolute difference, rounded off within beta of 0."""
 def soft_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """log(1 + exp(−target · x)), targets 1 or −1."""
-def softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
     """Exponentials along an axis, scaled to sum to 1."""
-def softmin(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def softmin(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """softmax of −x."""
 def softplus(x: Tensor, beta: _float = ..., threshold: _float = ...) -> Tensor:
     """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
@@ -1109,10 +1109,10 @@ def softshrink(x: Tensor, lambd: _float = ...) -> Tensor:
     """x moved towards 0 by lambd, and 0 when it was nearer."""
 def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|)."""
-def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ..., dimension: _int = ...) -> Any:
+def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
     """An axis in order, and where each element stood; equals keep their order."""
 from gnomon.tensor import special as special
-def split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given."""
 def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
     """Parts of these sizes."""
@@ -1120,22 +1120,22 @@ def sqrt(x: Tensor) -> Tensor:
     """The square root."""
 def square(x: Tensor) -> Tensor:
     """x · x."""
-def squeeze(x: Tensor, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+def squeeze(x: Tensor, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """Without its axes of size 1, or without those named that have it."""
-def stack(xs: Sequence[Tensor], axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def stack(xs: Sequence[Tensor], axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """Tensors of one shape side by side along a new axis."""
-def std(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+def std(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The square root of the variance."""
-def std_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+def std_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The square root of the variance, and the mean."""
 from gnomon.tensor.spectrograms import stft as stft
 from gnomon.tensor import storage as storage
 strided: str
-def sub(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def sub(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x − alpha · y."""
-def subtract(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def subtract(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x − alpha · y."""
-def sum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def sum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes; integers and truth values are summed in 64 bits."""
 def surprise(x: Tensor, target: Tensor) -> Tensor:
     """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
@@ -1152,11 +1152,11 @@ def swish(x: Tensor) -> Tensor:
 from gnomon.tensor.control import synchronize as synchronize
 def t(x: Tensor) -> Tensor:
     """A matrix transposed; a vector stays."""
-def take(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def take(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
     """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
-def take_along_axis(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def take_along_axis(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
     """gather, whose other axes broadcast and whose negative positions count from the end."""
-def take_along_dim(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def take_along_dim(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
     """take_along_axis; no axis: of both laid flat."""
 def tan(x: Tensor) -> Tensor:
     """The tangent of an angle in radians."""
@@ -1166,16 +1166,16 @@ def tanhshrink(x: Tensor) -> Tensor:
     """x − tanh(x)."""
 def tensor(data: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
     """A tensor with a copy of numbers, of nested lists of them, or of an array."""
-def tensor_split(x: Tensor, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def tensor_split(x: Tensor, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
     """So many parts of nearly one size, or parts that begin at the places given."""
-def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
 from gnomon import testing as testing
 def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
     """x above a threshold, a value elsewhere."""
 def tile(x: Tensor, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ..., repeats: _int | Sequence[_int] = ...) -> Tensor:
     """Copies of x side by side, so many along each axis."""
-def topk(x: Tensor, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ..., dimension: _int = ...) -> Values:
+def topk(x: Tensor, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
     """The k largest of every row along an axis, in order, and where they stood."""
 def trace(x: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
@@ -1183,9 +1183,9 @@ def transpose(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..
     """Two axes exchanged."""
 def transposed_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
     """The transpose of a convolution: what its input would get as a gradient."""
-def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., A: Tensor | None = ..., input1: Tensor | None = ..., x1: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ...) -> Tensor:
     """The area under y along an axis, by straight lines between places x, or dx apart."""
-def trapz(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., A: Tensor | None = ..., input1: Tensor | None = ..., x1: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def trapz(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ...) -> Tensor:
     """The area under y along an axis, by straight lines between places x, or dx apart."""
 def triangular_solve(input: Tensor, A: Tensor, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Solved:
     """x of A · x = b, where A is a triangle, and A."""
@@ -1199,7 +1199,7 @@ def triu(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and above the k-th diagonal, 0 below."""
 def triu_indices(row: _int, col: _int, offset: _int = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
     """The positions on and above a diagonal: a row of rows, a row of columns."""
-def true_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def true_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
 def trunc(x: Tensor) -> Tensor:
     """The whole part."""
@@ -1208,9 +1208,9 @@ uint16: DType
 uint32: DType
 uint64: DType
 uint8: DType
-def unbind(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def unbind(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """Every position of an axis, which goes."""
-def unflatten(x: Tensor, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., dimension: _int = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
+def unflatten(x: Tensor, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
     """One axis as several; one size may be -1."""
 def unfold(x: Tensor, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
     """Overlapping stretches of an axis, along a new last one."""
@@ -1226,36 +1226,36 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
     """The distinct values, and where each element went."""
 def unique_values(x: Tensor) -> Tensor:
     """The distinct values."""
-def unravel_index(indices: Tensor, shape: Any = ..., *, size: Any = ..., sizes: Any = ...) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: Any = ..., *, size: Any = ...) -> tuple[Tensor, ...]:
     """The positions on each axis of a shape, for positions as if it were laid flat."""
-def unsafe_chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def unsafe_chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
-def unsafe_split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def unsafe_split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
     """Parts of these sizes."""
-def unsqueeze(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def unsqueeze(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """An axis of size 1 more, at this place in the result."""
-def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """Every position of an axis, which goes."""
 from gnomon.tensor.determinism import use_deterministic_algorithms as use_deterministic_algorithms
 from gnomon import utils as utils
 def vander(x: Tensor, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
     """The powers of a vector's elements as columns, the highest first."""
-def var(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+def var(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The mean square distance from the mean; the count is lowered by the correction."""
-def var_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+def var_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The variance and the mean."""
-def vdot(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def vdot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The sum of products of two vectors, the first conjugated where numbers are complex."""
-def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
     """The sums of products along an axis."""
-def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The length of x over axes: the ord-th root of the sum of |x|^ord."""
 version: SimpleNamespace
-def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ...) -> Tensor:
+def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
     """The same elements over other axes; one size may be -1."""
-def view_as(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
 from gnomon.tensor.complex_creation import view_as_complex as view_as_complex
 from gnomon.tensor.complex_creation import view_as_real as view_as_real
@@ -1267,7 +1267,7 @@ def vstack(xs: Sequence[Tensor]) -> Tensor:
 def where(condition: Tensor, input: Any = ..., other: Any = ...) -> Any:
     """input where the condition holds, else other; alone, the positions where it holds."""
 from gnomon.capture.control_flow import while_loop as while_loop
-def xlogy(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+def xlogy(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · log(y), and 0 where x is 0."""
 xpu: Absent
 def zeros(shape: Any = ..., *more: _int, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:

@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 88_700
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0087)."""
+MOST_CODE = 89_100
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0090)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""
@@ -37,6 +37,7 @@ THEIR_PARAMETERS = (
     "gnomon/distributed/",
     "gnomon/nn/",
     "gnomon/optim/",
+    "gnomon/drop_in/argument_orders.py",
     "gnomon/onnx/exporting.py",
     "gnomon/ops/convolution.py",
     "gnomon/ops/linear_cross_entropy.py",
@@ -118,6 +119,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/losses.py": EVERY_OP,
     "gnomon/ops/margin_losses.py": EVERY_OP,
     "gnomon/ops/matrices.py": EVERY_OP,
+    "gnomon/ops/distances.py": EVERY_OP,
     "gnomon/ops/normalization.py": EVERY_OP,
     "gnomon/ops/occurrences.py": EVERY_OP,
     "gnomon/ops/pooling.py": EVERY_OP,

@@ -94,7 +94,10 @@ def evaluated(annotation: Any, function: Callable) -> Any:
 def other_words(name: str, word: str, taken: set[str]) -> list[str]:
     """PyTorch's words for a parameter, where no other parameter has them."""
     fitting = [w for w, ours in SPELLINGS.items() if word in ours and w not in taken]
-    return [w for w in fitting if name in ONLY.get(w, (name,))]
+    known = [w for w in fitting if name in ONLY.get(w, (name,))]
+    op = OPS.get(name.removesuffix("_"))
+    pairs = [pair.split("=") for pair in (op.facts.spelled.split() if op else ())]
+    return [*known, *(theirs for theirs, ours in pairs if ours == word and theirs not in known)]
 
 
 def parameters(name: str, function: Callable, needed: set[tuple[str, str]], method: bool) -> str:

@@ -10,16 +10,14 @@ from gnomon.errors import ArgumentError
 
 __all__ = ["ARGUMENT_ORDERS"]
 
-F = gn.nn.functional
 Given = gn.Tensor | None
 
 
 def dropping(name: str) -> Callable[..., gn.Tensor]:
     """A dropout that takes whether it trains where nn.functional takes it by a word."""
-    drop = getattr(F, name)
 
     def call(input: gn.Tensor, p: float, train: bool) -> gn.Tensor:
-        return drop(input, p, train)
+        return getattr(gn.nn.functional, name)(input, p, train)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"nn.functional.{name} of an input, a share and whether to drop."
@@ -39,7 +37,7 @@ def batch_norm(
 ) -> gn.Tensor:
     """nn.functional.batch_norm with its weights first."""
     seen = running_mean, running_var
-    return F.batch_norm(input, *seen, weight, bias, training, momentum, eps)
+    return gn.nn.functional.batch_norm(input, *seen, weight, bias, training, momentum, eps)
 
 
 def instance_norm(
@@ -55,7 +53,8 @@ def instance_norm(
 ) -> gn.Tensor:
     """nn.functional.instance_norm with its weights first."""
     seen = running_mean, running_var
-    return F.instance_norm(input, *seen, weight, bias, use_input_stats, momentum, eps)
+    more = use_input_stats, momentum, eps
+    return gn.nn.functional.instance_norm(input, *seen, weight, bias, *more)
 
 
 def embedding(
@@ -68,13 +67,7 @@ def embedding(
     """nn.functional.embedding with its table first; padding_idx -1 is none."""
     padding = None if padding_idx == -1 else padding_idx
     words = {"scale_grad_by_freq": scale_grad_by_freq, "sparse": sparse}
-    return F.embedding(indices, weight, padding, **words)
-
-
-CONVOLUTIONS = (
-    (F.conv1d, F.conv2d, F.conv3d),
-    (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
-)
+    return gn.nn.functional.embedding(indices, weight, padding, **words)
 
 
 def convolution(
@@ -92,7 +85,7 @@ def convolution(
     axes = weight.ndim - 2
     if axes not in (1, 2, 3):
         raise ArgumentError(f"convolution: the weight has 3 to 5 axes: got {weight.ndim}.")
-    call = CONVOLUTIONS[transposed][axes - 1]
+    call = getattr(gn.nn.functional, f"conv{'_transpose' * transposed}{axes}d")
     if transposed:
         return call(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return call(input, weight, bias, stride, padding, dilation, groups)

@@ -38,7 +38,7 @@ def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Seq
     """The mean of every window over the last 3 axes."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: _bool = ..., momentum: _float | Tensor = ..., eps: _float = ...) -> Tensor:
     """x normalized per channel, by its own statistics in training, else by the running ones."""
-def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
 def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """−log of the chance that x gives to a yes-or-no answer."""
@@ -63,11 +63,11 @@ def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., strid
     """The transpose of a convolution over 2 axes."""
 def conv_transpose3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
     """The transpose of a convolution over 3 axes."""
-def cosine_embedding_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def cosine_embedding_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
-def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., x2: Tensor = ..., dim: _int = ...) -> Tensor:
     """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
-def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
 from gnomon.nn.ctc import ctc_loss as ctc_loss
 from dataclasses import dataclass as dataclass
@@ -102,13 +102,13 @@ def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = .
     """−log of the density at target of a normal distribution with mean x and this variance."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
     """x times the probability that a normal number lies below it."""
-def glu(x: Tensor, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
 def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
-def gumbel_softmax(logits: Tensor, tau: _float = ..., hard: _bool = ..., eps: _float = ..., dim: _int = ..., *, input2: _float = ...) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: _float = ..., hard: _bool = ..., eps: _float = ..., dim: _int = ...) -> Tensor:
     """A random choice that gradients pass: softmax of logits with Gumbel noise."""
 def hardshrink(x: Tensor, lambd: _float = ...) -> Tensor:
     """x, and 0 where it is nearer to 0 than lambd."""
@@ -160,7 +160,7 @@ def lp_pool2d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], 
     """The norm of every window over the last 2 axes."""
 def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
     """The norm of every window over the last 3 axes."""
-def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
 def max_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 1 axes."""
@@ -192,16 +192,16 @@ def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
 def native_channel_shuffle(x: Tensor, groups: _int) -> Tensor:
     """Channels dealt out in turn: the first of every group, then the second, ..."""
-def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−x at the right class, where x holds logarithms of chances."""
-def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """x divided by its p-norm along an axis, which counts as at least eps."""
 def one_hot(input: Tensor, num_classes: _int = ...) -> Tensor:
     """1 at each position and 0 elsewhere, along a new last axis."""
 from gnomon.tensor.overrides import overridable as overridable
 def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
-def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., x2: Tensor = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x − y + eps along the last axis."""
 from gnomon.tensor.selection import pdist as pdist
 def pixel_shuffle(x: Tensor, upscale_factor: _int) -> Tensor:

@@ -28,6 +28,7 @@ MOST_POWERS = MOST_PARTS = 1 << 16
 @view(
     reference=lambda x, sections, axis=0: tuple(np.array_split(x, sections, axis)),
     read=("sections",),
+    spelled="indices=sections indices_or_sections=sections",
 )
 def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
     """So many parts of nearly one size, or parts that begin at the places given.
@@ -56,7 +57,7 @@ def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple
     return tuple(part(x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True))
 
 
-@view(reference=np.hsplit)
+@view(reference=np.hsplit, spelled="indices=sections")
 def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 1, of vectors along axis 0.
 
@@ -68,7 +69,7 @@ def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     return even_parts("hsplit", x, sections, 1 if x.rank > 1 else 0)
 
 
-@view(reference=np.vsplit)
+@view(reference=np.vsplit, spelled="indices=sections")
 def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 0.
 
@@ -80,7 +81,7 @@ def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     return even_parts("vsplit", x, sections, 0)
 
 
-@view(reference=np.dsplit)
+@view(reference=np.dsplit, spelled="indices=sections")
 def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 2.
 
@@ -273,7 +274,11 @@ def cartesian_prod(*xs: Node) -> Node:
     return stack([reshape(x, (x.size,)) for x in grids], 1)
 
 
-@op(inline=True, reference=lambda x, n=None, increasing=False: np.vander(x, n, increasing))
+@op(
+    inline=True,
+    reference=lambda x, n=None, increasing=False: np.vander(x, n, increasing),
+    spelled="N=n",
+)
 def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
     """The powers of a vector's elements as columns, the highest first.
 

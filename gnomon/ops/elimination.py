@@ -80,7 +80,14 @@ def eliminated(x: Node, *, pivot: bool = True, check: str = "") -> tuple[Node, .
     return tuple(called("lu", x, gives=gives, pivot=bool(pivot), check=check))
 
 
-@op(linalg=True, alone=True, prompt=True, results=("LU", "pivots", "info"), complex="formula")
+@op(
+    linalg=True,
+    alone=True,
+    prompt=True,
+    results=("LU", "pivots", "info"),
+    complex="formula",
+    spelled="A=x",
+)
 def lu_factor_ex(
     x: Node, *, pivot: bool = True, check_errors: bool = False
 ) -> tuple[Node, Node, Node]:
@@ -96,7 +103,14 @@ def lu_factor_ex(
     return cast(both, x.dtype), pivots, failed
 
 
-@op(linalg=True, alone=True, prompt=True, results=("LU", "pivots"), complex="formula")
+@op(
+    linalg=True,
+    alone=True,
+    prompt=True,
+    results=("LU", "pivots"),
+    complex="formula",
+    spelled="A=x",
+)
 def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
     """Both factors of lu in one matrix, and the row that each step exchanged with its own, from 1.
 
@@ -137,7 +151,7 @@ def lu_unpack(
     return exchanged, low, high
 
 
-@op(linalg=("lu",), prompt=True, results=("P", "L", "U"), complex="formula")
+@op(linalg=("lu",), prompt=True, results=("P", "L", "U"), complex="formula", spelled="A=x")
 def lu_decomposition(x: Node, *, pivot: bool = True) -> tuple[Node, Node, Node]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one.
 
@@ -199,7 +213,14 @@ def solve_ex(
     return reshape(made, made.shape[:-1]) if vector else made, failed
 
 
-@op(linalg=True, alone=True, prompt=True, results=("inverse", "info"), complex="formula")
+@op(
+    linalg=True,
+    alone=True,
+    prompt=True,
+    results=("inverse", "info"),
+    complex="formula",
+    spelled="A=x",
+)
 def inv_ex(x: Node, *, check_errors: bool = False) -> tuple[Node, Node]:
     """The inverse, and the first pivot that is 0, from 1; 0 where none is.
 
@@ -212,7 +233,7 @@ def inv_ex(x: Node, *, check_errors: bool = False) -> tuple[Node, Node]:
     return solve_ex(x, one, check_errors=check_errors)
 
 
-@op(linalg=True, aliases=("orgqr",), complex="formula")
+@op(linalg=True, aliases=("orgqr",), complex="formula", spelled="input2=tau")
 def householder_product(x: Node, tau: Node) -> Node:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it.
 

@@ -16,6 +16,7 @@ from gnomon.ops import (
     creation,
     cross_entropy,
     diagonals,
+    distances,
     divisors,
     einsum,
     elementwise,
@@ -60,7 +61,7 @@ FILES = (
     *(views, joining, combining, diagonals, indexing, occurrences, repetition, embedding),
     *(linalg, einsum, grouped, routed, random, rejection),
     *(factorizations, solving, elimination, matrices),
-    *(normalization, attention, losses, margin_losses, cross_entropy, logits),
+    *(normalization, distances, attention, losses, margin_losses, cross_entropy, logits),
     *(linear_cross_entropy,),
     *(convolution, pooling, adaptive_pooling, images, grids),
 )

@@ -176,7 +176,7 @@ def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
     return q, r
 
 
-@op(reference=np.linalg.qr, linalg=True, results=("Q", "R"), complex="formula")
+@op(reference=np.linalg.qr, linalg=True, results=("Q", "R"), complex="formula", spelled="A=x")
 def qr(x: Node, mode: str = "reduced") -> tuple[Node, Node]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x.
 
@@ -236,6 +236,7 @@ def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
     results=("U", "S", "Vh"),
     complex="formula",
     hints=("driver",),
+    spelled="A=x",
 )
 def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest.
@@ -265,6 +266,7 @@ def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     prompt=True,
     complex="formula",
     hints=("driver",),
+    spelled="A=x",
 )
 def svdvals(x: Node) -> Node:
     """Singular values, from the largest.

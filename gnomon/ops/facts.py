@@ -117,6 +117,8 @@ class Facts(NamedTuple):
     """Given a function that finds positions by values, and the arguments: the operation and the
     arguments that are called instead, if values decide which elements there are.
     """
+    spelled: str = ""
+    """PyTorch's names of parameters that few operations call so: "x1=x x2=y"."""
     order: str = ""
     """Words that PyTorch's form takes by position behind the operation's own positions."""
     hints: tuple[str, ...] = ()

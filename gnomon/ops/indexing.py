@@ -337,7 +337,7 @@ def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, 
     return y
 
 
-@op(inline=True, reference=np_scatter, complex=("parts", 0, 3))
+@op(inline=True, reference=np_scatter, complex=("parts", 0, 3), spelled="value=values")
 def scatter(
     x: Node, axis: int, index: Node, values: Node | Scalar, *, reduce: str | None = None
 ) -> Node:

@@ -99,7 +99,7 @@ def exactly(name: str, x: Node, ranks: int, y: Node, also: int) -> None:
     fitting(name, x, y)
 
 
-@op(inline=True, reference=np.matmul, autocast="narrow", complex="product")
+@op(inline=True, reference=np.matmul, autocast="narrow", complex="product", spelled="mat2=y")
 def mm(x: Node, y: Node) -> Node:
     """The product of two matrices.
 
@@ -135,7 +135,7 @@ def int_mm(x: Node, y: Node) -> Node:
     return contract("xz,zy->xy", x, y, int32)
 
 
-@op(inline=True, reference=np.matmul, autocast="narrow", complex="product")
+@op(inline=True, reference=np.matmul, autocast="narrow", complex="product", spelled="vec=y")
 def mv(x: Node, y: Node) -> Node:
     """The product of a matrix and a vector.
 
@@ -148,7 +148,7 @@ def mv(x: Node, y: Node) -> Node:
     return matmul(x, y)
 
 
-@op(inline=True, reference=np.matmul, autocast="narrow", complex="product")
+@op(inline=True, reference=np.matmul, autocast="narrow", complex="product", spelled="mat2=y")
 def bmm(x: Node, y: Node) -> Node:
     """The products of two batches of matrices.
 
@@ -161,7 +161,7 @@ def bmm(x: Node, y: Node) -> Node:
     return matmul(x, y)
 
 
-@op(inline=True, reference=np.dot, complex="product")
+@op(inline=True, reference=np.dot, complex="product", spelled="tensor=y")
 def dot(x: Node, y: Node) -> Node:
     """The sum of products of two vectors.
 
@@ -212,7 +212,7 @@ def moved_last(name: str, x: Node, axis: int) -> Node:
     return x if axis == x.rank - 1 else x.arena.node("permute", (x,), order=order)
 
 
-@op(reference=np.outer, aliases=("ger",), linalg=True, complex="product")
+@op(reference=np.outer, aliases=("ger",), linalg=True, complex="product", spelled="vec2=y")
 def outer(x: Node, y: Node) -> Node:
     """Every element of one vector times every one of the other.
 

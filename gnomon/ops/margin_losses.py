@@ -10,11 +10,11 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, relu
 from gnomon.ops.arguments import broadcast, floating, floats_only, positions_only
+from gnomon.ops.distances import pairwise_distance
 from gnomon.ops.indexing import rows
 from gnomon.ops.lookup_primitives import within
 from gnomon.ops.loss_checks import above, one_shape, same_rank, weights_of_classes
 from gnomon.ops.losses import pair, reduced
-from gnomon.ops.normalization import pairwise_distance
 from gnomon.ops.primitives import reshape, unsqueeze
 from gnomon.ops.reductions import along, fold, mean_of, pick
 from gnomon.ops.registry import op
@@ -127,7 +127,11 @@ def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") ->
     return reduced("multilabel_margin_loss", fold("add", terms, (last, x.rank), False), reduction)
 
 
-@op(functional=True, order="margin size_average reduce reduction")
+@op(
+    functional=True,
+    order="margin size_average reduce reduction",
+    spelled="input1=x input2=y",
+)
 def margin_ranking_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
@@ -141,7 +145,11 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", relu(margin - target * (x - y)), reduction)
 
 
-@op(functional=True, order="margin size_average reduce reduction")
+@op(
+    functional=True,
+    order="margin size_average reduce reduction",
+    spelled="input1=x input2=y",
+)
 def cosine_embedding_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:

@@ -44,36 +44,22 @@ SPELLINGS = {
     "axis1": ("dim1",),
     "diagonal": ("k",),
     "keepdim": ("keepdims",),
-    "input": ("x", "index", "values", "A"),
-    "A": ("x",),
-    "input1": ("x",),
-    "input2": ("y", "L", "tau"),
-    "mat2": ("y",),
-    "vec": ("y",),
-    "vec2": ("y",),
-    "x1": ("x",),
-    "x2": ("y",),
+    "input": ("x", "index"),
     "other": ("y",),
     "elements": ("x",),
     "element": ("x",),
     "test_elements": ("y",),
     "test_element": ("y",),
     "exponent": ("y",),
-    "tensor": ("y", "x"),
+    "tensor": ("x",),
     "tensors": ("xs",),
     "arrays": ("xs",),
     "self": ("x",),
     "a": ("x",),
     "size": ("shape",),
-    "sizes": ("shape",),
-    "N": ("n",),
-    "dimension": ("axis",),
-    "repeats": ("repetitions",),
-    "split_size_or_sections": ("split_size",),
-    "value": ("values",),
     "src": ("values",),
     "source": ("values",),
-    "indices": ("index", "sections"),
+    "indices": ("index",),
 }
 """PyTorch's word -> the array API's, for every operation that has one of the latter."""
 
@@ -216,7 +202,7 @@ class Op:
         if "reduction" in self.words and not kwargs.keys().isdisjoint(OLDER):
             kwargs = in_one_word(kwargs)
         for word, value in kwargs.items():
-            name = next((n for n in (word, *SPELLINGS.get(word, ())) if n in self.words), None)
+            name = self.own_word(word)
             if name is None and word in self.facts.hints:
                 continue
             if name is None:
@@ -224,6 +210,14 @@ class Op:
                 raise ArgumentError(f"{self.__name__}: no argument {word!r}. It takes {allowed}.")
             renamed[name] = value
         return renamed
+
+    def own_word(self, word: str) -> str | None:
+        """The parameter that a word of PyTorch's means; None if none does."""
+        for pair in self.facts.spelled.split():
+            theirs, _, ours = pair.partition("=")
+            if theirs == word:
+                return ours
+        return next((n for n in (word, *SPELLINGS.get(word, ())) if n in self.words), None)
 
     def traced(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
         """The graph of a call, made once."""

@@ -21,7 +21,13 @@ def np_tile(x: np.ndarray, repetitions: int | Sequence[int], *more: int) -> np.n
     return np.tile(x, sizes(repetitions, more))
 
 
-@op(inline=True, reference=np_tile, methods=("repeat",), complex="parts")
+@op(
+    inline=True,
+    reference=np_tile,
+    methods=("repeat",),
+    complex="parts",
+    spelled="repeats=repetitions",
+)
 def tile(x: Node, repetitions: int | Sequence[int], *more: int) -> Node:
     """Copies of x side by side, so many along each axis.
 

@@ -60,7 +60,7 @@ def identity(x: Node) -> Node:
 # triangles
 
 
-@op(linalg=True, alone=True, complex="formula")
+@op(linalg=True, alone=True, complex="formula", spelled="input=A")
 def solve_triangular(
     A: Node, B: Node, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Node:
@@ -86,7 +86,7 @@ def solve_triangular(
     return cast(turned(made), kind)
 
 
-@op(complex="formula")
+@op(complex="formula", spelled="input2=L")
 def cholesky_solve(x: Node, L: Node, upper: bool = False) -> Node:
     """y of L · Lᵀ · y = x, L a factor of cholesky.
 
@@ -168,7 +168,7 @@ def solve(A: Node, B: Node, *, left: bool = True) -> Node:
     return cast(reshape(x, x.shape[:-1]) if vector else x, kind)
 
 
-@op(reference=np.linalg.inv, linalg=("inv",), prompt=True, complex="formula")
+@op(reference=np.linalg.inv, linalg=("inv",), prompt=True, complex="formula", spelled="A=x")
 def inverse(x: Node) -> Node:
     """The matrix whose product with x is the identity.
 
@@ -196,7 +196,7 @@ def spread(x: Node, g: Node) -> Node:
     return cast(made * reshape(wide(g), (*g.shape, 1, 1)), x.dtype)
 
 
-@op(reference=np.linalg.det, gradient=det_gradient, linalg=True, complex="formula")
+@op(reference=np.linalg.det, gradient=det_gradient, linalg=True, complex="formula", spelled="A=x")
 def det(x: Node) -> Node:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored.
 
@@ -222,6 +222,7 @@ def slogdet_gradient(gs: Sequence[Node | None], ys: Sequence[Node], x: Node) -> 
     linalg=True,
     results=("sign", "logabsdet"),
     complex="formula",
+    spelled="A=x",
 )
 def slogdet(x: Node) -> tuple[Node, Node]:
     """The sign of the determinant, and the logarithm of its size.

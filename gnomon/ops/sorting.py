@@ -306,7 +306,7 @@ def np_searchsorted(sorted_sequence: np.ndarray, values: np.ndarray, right: bool
     return np.searchsorted(sorted_sequence, values, "right" if right else "left")
 
 
-@op(reference=np_searchsorted)
+@op(reference=np_searchsorted, spelled="input=values")
 def searchsorted(
     sorted_sequence: Node,
     values: Node | Scalar,

@@ -254,7 +254,10 @@ def flatten(x: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
     return primitives.reshape(x, (*x.shape[:first], middle, *x.shape[last + 1 :]))
 
 
-@view(reference=lambda x, axis, shape: x.reshape(x.shape[:axis] + shape + x.shape[axis + 1 :]))
+@view(
+    reference=lambda x, axis, shape: x.reshape(x.shape[:axis] + shape + x.shape[axis + 1 :]),
+    spelled="sizes=shape",
+)
 def unflatten(x: Node, axis: int, shape: Sequence[int]) -> Node:
     """One axis as several; one size may be -1.
 
@@ -372,7 +375,11 @@ def np_split(x: np.ndarray, sections: Any, axis: int = 0):
     return tuple(np.split(x, cuts, axis))
 
 
-@view(reference=np_split, aliases=("unsafe_split",))
+@view(
+    reference=np_split,
+    aliases=("unsafe_split",),
+    spelled="split_size_or_sections=split_size split_sizes=split_size",
+)
 def split(x: Node, split_size: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given.
 
@@ -456,7 +463,10 @@ def flip(x: Node, axis: Axes = None, *more: int) -> Node:
     return view_primitives.slice_(x, bounds)
 
 
-@view(reference=lambda x, axis, size, step: np_windows(x, axis, size, step))
+@view(
+    reference=lambda x, axis, size, step: np_windows(x, axis, size, step),
+    spelled="dimension=axis",
+)
 def unfold(x: Node, axis: int, size: int, step: int) -> Node:
     """Overlapping stretches of an axis, along a new last one.
 

@@ -15,7 +15,7 @@ def cholesky_ex(x: Tensor, *, upper: _bool = ..., check_errors: _bool = ...) -> 
     """The factor of cholesky, and 0 or the order of the first leading minor that is not positive."""
 def cond(x: Tensor, p: _float | str | None = ...) -> Tensor:
     """The condition number: the norm of a matrix times that of its inverse, refused without one."""
-def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
     """The vector at right angles to two vectors of three elements, along the first such axis."""
 def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
@@ -43,13 +43,13 @@ def lu_factor_ex(x: Tensor, *, pivot: _bool = ..., check_errors: _bool = ...) ->
     """lu_factor's results, and the first pivot that is 0, from 1; 0 where none is."""
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
     """x of A · x = B from the results of lu_factor; of x · A = B; with adjoint, of Aᵀ."""
-def matmul(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def matmul(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of matrices; axes before the last two are batches and broadcast."""
 def matrix_exp(x: Tensor) -> Tensor:
     """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
-def matrix_norm(x: Tensor, ord: _float | str = ..., axis: Sequence[_int] = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: Sequence[_int] = ..., dimension: Sequence[_int] = ..., keepdim: _bool = ...) -> Tensor:
+def matrix_norm(x: Tensor, ord: _float | str = ..., axis: Sequence[_int] = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: Sequence[_int] = ..., keepdim: _bool = ...) -> Tensor:
     """The size of a matrix: the root of its sum of squares, or the most that it does to a vector."""
-def matrix_power(x: Tensor, n: _int = ..., *, N: _int = ...) -> Tensor:
+def matrix_power(x: Tensor, n: _int) -> Tensor:
     """The product of n matrices x, of −n inverses of it, or the identity."""
 def matrix_rank(x: Tensor, tol: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
     """The number of singular values above max(atol, rtol · largest)."""
@@ -58,7 +58,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 from gnomon.tensor.matrices import multi_dot as multi_dot
 def norm(input: Tensor, ord: _float | str | None = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: object = ...) -> Tensor:
     """The length of a vector, or of all elements; with an order and two axes, of matrices."""
-def outer(x: Tensor, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 def pinv(x: Tensor, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
     """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
@@ -76,7 +76,7 @@ def svd(x: Tensor, full_matrices: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest."""
 def svdvals(x: Tensor) -> Tensor:
     """Singular values, from the largest."""
-def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
 from gnomon.tensor.matrices import tensorinv as tensorinv
 from gnomon.tensor.matrices import tensorsolve as tensorsolve
@@ -84,7 +84,7 @@ def trace(x: Tensor, *, offset: _int = ..., dtype: object = ...) -> Tensor:
     """The sum of a diagonal of the last two axes."""
 def vander(x: Tensor, *, N: _int | None = ...) -> Tensor:
     """The powers of elements as columns, from the zeroth up."""
-def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
     """The sums of products along an axis."""
-def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The length of x over axes: the ord-th root of the sum of |x|^ord."""

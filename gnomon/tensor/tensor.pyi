@@ -314,9 +314,9 @@ class Tensor:
         """max over bins that cut each of the last 3 axes evenly."""
     def adaptive_max_pool_(self, sizes: Sequence[_int], return_indices: _bool = ...) -> Tensor:
         """The largest of bins that cut the last axes into so many parts, and where it stands first."""
-    def add(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def add(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x + alpha · y."""
-    def add_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def add_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x + alpha · y."""
     def addbmm(self, *args: Any, **kwargs: Any) -> Any:
         """addbmm of this tensor."""
@@ -344,29 +344,29 @@ class Tensor:
         """beta · x + alpha · outer(vec1, vec2)."""
     def adjoint(self) -> Tensor:
         """The last two axes exchanged, and complex numbers conjugated."""
-    def all(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def all(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether every element over axes differs from 0."""
-    def all_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def all_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether every element over axes differs from 0."""
-    def allclose(self, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> _bool:
+    def allclose(self, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor = ...) -> _bool:
         """Whether all elements are close."""
-    def amax(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def amax(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The largest over axes; NaN wins. Equals share the gradient."""
-    def amax_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def amax_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The largest over axes; NaN wins. Equals share the gradient."""
-    def amin(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def amin(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest over axes; NaN wins. Equals share the gradient."""
-    def amin_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def amin_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest over axes; NaN wins. Equals share the gradient."""
-    def aminmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    def aminmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
         """The smallest and the largest over an axis, or of all."""
-    def aminmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def aminmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest and the largest over an axis, or of all."""
     def angle(self, *args: Any, **kwargs: Any) -> Any:
         """angle of this tensor."""
-    def any(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def any(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
-    def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
     def apply_(self, *args: Any, **kwargs: Any) -> Tensor:
         """apply_ of this tensor."""
@@ -388,9 +388,9 @@ class Tensor:
         """The inverse of sinh."""
     def arctan(self) -> Tensor:
         """The angle of a tangent."""
-    def arctan2(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def arctan2(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
-    def arctan2_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def arctan2_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
     def arctan_(self) -> Tensor:
         """The angle of a tangent."""
@@ -398,17 +398,17 @@ class Tensor:
         """The inverse of tanh."""
     def arctanh_(self) -> Tensor:
         """The inverse of tanh."""
-    def argmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def argmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
-    def argmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def argmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
-    def argmin(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def argmin(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
-    def argmin_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def argmin_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
-    def argsort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def argsort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """Positions that put an axis in order; equals keep theirs."""
-    def argsort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def argsort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """Positions that put an axis in order; equals keep theirs."""
     def argwhere(self) -> Tensor:
         """The positions of what is not zero, one row each."""
@@ -432,9 +432,9 @@ class Tensor:
         """The tensor in another dtype, in memory of its own unless copy says otherwise."""
     def atan(self) -> Tensor:
         """The angle of a tangent."""
-    def atan2(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def atan2(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
-    def atan2_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def atan2_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
     def atan_(self) -> Tensor:
         """The angle of a tangent."""
@@ -490,9 +490,9 @@ class Tensor:
         """Take 1 with chance p, else 0; a tensor has a chance for each element."""
     def bfloat16(self, memory_format: object = ...) -> Tensor:
         """The tensor as bfloat16."""
-    def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
         """x · weight · y for every output, plus the bias."""
-    def bilinear_(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def bilinear_(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
         """x · weight · y for every output, plus the bias."""
     def binary_cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
         """−log of the chance that x gives to a yes-or-no answer."""
@@ -504,41 +504,41 @@ class Tensor:
         """binary_cross_entropy of sigmoid(x), without its overflow."""
     def bincount(self, weights: Tensor | None = ..., minlength: _int = ...) -> Tensor:
         """The number of times that each number occurs."""
-    def bitwise_and(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in both."""
-    def bitwise_and_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in both."""
     def bitwise_invert(self) -> Tensor:
         """The other bits."""
     def bitwise_invert_(self) -> Tensor:
         """The other bits."""
-    def bitwise_left_shift(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_left_shift(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · 2^y, wrapping."""
-    def bitwise_left_shift_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_left_shift_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · 2^y, wrapping."""
     def bitwise_not(self) -> Tensor:
         """The other bits."""
     def bitwise_not_(self) -> Tensor:
         """The other bits."""
-    def bitwise_or(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_or(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in one."""
-    def bitwise_or_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_or_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in one."""
-    def bitwise_right_shift(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_right_shift(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / 2^y rounded down."""
-    def bitwise_right_shift_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_right_shift_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / 2^y rounded down."""
-    def bitwise_xor(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_xor(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in exactly one."""
-    def bitwise_xor_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def bitwise_xor_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in exactly one."""
-    def bmm(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def bmm(self, y: Tensor = ..., *, other: Tensor = ..., mat2: Tensor = ...) -> Tensor:
         """The products of two batches of matrices."""
-    def bmm_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def bmm_(self, y: Tensor = ..., *, other: Tensor = ..., mat2: Tensor = ...) -> Tensor:
         """The products of two batches of matrices."""
     def bool(self, memory_format: object = ...) -> Tensor:
         """The tensor as bool."""
-    def broadcast_to(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ...) -> Tensor:
+    def broadcast_to(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
         """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
     def bucketize(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
         """The number of the interval between boundaries in which each element lies."""
@@ -548,9 +548,9 @@ class Tensor:
         """The tensor as uint8."""
     def cauchy_(self, median: _float = ..., sigma: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take numbers of a Cauchy distribution."""
-    def cdist(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def cdist(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
         """The p-norm of every row of x minus every row of y."""
-    def cdist_(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def cdist_(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
         """The p-norm of every row of x minus every row of y."""
     def cdouble(self, memory_format: object = ...) -> Tensor:
         """The tensor as complex128."""
@@ -582,7 +582,7 @@ class Tensor:
         """y of L · Lᵀ · y = x, L a factor of cholesky."""
     def cholesky_solve_(self, L: Tensor = ..., upper: _bool = ..., *, input2: Tensor = ...) -> Tensor:
         """y of L · Lᵀ · y = x, L a factor of cholesky."""
-    def chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """At most so many parts, all equal but perhaps the last."""
     def clamp(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
         """x, but at least min and at most max, where these are given."""
@@ -652,9 +652,9 @@ class Tensor:
         """A kernel slid over x: sums of products over channels and kernel at every place."""
     def copy_(self, other: Any, non_blocking: _bool = ...) -> Tensor:
         """Take another tensor's values."""
-    def copysign(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def copysign(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """|x| with y's sign."""
-    def copysign_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def copysign_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """|x| with y's sign."""
     def corrcoef(self) -> Tensor:
         """Correlations of variables, the rows of x."""
@@ -668,17 +668,17 @@ class Tensor:
         """The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
         """The hyperbolic cosine."""
-    def cosine_embedding_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def cosine_embedding_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
-    def cosine_embedding_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def cosine_embedding_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
-    def cosine_similarity(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cosine_similarity(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., x2: Tensor = ..., dim: _int = ...) -> Tensor:
         """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
-    def cosine_similarity_(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cosine_similarity_(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., x2: Tensor = ..., dim: _int = ...) -> Tensor:
         """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
-    def count_nonzero(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def count_nonzero(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The number of elements over axes that differ from 0."""
-    def count_nonzero_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def count_nonzero_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The number of elements over axes that differ from 0."""
     def cov(self, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
         """The covariances of variables, the rows of x."""
@@ -686,39 +686,39 @@ class Tensor:
         """The covariances of variables, the rows of x."""
     def cpu(self) -> Tensor:
         """The tensor in main memory: itself; TraceError where it has no elements."""
-    def cross(self, y: Tensor = ..., axis: _int | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cross(self, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """The vector at right angles to two vectors of three elements, along the first such axis."""
-    def cross_(self, y: Tensor = ..., axis: _int | None = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cross_(self, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """The vector at right angles to two vectors of three elements, along the first such axis."""
-    def cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
-    def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
     def cuda(self, *_: object, **__: object) -> Tensor:
         """Refused: this build computes on the CPU."""
-    def cummax(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Values:
+    def cummax(self, axis: _int = ..., *, dim: _int = ...) -> Values:
         """The largest so far, and where it stands: the latest of equals."""
-    def cummax_(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cummax_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The largest so far, and where it stands: the latest of equals."""
-    def cummin(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Values:
+    def cummin(self, axis: _int = ..., *, dim: _int = ...) -> Values:
         """The smallest so far, and where it stands: the latest of equals."""
-    def cummin_(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cummin_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The smallest so far, and where it stands: the latest of equals."""
-    def cumprod(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cumprod(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The product of everything up to each element."""
-    def cumprod_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cumprod_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The product of everything up to each element."""
-    def cumsum(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cumsum(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The sum of everything up to each element."""
-    def cumsum_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def cumsum_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The sum of everything up to each element."""
-    def cumulative_prod(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cumulative_prod(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
         """The product of everything up to each element; include_initial puts the empty one first."""
-    def cumulative_prod_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cumulative_prod_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
         """The product of everything up to each element; include_initial puts the empty one first."""
-    def cumulative_sum(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cumulative_sum(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
         """The sum of everything up to each element; include_initial puts the empty sum first."""
-    def cumulative_sum_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def cumulative_sum_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
         """The sum of everything up to each element; include_initial puts the empty sum first."""
     def data_ptr(self) -> _int:
         """The address of the first element, in the memory of which a view shows a part."""
@@ -751,9 +751,9 @@ class Tensor:
         """The elements whose places on two axes differ by an offset, along a new last axis."""
     def diagonal_scatter(self, *args: Any, **kwargs: Any) -> Any:
         """diagonal_scatter of this tensor."""
-    def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, N: _int = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
         """Each element minus the one before it, n times; more elements may be put at the ends first."""
-    def diff_(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, N: _int = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def diff_(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
         """Each element minus the one before it, n times; more elements may be put at the ends first."""
     def digamma(self) -> Tensor:
         """The derivative of lgamma."""
@@ -763,21 +763,21 @@ class Tensor:
         """Number of axes."""
     def dim_order(self) -> Any:
         ...
-    def dist(self, y: Tensor = ..., p: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def dist(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
         """The p-norm of x − y."""
-    def dist_(self, y: Tensor = ..., p: _float = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def dist_(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
         """The p-norm of x − y."""
-    def div(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def div(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def div_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def div_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def divide(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def divide(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def dot(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def dot(self, y: Tensor = ..., *, other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
         """The sum of products of two vectors."""
-    def dot_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def dot_(self, y: Tensor = ..., *, other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
         """The sum of products of two vectors."""
     def double(self, memory_format: object = ...) -> Tensor:
         """The tensor as float64."""
@@ -797,9 +797,9 @@ class Tensor:
         """0 in the shape and dtype of x."""
     def empty_like_(self, *, dtype: object = ...) -> Tensor:
         """0 in the shape and dtype of x."""
-    def eq(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def eq(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x = y."""
-    def eq_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def eq_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x = y."""
     def equal(self, other: Tensor) -> _bool:
         """Whether shape and all elements are equal."""
@@ -825,11 +825,11 @@ class Tensor:
         """2 to the power x."""
     def exp_(self) -> Tensor:
         """e to the power x."""
-    def expand(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ...) -> Tensor:
+    def expand(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
         """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
-    def expand_as(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def expand_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y, repeated along axes of size 1."""
-    def expand_dims(self, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ..., dimension: _int | Sequence[_int] = ...) -> Tensor:
+    def expand_dims(self, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ...) -> Tensor:
         """An axis of size 1 more, or one at each of several places in the result."""
     def expit(self) -> Tensor:
         """1 / (1 + exp(−x))."""
@@ -851,9 +851,9 @@ class Tensor:
         """The whole part."""
     def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
-    def flip(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def flip(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
         """Backwards along axes."""
-    def flip_(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def flip_(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """Backwards along axes."""
     def fliplr(self) -> Tensor:
         """Backwards along the second axis."""
@@ -865,29 +865,29 @@ class Tensor:
         """Backwards along the first axis."""
     def float(self, memory_format: object = ...) -> Tensor:
         """The tensor as float32."""
-    def float_power(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def float_power(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y in float64."""
-    def float_power_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def float_power_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y in float64."""
     def floor(self) -> Tensor:
         """The nearest whole number below."""
     def floor_(self) -> Tensor:
         """The nearest whole number below."""
-    def floor_divide(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def floor_divide(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y rounded down."""
-    def floor_divide_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def floor_divide_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y rounded down."""
-    def fmax(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def fmax(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The larger; a number wins over NaN."""
-    def fmax_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def fmax_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The larger; a number wins over NaN."""
-    def fmin(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def fmin(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; a number wins over NaN."""
-    def fmin_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def fmin_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; a number wins over NaN."""
-    def fmod(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def fmod(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The remainder of truncated division: it has x's sign."""
-    def fmod_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def fmod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The remainder of truncated division: it has x's sign."""
     def frac(self) -> Tensor:
         """The fractional part: x minus its whole part."""
@@ -901,21 +901,21 @@ class Tensor:
         """One number in the shape and dtype of x."""
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The whole value on each rank: all ranks call it."""
-    def gather(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def gather(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """For every position, the element of x there along an axis, at the same place on the others."""
-    def gather_(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def gather_(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """For every position, the element of x there along an axis, at the same place on the others."""
     def gaussian_nll_loss(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the density at target of a normal distribution with mean x and this variance."""
     def gaussian_nll_loss_(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the density at target of a normal distribution with mean x and this variance."""
-    def gcd(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def gcd(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The greatest common divisor."""
-    def gcd_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def gcd_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The greatest common divisor."""
-    def ge(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def ge(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
-    def ge_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def ge_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
     def gelu(self, approximate: str = ...) -> Tensor:
         """x times the probability that a normal number lies below it."""
@@ -925,26 +925,26 @@ class Tensor:
         """Take the number of trials up to the first success, each of chance p."""
     def geqrf(self, *args: Any, **kwargs: Any) -> Any:
         """geqrf of this tensor."""
-    def ger(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def ger(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
-    def ger_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def ger_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def get_device(self, *args: Any, **kwargs: Any) -> Any:
         """get_device of this tensor."""
-    def glu(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def glu(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
-    def glu_(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
     @property
     def grad_fn(self) -> Any:
         """The node of the operation that gradients pass first; None for a leaf."""
-    def greater(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def greater(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
-    def greater_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def greater_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
-    def greater_equal(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def greater_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
-    def greater_equal_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def greater_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
     def grid_sample(self, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
         """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
@@ -958,13 +958,13 @@ class Tensor:
         """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
     def grouped_rows_(self, mats: Tensor, ends: Tensor) -> Tensor:
         """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
-    def grouped_steps(self, y: Tensor = ..., ends: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def grouped_steps(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
-    def grouped_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def grouped_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
-    def gt(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def gt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
-    def gt_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def gt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
     def half(self, memory_format: object = ...) -> Tensor:
         """The tensor as float16."""
@@ -984,9 +984,9 @@ class Tensor:
         """x between two bounds; on the bounds the gradient is 0."""
     def hardtanh_(self, min_val: _float = ..., max_val: _float = ...) -> Tensor:
         """x between two bounds; on the bounds the gradient is 0."""
-    def heaviside(self, values: Tensor | _bool | _int | _float = ..., *, input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def heaviside(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """0 below 0, 1 above, a value at 0."""
-    def heaviside_(self, values: Tensor | _bool | _int | _float = ..., *, input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def heaviside_(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """0 below 0, 1 above, a value at 0."""
     def hinge_embedding_loss(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
         """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
@@ -1006,53 +1006,53 @@ class Tensor:
         """Half the squared difference, growing only linearly beyond delta, each times its weight."""
     def huber_loss_(self, target: Tensor, *, reduction: str = ..., delta: _float = ..., weight: Tensor | None = ...) -> Tensor:
         """Half the squared difference, growing only linearly beyond delta, each times its weight."""
-    def hypot(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def hypot(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """sqrt(x² + y²), without overflow."""
-    def hypot_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def hypot_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """sqrt(x² + y²), without overflow."""
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
-    def igamma(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def igamma(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The share of Γ(x) whose integral lies below y: P(x, y)."""
-    def igamma_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def igamma_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The share of Γ(x) whose integral lies below y: P(x, y)."""
-    def igammac(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def igammac(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The share of Γ(x) whose integral lies above y: Q(x, y)."""
-    def igammac_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def igammac_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The share of Γ(x) whose integral lies above y: Q(x, y)."""
     def im2col(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Every window of an image as a column: PyTorch's nn.functional.unfold."""
     def im2col_(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Every window of an image as a column: PyTorch's nn.functional.unfold."""
-    def index_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    def index_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x plus slices, each at its position along an axis."""
-    def index_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    def index_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x plus slices, each at its position along an axis."""
-    def index_copy(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    def index_copy(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x with slices put at positions along an axis, the last of those that meet."""
-    def index_copy_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    def index_copy_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x with slices put at positions along an axis, the last of those that meet."""
-    def index_fill(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def index_fill(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """x with one value in the slices at positions along an axis."""
-    def index_fill_(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def index_fill_(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """x with one value in the slices at positions along an axis."""
-    def index_put(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, value: Any = ..., src: Any = ..., source: Any = ...) -> Tensor:
+    def index_put(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
         """x with values at positions along its first axes."""
-    def index_put_(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, value: Any = ..., src: Any = ..., source: Any = ...) -> Tensor:
+    def index_put_(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
         """Write values at positions along the first axes."""
     def index_reduce(self, *args: Any, **kwargs: Any) -> Any:
         """index_reduce of this tensor."""
     def index_reduce_(self, *args: Any, **kwargs: Any) -> Tensor:
         """index_reduce of this tensor."""
-    def index_select(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def index_select(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
-    def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
-    def inner(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sums of products over the last axes of both."""
-    def inner_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sums of products over the last axes of both."""
     def instance_norm(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
         """x standard within each sample's channel, then scaled and moved per channel."""
@@ -1060,9 +1060,9 @@ class Tensor:
         """x standard within each sample's channel, then scaled and moved per channel."""
     def int(self, memory_format: object = ...) -> Tensor:
         """The tensor as int32."""
-    def int_mm(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def int_mm(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of two matrices of bytes, summed in int32."""
-    def int_mm_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def int_mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of two matrices of bytes, summed in int32."""
     def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
@@ -1143,17 +1143,17 @@ class Tensor:
     @property
     def is_xpu(self, value: Any = ...) -> Any:
         ...
-    def isclose(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def isclose(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether |x − y| ≤ atol + rtol · |y|."""
-    def isclose_(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def isclose_(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether |x − y| ≤ atol + rtol · |y|."""
     def isfinite(self) -> Tensor:
         """Whether x is finite."""
     def isfinite_(self) -> Tensor:
         """Whether x is finite."""
-    def isin(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def isin(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether each element of x is among those of y."""
-    def isin_(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def isin_(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether each element of x is among those of y."""
     def isinf(self) -> Tensor:
         """Whether x is infinite."""
@@ -1184,13 +1184,13 @@ class Tensor:
         """target · (log(target) − x), where x is a logarithm already."""
     def kl_div_(self, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
         """target · (log(target) − x), where x is a logarithm already."""
-    def kron(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def kron(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """Every element of x times all of y, laid out in blocks."""
-    def kron_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def kron_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """Every element of x times all of y, laid out in blocks."""
-    def kthvalue(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Values:
+    def kthvalue(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
         """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
-    def kthvalue_(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Tensor:
+    def kthvalue_(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
         """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
     def l1_loss(self, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
         """The absolute difference, each times its weight; the mean then divides by the weights' sum."""
@@ -1207,17 +1207,17 @@ class Tensor:
     @property
     def layout(self, value: Any = ...) -> Any:
         ...
-    def lcm(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def lcm(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The least common multiple."""
-    def lcm_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def lcm_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The least common multiple."""
     def ldexp(self, *args: Any, **kwargs: Any) -> Any:
         """ldexp of this tensor."""
     def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor:
         """ldexp of this tensor."""
-    def le(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def le(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
-    def le_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def le_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
     def leaky_relu(self, negative_slope: _float = ...) -> Tensor:
         """x, flattened below 0."""
@@ -1227,13 +1227,13 @@ class Tensor:
         """From x towards end by a weight: x at 0, end at 1."""
     def lerp_(self, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
         """From x towards end by a weight: x at 0, end at 1."""
-    def less(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def less(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
-    def less_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def less_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
-    def less_equal(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def less_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
-    def less_equal_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def less_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
     def lgamma(self) -> Tensor:
         """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
@@ -1273,39 +1273,39 @@ class Tensor:
         """The natural logarithm."""
     def log_normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take e to the power of numbers of a normal distribution."""
-    def log_softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def log_softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The logarithm of softmax, without its underflow."""
-    def log_softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def log_softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The logarithm of softmax, without its underflow."""
-    def logaddexp(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logaddexp(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
     def logaddexp2(self, *args: Any, **kwargs: Any) -> Any:
         """logaddexp2 of this tensor."""
-    def logaddexp_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logaddexp_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
-    def logcumsumexp(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def logcumsumexp(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """log of the running sum of exp(x), without overflow."""
-    def logcumsumexp_(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def logcumsumexp_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """log of the running sum of exp(x), without overflow."""
     def logdet(self) -> Tensor:
         """The logarithm of the determinant, NaN of a negative one."""
     def logdet_(self) -> Tensor:
         """The logarithm of the determinant, NaN of a negative one."""
-    def logical_and(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logical_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether both hold."""
-    def logical_and_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logical_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether both hold."""
     def logical_not(self) -> Tensor:
         """Whether x is zero."""
     def logical_not_(self) -> Tensor:
         """Whether x is zero."""
-    def logical_or(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logical_or(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether one holds."""
-    def logical_or_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logical_or_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether one holds."""
-    def logical_xor(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logical_xor(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether exactly one holds."""
-    def logical_xor_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def logical_xor_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether exactly one holds."""
     def logit(self, eps: _float | None = ...) -> Tensor:
         """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
@@ -1315,9 +1315,9 @@ class Tensor:
         """log(sigmoid(x))."""
     def logsigmoid_(self) -> Tensor:
         """log(sigmoid(x))."""
-    def logsumexp(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def logsumexp(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """log of the sum of exp(x) over axes, without overflow."""
-    def logsumexp_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def logsumexp_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """log of the sum of exp(x) over axes, without overflow."""
     def long(self, memory_format: object = ...) -> Tensor:
         """The tensor as int64."""
@@ -1333,9 +1333,9 @@ class Tensor:
         """The norm of every window over the last 3 axes."""
     def lp_pool3d_(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
         """The norm of every window over the last 3 axes."""
-    def lt(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def lt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
-    def lt_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def lt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
     def lu(self, *args: Any, **kwargs: Any) -> Any:
         """lu of this tensor."""
@@ -1355,9 +1355,9 @@ class Tensor:
         """map2_ of this tensor."""
     def map_(self, *args: Any, **kwargs: Any) -> Tensor:
         """map_ of this tensor."""
-    def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
-    def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
     def masked_fill(self, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
         """x with a value where the mask holds, in x's dtype."""
@@ -1369,23 +1369,23 @@ class Tensor:
         """x with the elements of another tensor, in order, where the mask holds."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, in one axis."""
-    def matmul(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def matmul(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of matrices; axes before the last two are batches and broadcast."""
-    def matmul_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def matmul_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of matrices; axes before the last two are batches and broadcast."""
     def matrix_exp(self) -> Tensor:
         """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
     def matrix_exp_(self) -> Tensor:
         """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
-    def matrix_power(self, n: _int = ..., *, N: _int = ...) -> Tensor:
+    def matrix_power(self, n: _int) -> Tensor:
         """The product of n matrices x, of −n inverses of it, or the identity."""
-    def matrix_power_(self, n: _int = ..., *, N: _int = ...) -> Tensor:
+    def matrix_power_(self, n: _int) -> Tensor:
         """The product of n matrices x, of −n inverses of it, or the identity."""
     def matrix_transpose(self) -> Tensor:
         """The last two axes exchanged."""
-    def max(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+    def max(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
         """The largest over axes; NaN wins. Equals share the gradient."""
-    def max_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def max_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The largest over axes; NaN wins. Equals share the gradient."""
     def max_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
@@ -1403,53 +1403,53 @@ class Tensor:
         """The largest of every window over the last 3 axes."""
     def max_pool_(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor:
         """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
-    def max_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    def max_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
         """The largest of every row along an axis, and where it stands first; that has the gradient."""
-    def max_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Tensor:
+    def max_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
         """The largest of every row along an axis, and where it stands first; that has the gradient."""
-    def maximum(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def maximum(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The larger; NaN wins."""
-    def maximum_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def maximum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The larger; NaN wins."""
-    def mean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def mean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes divided by how many elements it has."""
-    def mean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def mean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes divided by how many elements it has."""
     def median(self) -> Any:
         """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
     def median_(self) -> Tensor:
         """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
-    def median_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    def median_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
         """The middle element of every row along an axis, the lower of two, and where it stood."""
-    def median_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Tensor:
+    def median_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
         """The middle element of every row along an axis, the lower of two, and where it stood."""
-    def min(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+    def min(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
         """The smallest over axes; NaN wins. Equals share the gradient."""
-    def min_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def min_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest over axes; NaN wins. Equals share the gradient."""
-    def min_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    def min_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
         """The smallest of every row along an axis, and where it stands first; that has the gradient."""
-    def min_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Tensor:
+    def min_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest of every row along an axis, and where it stands first; that has the gradient."""
-    def minimum(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def minimum(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; NaN wins."""
-    def minimum_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def minimum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; NaN wins."""
     def mish(self) -> Tensor:
         """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
     def mish_(self) -> Tensor:
         """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
-    def mm(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def mm(self, y: Tensor = ..., *, other: Tensor = ..., mat2: Tensor = ...) -> Tensor:
         """The product of two matrices."""
-    def mm_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def mm_(self, y: Tensor = ..., *, other: Tensor = ..., mat2: Tensor = ...) -> Tensor:
         """The product of two matrices."""
-    def mod(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def mod(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
-    def mod_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def mod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
-    def mode(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Values:
+    def mode(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
         """The most frequent element of every row along an axis, the smallest of several, and its place."""
-    def mode_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., dimension: _int = ..., keepdim: _bool = ...) -> Tensor:
+    def mode_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
         """The most frequent element of every row along an axis, the smallest of several, and its place."""
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Axes put elsewhere, the others in their order."""
@@ -1461,9 +1461,9 @@ class Tensor:
         """The squared difference, each times its weight; the mean then divides by the weights' sum."""
     def msort(self, *args: Any, **kwargs: Any) -> Any:
         """msort of this tensor."""
-    def mul(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def mul(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
-    def mul_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def mul_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
     def multi_margin_loss(self, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
         """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
@@ -1479,13 +1479,13 @@ class Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
     def multinomial(self, *args: Any, **kwargs: Any) -> Any:
         """multinomial of this tensor."""
-    def multiply(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def multiply(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
-    def multiply_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def multiply_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
-    def mv(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def mv(self, y: Tensor = ..., *, other: Tensor = ..., vec: Tensor = ...) -> Tensor:
         """The product of a matrix and a vector."""
-    def mv_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def mv_(self, y: Tensor = ..., *, other: Tensor = ..., vec: Tensor = ...) -> Tensor:
         """The product of a matrix and a vector."""
     def mvlgamma(self, p: _int) -> Tensor:
         """The logarithm of the gamma function of p dimensions."""
@@ -1501,19 +1501,19 @@ class Tensor:
         """x with finite numbers for NaN and the infinities; the largest ones by default."""
     def nan_to_num_(self, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
         """x with finite numbers for NaN and the infinities; the largest ones by default."""
-    def nanmean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def nanmean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The mean over axes of what is a number."""
-    def nanmean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def nanmean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The mean over axes of what is a number."""
     def nanmedian(self, *args: Any, **kwargs: Any) -> Any:
         """nanmedian of this tensor."""
     def nanquantile(self, *args: Any, **kwargs: Any) -> Any:
         """nanquantile of this tensor."""
-    def nansum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def nansum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
-    def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
-    def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
     def narrow_copy(self, *args: Any, **kwargs: Any) -> Any:
         """narrow_copy of this tensor."""
@@ -1522,9 +1522,9 @@ class Tensor:
         ...
     def ndimension(self) -> _int:
         """Number of axes."""
-    def ne(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def ne(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≠ y."""
-    def ne_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def ne_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≠ y."""
     def neg(self) -> Tensor:
         """−x."""
@@ -1550,31 +1550,31 @@ class Tensor:
         """A tensor of values, of this one's dtype."""
     def new_zeros(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
         """A tensor of zeros, of this tensor's dtype."""
-    def nextafter(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def nextafter(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The float next to x towards y."""
-    def nextafter_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def nextafter_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The float next to x towards y."""
-    def nll_loss(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def nll_loss(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−x at the right class, where x holds logarithms of chances."""
-    def nll_loss_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def nll_loss_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−x at the right class, where x holds logarithms of chances."""
     def nonzero(self, *, as_tuple: _bool = ...) -> Any:
         """The positions of what is not zero: one row each, or one tensor per axis."""
     def nonzero_static(self, *args: Any, **kwargs: Any) -> Any:
         """nonzero_static of this tensor."""
-    def norm(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def norm(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
-    def norm_(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def norm_(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
     def normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take numbers of a normal distribution."""
-    def normalize(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def normalize(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """x divided by its p-norm along an axis, which counts as at least eps."""
-    def normalize_(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def normalize_(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """x divided by its p-norm along an axis, which counts as at least eps."""
-    def not_equal(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def not_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≠ y."""
-    def not_equal_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def not_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≠ y."""
     def numel(self) -> _int:
         """Number of elements."""
@@ -1590,9 +1590,9 @@ class Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def ormqr(self, *args: Any, **kwargs: Any) -> Any:
         """ormqr of this tensor."""
-    def outer(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def outer(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
-    def outer_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def outer_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     @property
     def output_nr(self, value: Any = ...) -> Any:
@@ -1601,17 +1601,17 @@ class Tensor:
         """x with more around it; pad names before and after for the last axis, then the one before, ..."""
     def pad_(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
         """x with more around it; pad names before and after for the last axis, then the one before, ..."""
-    def pairwise_distance(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+    def pairwise_distance(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., x2: Tensor = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x − y + eps along the last axis."""
-    def pairwise_distance_(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+    def pairwise_distance_(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., x2: Tensor = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x − y + eps along the last axis."""
     def permute(self, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
         """The axes in another order."""
     def permute_dims(self, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
         """The axes in another order."""
-    def pick(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def pick(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """One element of every row along an axis."""
-    def pick_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def pick_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """One element of every row along an axis."""
     def pin_memory(self) -> Tensor:
         """Itself: there is no other memory to copy to."""
@@ -1627,9 +1627,9 @@ class Tensor:
         """Blocks of pixels gathered into channels."""
     def pixel_unshuffle_(self, downscale_factor: _int) -> Tensor:
         """Blocks of pixels gathered into channels."""
-    def placed(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def placed(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
-    def placed_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def placed_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -1638,25 +1638,25 @@ class Tensor:
         """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
     def poisson_nll_loss_(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
-    def polygamma(self, n: Any = ..., *, N: Any = ...) -> Any:
+    def polygamma(self, n: Any) -> Any:
         ...
-    def polygamma_(self, n: Any = ..., *, N: Any = ...) -> Tensor:
+    def polygamma_(self, n: Any) -> Tensor:
         ...
     def pos(self) -> Tensor:
         """x."""
     def positive(self) -> Tensor:
         """x."""
-    def pow(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def pow(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y."""
-    def pow_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def pow_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y."""
     def prelu(self, weight: Tensor) -> Tensor:
         """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
     def prelu_(self, weight: Tensor) -> Tensor:
         """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
-    def prod(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def prod(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
-    def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
     def put(self, *args: Any, **kwargs: Any) -> Any:
         """put of this tensor."""
@@ -1666,9 +1666,9 @@ class Tensor:
         """Orthonormal columns Q and an upper triangle R of Q · R = x."""
     def qr_(self, mode: str = ...) -> Tensor:
         """Orthonormal columns Q and an upper triangle R of Q · R = x."""
-    def quantile(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def quantile(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The value below which a share q of every row lies; several shares come along a first axis."""
-    def quantile_(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., dimension: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    def quantile_(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The value below which a share q of every row lies; several shares come along a first axis."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees."""
@@ -1699,9 +1699,9 @@ class Tensor:
         """x between 0 and 6."""
     def relu_(self) -> Tensor:
         """x, but nothing below 0."""
-    def remainder(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def remainder(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
-    def remainder_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def remainder_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
     def renorm(self, *args: Any, **kwargs: Any) -> Any:
         """renorm of this tensor."""
@@ -1711,19 +1711,19 @@ class Tensor:
         """The rows of each block at other places; inverse: the place that each of them is given."""
     def reordered_(self, order: Tensor, inverse: Tensor) -> Tensor:
         """The rows of each block at other places; inverse: the place that each of them is given."""
-    def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ..., repeats: _int | Sequence[_int] = ...) -> Tensor:
+    def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
         """Copies of x side by side, so many along each axis."""
-    def repeat_(self, repetitions: _int | Sequence[_int] = ..., *more: _int, repeats: _int | Sequence[_int] = ...) -> Tensor:
+    def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
         """Copies of x side by side, so many along each axis."""
-    def repeat_interleave(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def repeat_interleave(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
         """Each element so many times in a row; without an axis, of x laid flat."""
-    def repeat_interleave_(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def repeat_interleave_(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
         """Each element so many times in a row; without an axis, of x laid flat."""
     def requires_grad_(self, requires_grad: _bool = ...) -> Tensor:
         """Say whether backward passes should reach this leaf."""
-    def reshape(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., sizes: _int | Sequence[_int] = ...) -> Tensor:
+    def reshape(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
         """The same elements over other axes; one size may be -1."""
-    def reshape_as(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def resize_(self, *args: Any, **kwargs: Any) -> Tensor:
         """resize_ of this tensor."""
@@ -1742,9 +1742,9 @@ class Tensor:
         """x divided by its root mean square over its last axes, then scaled."""
     def rms_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
         """x divided by its root mean square over its last axes, then scaled."""
-    def roll(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def roll(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
         """Elements moved along axes; what leaves at the end enters at the start."""
-    def roll_(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def roll_(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """Elements moved along axes; what leaves at the end enters at the start."""
     def rot90(self, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
         """Turned by k quarters from the first axis towards the second."""
@@ -1762,27 +1762,27 @@ class Tensor:
         """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
     def routed_rows_(self, mats: Tensor, ends: Tensor) -> Tensor:
         """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
-    def routed_steps(self, y: Tensor = ..., ends: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def routed_steps(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
-    def routed_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def routed_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     def rsqrt_(self) -> Tensor:
         """One over the square root."""
-    def scatter(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def scatter(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x with values at positions along an axis, the last of those that meet."""
-    def scatter_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def scatter_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x with values at positions along an axis, the last of those that meet."""
-    def scatter_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    def scatter_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x plus values, each at its position along an axis."""
-    def scatter_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor = ..., value: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    def scatter_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x plus values, each at its position along an axis."""
-    def scatter_reduce(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def scatter_reduce(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
-    def scatter_reduce_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., dimension: _int = ..., input: Tensor = ..., indices: Tensor = ..., input: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def scatter_reduce_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
-    def select(self, axis: _int = ..., index: _int = ..., *, dim: _int = ..., dimension: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
+    def select(self, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
         """One position of an axis, which goes."""
     def select_scatter(self, *args: Any, **kwargs: Any) -> Any:
         """select_scatter of this tensor."""
@@ -1845,13 +1845,13 @@ class Tensor:
         """log(1 + exp(−target · x)), targets 1 or −1."""
     def soft_margin_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
         """log(1 + exp(−target · x)), targets 1 or −1."""
-    def softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """Exponentials along an axis, scaled to sum to 1."""
-    def softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """Exponentials along an axis, scaled to sum to 1."""
-    def softmin(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def softmin(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """softmax of −x."""
-    def softmin_(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def softmin_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """softmax of −x."""
     def softplus(self, beta: _float = ..., threshold: _float = ...) -> Tensor:
         """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
@@ -1865,11 +1865,11 @@ class Tensor:
         """x / (1 + |x|)."""
     def softsign_(self) -> Tensor:
         """x / (1 + |x|)."""
-    def sort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ..., dimension: _int = ...) -> Any:
+    def sort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
         """An axis in order, and where each element stood; equals keep their order."""
-    def sort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def sort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """An axis in order, and where each element stood; equals keep their order."""
-    def split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Parts of one size (the last may be smaller), or of the sizes given."""
     def split_with_sizes(self, *args: Any, **kwargs: Any) -> Any:
         """split_with_sizes of this tensor."""
@@ -1881,17 +1881,17 @@ class Tensor:
         """x · x."""
     def square_(self) -> Tensor:
         """x · x."""
-    def squeeze(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def squeeze(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """Without its axes of size 1, or without those named that have it."""
-    def squeeze_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ...) -> Tensor:
+    def squeeze_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """Without its axes of size 1, or without those named that have it."""
-    def std(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    def std(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The square root of the variance."""
-    def std_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+    def std_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The square root of the variance."""
-    def std_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    def std_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The square root of the variance, and the mean."""
-    def std_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+    def std_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The square root of the variance, and the mean."""
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         """stft of this tensor."""
@@ -1901,17 +1901,17 @@ class Tensor:
         """The place of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
         """The stride: the number of elements between neighbours along each axis, or along one."""
-    def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
-    def sub_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def sub_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
-    def subtract(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def subtract(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
-    def subtract_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def subtract_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
-    def sum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def sum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes; integers and truth values are summed in 64 bits."""
-    def sum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def sum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes; integers and truth values are summed in 64 bits."""
     def sum_to_size(self, *args: Any, **kwargs: Any) -> Any:
         """sum_to_size of this tensor."""
@@ -1937,17 +1937,17 @@ class Tensor:
         """A matrix transposed; a vector stays."""
     def t_(self) -> Tensor:
         """A matrix transposed; a vector stays."""
-    def take(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def take(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
-    def take_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def take_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
-    def take_along_axis(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def take_along_axis(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """gather, whose other axes broadcast and whose negative positions count from the end."""
-    def take_along_axis_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def take_along_axis_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """gather, whose other axes broadcast and whose negative positions count from the end."""
-    def take_along_dim(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def take_along_dim(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """take_along_axis; no axis: of both laid flat."""
-    def take_along_dim_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ..., dimension: _int | None = ...) -> Tensor:
+    def take_along_dim_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """take_along_axis; no axis: of both laid flat."""
     def tan(self) -> Tensor:
         """The tangent of an angle in radians."""
@@ -1961,11 +1961,11 @@ class Tensor:
         """x − tanh(x)."""
     def tanhshrink_(self) -> Tensor:
         """x − tanh(x)."""
-    def tensor_split(self, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def tensor_split(self, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """So many parts of nearly one size, or parts that begin at the places given."""
-    def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+    def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
-    def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
     def threshold(self, threshold: _float, value: _float) -> Tensor:
         """x above a threshold, a value elsewhere."""
@@ -1985,9 +1985,9 @@ class Tensor:
         """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-    def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ..., dimension: _int = ...) -> Values:
+    def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
         """The k largest of every row along an axis, in order, and where they stood."""
-    def topk_(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def topk_(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Tensor:
         """The k largest of every row along an axis, in order, and where they stood."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
@@ -2011,9 +2011,9 @@ class Tensor:
         """x on and above the k-th diagonal, 0 below."""
     def triu_(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
         """x on and above the k-th diagonal, 0 below."""
-    def true_divide(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def true_divide(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def true_divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def true_divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     def trunc(self) -> Tensor:
         """The whole part."""
@@ -2023,9 +2023,9 @@ class Tensor:
         """The tensor in another dtype; without one, the name of its own."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in another's dtype."""
-    def unbind(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def unbind(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
-    def unflatten(self, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., dimension: _int = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
+    def unflatten(self, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
         """One axis as several; one size may be -1."""
     def unfold(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
         """Overlapping stretches of an axis, along a new last one."""
@@ -2035,17 +2035,17 @@ class Tensor:
         """The distinct elements, in order; and where each one went, and how often it occurs."""
     def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
         """The elements, or slices along an axis, that differ from the one before."""
-    def unsafe_chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def unsafe_chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """At most so many parts, all equal but perhaps the last."""
-    def unsafe_split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def unsafe_split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Parts of one size (the last may be smaller), or of the sizes given."""
     def unsafe_split_with_sizes(self, *args: Any, **kwargs: Any) -> Any:
         """unsafe_split_with_sizes of this tensor."""
-    def unsqueeze(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def unsqueeze(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
-    def unsqueeze_(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def unsqueeze_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
-    def unstack(self, axis: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> tuple[Tensor, ...]:
+    def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
     def untyped_storage(self, *args: Any, **kwargs: Any) -> Any:
         """untyped_storage of this tensor."""
@@ -2053,37 +2053,37 @@ class Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
-    def var(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    def var(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The mean square distance from the mean; the count is lowered by the correction."""
-    def var_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+    def var_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The mean square distance from the mean; the count is lowered by the correction."""
-    def var_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    def var_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The variance and the mean."""
-    def var_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., dimension: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+    def var_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The variance and the mean."""
-    def vdot(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def vdot(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sum of products of two vectors, the first conjugated where numbers are complex."""
-    def vdot_(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def vdot_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sum of products of two vectors, the first conjugated where numbers are complex."""
-    def vecdot(self, y: Tensor = ..., axis: _int = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def vecdot(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
         """The sums of products along an axis."""
-    def vecdot_(self, y: Tensor = ..., axis: _int = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ..., dim: _int = ..., dimension: _int = ...) -> Tensor:
+    def vecdot_(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
         """The sums of products along an axis."""
-    def vector_norm(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def vector_norm(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
-    def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., dimension: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
-    def view(self, *shape: Any, dtype: object = ..., size: Any = ..., sizes: Any = ...) -> Tensor:
+    def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
         """The same memory in another shape, or its bytes under another dtype."""
-    def view_as(self, y: Tensor = ..., *, input2: Tensor = ..., mat2: Tensor = ..., vec: Tensor = ..., vec2: Tensor = ..., x2: Tensor = ..., other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
+    def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:
         """Parts along axis 0."""
     def where(self, condition: Any, other: Any) -> Any:
         ...
-    def xlogy(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def xlogy(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · log(y), and 0 where x is 0."""
-    def xlogy_(self, y: Tensor | _bool | _int | _float = ..., *, input2: Tensor | _bool | _int | _float = ..., mat2: Tensor | _bool | _int | _float = ..., vec: Tensor | _bool | _int | _float = ..., vec2: Tensor | _bool | _int | _float = ..., x2: Tensor | _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ..., tensor: Tensor | _bool | _int | _float = ...) -> Tensor:
+    def xlogy_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · log(y), and 0 where x is 0."""
     def zero_(self) -> Tensor:
         """Take 0 everywhere."""

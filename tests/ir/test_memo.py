@@ -39,6 +39,7 @@ ALIVE = {
     "gnomon/distributed/availability.py": {"_level"},
     "gnomon/distributed/fsdp_module.py": {"sharded_class"},
     "gnomon/drop_in/hub_files.py": {"_chosen"},
+    "gnomon/dtypes.py": {"_OF_NUMBERS"},  # the default dtype: who changes it knows
     "gnomon/forking.py": {"_locks", "_taken"},
     "gnomon/fx/graph_module.py": {"graphs"},
     "gnomon/ir/node.py": {"_KINDS"},  # nodes hold its numbers: none is given twice
