@@ -17,7 +17,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.lazy import sym_float
-from gnomon.ops.arguments import Axes, floats_only, many_axes, wide
+from gnomon.ops.arguments import Axes, floating, floats_only, many_axes, wide
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op

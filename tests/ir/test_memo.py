@@ -59,7 +59,6 @@ ALIVE = {
     "gnomon/runtime/workers.py": {"_idle"},
     "gnomon/serialization/pickled.py": {"_allowed"},
     "gnomon/tensor/collectives.py": {"_ends"},
-    "gnomon/tensor/creation.py": {"_default"},
     "gnomon/tensor/determinism.py": {"_mode"},
     "gnomon/tensor/device.py": {"_behind", "_leaves"},
     "gnomon/tensor/memory.py": {"shared_storages"},
