@@ -142,7 +142,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
 
     Shapes: input (*s) -> (*s, num_classes) if num_classes > 0 else (*s, n)
 
-    >>> one_hot(input([2, 0]))
+    >>> one_hot(tensor([2, 0]))
     Tensor([[0, 0, 1],
             [1, 0, 0]])
     """
