@@ -99,8 +99,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "embedding": [{"input": places(2, 3), "weight": floats(5, 4)}],
     "embedding_bag": [{"input": places(2, 3), "weight": floats(5, 4)}],
     "one_hot": [
-        {"tensor": places(2, 3), "num_classes": 4},
-        {"tensor": places(2, 3), "num_classes": -1},
+        {"input": places(2, 3), "num_classes": 4},
+        {"input": places(2, 3), "num_classes": -1},
     ],
     "linear_cross_entropy": [
         {"input": floats(2, 3), "linear_weight": floats(5, 3), "target": places(2), "reduction": x}
