@@ -68,7 +68,7 @@ def save(
 
     def write(file: Any) -> None:
         if _use_new_zipfile_serialization:
-            write_zip(obj, file, pickle_protocol, not _disable_byteorder_record)
+            write_zip(obj, FileFromHere(file), pickle_protocol, not _disable_byteorder_record)
         else:
             write_older(obj, file, pickle_protocol)
 
@@ -127,7 +127,7 @@ def load(
     if mmap and not given:
         raise ArgumentError(f"load: mmap needs a path: got {type(f).__name__}. Leave it out.")
     try:
-        with plain(Path(f)) if given else nullcontext(f) as file:
+        with plain(Path(f)) if given else nullcontext(as_seekable(f)) as file:
             return value_of_file(file, trusted, bool(mmap), device)
     except ArgumentError as refused:
         raise ArgumentError(f"load: {name}: {refused}") from refused
@@ -141,10 +141,62 @@ def load(
         ) from cause
 
 
+class FileFromHere:
+    """The rest of an open file, whose places count from here: others read a zip there as one."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        try:
+            self.start = file.tell()
+        except (AttributeError, OSError):
+            self.start = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def tell(self) -> int:
+        """The place, counted from here."""
+        if self.start is None:
+            raise OSError("the file has no places")
+        return self.file.tell() - self.start
+
+    def seek(self, place: int, *whence: int) -> int:
+        """Go to a place, counted from here."""
+        if self.start is None:
+            raise OSError("the file has no places")
+        self.file.seek(place if whence and whence[0] else place + self.start, *whence)
+        return self.tell()
+
+
+class SeekableFile:
+    """An object with read, seek and tell as a file that says that it can be sought in."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def seekable(self) -> bool:
+        """Yes: PyTorch asks no more of a file than to seek when told."""
+        return True
+
+    def seek(self, *place: int) -> int:
+        """Go to a place, and say where that is."""
+        self.file.seek(*place)
+        return self.file.tell()
+
+
+def as_seekable(file: Any) -> Any:
+    """A user's file as `zipfile` wants it."""
+    return file if hasattr(file, "seekable") else SeekableFile(file)
+
+
 def value_of_file(file: BinaryIO, trusted: bool, mapped: bool, device: Device) -> Any:
     """The value of an open file of any of the three kinds, its tensors on a device."""
+    begun = file.tell()
     start = file.read(16)
-    file.seek(0)
+    file.seek(begun)
     if is_older(start):
         if mapped:
             raise ArgumentError("only zips can be mapped, and this is PyTorch's older kind.")

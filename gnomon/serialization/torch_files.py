@@ -21,12 +21,14 @@ import gnomon as gn
 from gnomon.dtypes import ALL, COMPLEX, DType, bool_
 from gnomon.errors import brief
 from gnomon.nn.parameter import Buffer, Parameter, adopted
+from gnomon.serialization.loose_storages import with_storages
 from gnomon.serialization.members import Members, check_truths
 from gnomon.serialization.pickled import Interpreter, key, only
 from gnomon.serialization.strided import is_whole, strided
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.module_versions import Watched
 from gnomon.tensor.placing import moved
+from gnomon.tensor.storage import TypedStorage
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
 __all__ = [
@@ -79,6 +81,11 @@ class SavedStorage:
             known = self.bases[dtype] = self.placed(elements)
         return strided(known.detach().reshape(-1), offset, size, stride)
 
+    def alone(self) -> TypedStorage:
+        """The storage as a value."""
+        count = self.content.size // self.dtype.itemsize
+        return TypedStorage(self.tensor(self.dtype, 0, (count,), (1,)))
+
     def placed(self, elements: np.ndarray) -> Tensor:
         """The tensor of an array where the storage is to be; on "meta" nothing is read of it."""
         return moved("load", from_array(elements), self.device)
@@ -128,7 +135,8 @@ class Storages(dict[str, SavedStorage]):
 
     def read(self, file: Any, trusted: bool) -> Any:
         """The value of a pickle."""
-        return Interpreter(NAMES, settle, self.named, trusted).read(file)
+        value = Interpreter(NAMES, settle, self.named, trusted).read(file)
+        return with_storages(value, SavedStorage, SavedStorage.alone)
 
     def check(self) -> None:
         """Check every storage."""
@@ -172,8 +180,9 @@ class Bounded:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
+        start = file.tell()
         self.size = file.seek(0, os.SEEK_END)
-        file.seek(0)
+        file.seek(start)
         self.tell, self.readline = file.tell, file.readline
 
     def read(self, size: int) -> bytes:
@@ -212,8 +221,10 @@ def fill(storage: SavedStorage, file: Bounded) -> None:
     content = storage.content
     if int.from_bytes(file.read(8), "little") * storage.dtype.itemsize != content.size:
         raise ValueError("a storage has another length than its pickle says")
-    if file.file.readinto(content.data) != content.size:
+    found = file.read(content.size)
+    if len(found) != content.size:
         raise ValueError("it ends within a storage")
+    content[:] = np.frombuffer(found, np.uint8)
 
 
 # what a pickle may name
@@ -245,7 +256,7 @@ def parameter(data: Tensor, requires_grad: bool, _: Any = None, state: Any = Non
 def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
     """A tensor of a class, with attributes where the class has room for them."""
     ours = isinstance(kind, type) and issubclass(kind, Tensor)  # a class that was let in
-    if make not in (rebuilt, of_dtype) or not (ours or kind in KINDS):
+    if make not in (rebuilt, of_dtype, of_no_memory) or not (ours or kind in KINDS):
         raise ValueError("a tensor is made by what makes none")
     made = make(*arguments)
     if ours:
@@ -256,7 +267,13 @@ def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
     if kind == "Parameter":
         return with_attributes(Parameter(made, made.requires_grad), state)
     is_buffer = isinstance(state, dict) and state.get("_is_buffer") is True
-    return with_attributes(Buffer(made), state) if is_buffer else made
+    return with_attributes(Buffer(made) if is_buffer else made, state)
+
+
+def of_no_memory(dtype: DType, size: tuple, stride: tuple, requires: bool) -> Tensor:
+    """A tensor on device "meta": a shape and a dtype."""
+    made = gn.empty(only(size, tuple), dtype=only(dtype, DType), device="meta")
+    return made.requires_grad_() if requires is True else made
 
 
 def with_attributes(made: Tensor, state: Any) -> Tensor:
@@ -345,6 +362,7 @@ NAMES: dict[str, Any] = {
     "torch._utils._rebuild_tensor": rebuilt,
     "torch._utils._rebuild_tensor_v2": rebuilt,
     "torch._utils._rebuild_tensor_v3": of_dtype,
+    "torch._utils._rebuild_meta_tensor_no_storage": of_no_memory,
     "torch._utils._rebuild_parameter": parameter,
     "torch._utils._rebuild_parameter_with_state": parameter,
     **{

@@ -27,6 +27,7 @@ from gnomon.ops.strides import Form, Laid, row_major
 from gnomon.serialization.strided import LARGEST_REPEAT
 from gnomon.serialization.torch_files import DTYPES, MAGIC, PROTOCOL, STORAGES
 from gnomon.tensor.device import Device
+from gnomon.tensor.storage import StorageLook, TypedStorage
 from gnomon.tensor.strides import own_places
 from gnomon.tensor.tensor import Paired, Size, Tensor, alias, array_of, pair_of, source
 from gnomon.tensor.views import lying_of
@@ -58,6 +59,7 @@ TENSOR, OF_DTYPE, PARAMETER, WITH_STATE = (
     Name(f"torch._utils._rebuild_{x}")
     for x in ("tensor_v2", "tensor_v3", "parameter", "parameter_with_state")
 )
+META_TENSOR = Name("torch._utils._rebuild_meta_tensor_no_storage")
 OF_TYPE, PLAIN = Name("torch._tensor._rebuild_from_type_v2"), Name("torch.Tensor")
 SIZE, DEVICE = Name("torch.Size"), Name("torch.device")
 UNTYPED = Name("torch.storage.UntypedStorage")
@@ -129,9 +131,17 @@ class TorchPickler(pickle._Pickler):
 
     def persistent_id(self, obj: Any) -> Any:
         """The name of memory."""
+        if isinstance(obj, StorageLook):
+            obj = self.storage(obj)
         if type(obj) is StoredMemory:
             return ("storage", obj.kind, obj.key, "cpu", obj.count, *self.more)
         return None
+
+    def storage(self, given: StorageLook) -> StoredMemory:
+        """The memory of a storage that is saved by itself."""
+        whole = given._whole
+        places = places_of(pair_of(whole), 1 if pair_of(whole) is whole else 2)
+        return self.memory(places, whole.dtype if isinstance(given, TypedStorage) else uint8)
 
     def reducer_override(self, obj: Any) -> Any:
         """A call of PyTorch's for what it has too."""
@@ -149,9 +159,12 @@ class TorchPickler(pickle._Pickler):
     def tensor(self, tensor: Any) -> tuple:
         """A tensor of any class."""
         kind = type(tensor)
-        if kind is Tensor or issubclass(kind, Paired):
+        if issubclass(kind, Paired):
             return self.plain(tensor)
         attributes = vars(tensor)
+        if kind is Tensor:
+            made = self.plain(tensor)
+            return OF_TYPE(made[0], PLAIN, made[1], attributes) if attributes else made
         if kind is Parameter:
             shown = alias(tensor, (), detached=True)
             made = (shown, tensor.requires_grad, OrderedDict())
@@ -164,6 +177,9 @@ class TorchPickler(pickle._Pickler):
     def plain(self, tensor: Any) -> tuple:
         """A tensor of the plain class."""
         pair, dtype = pair_of(tensor), tensor.dtype
+        if pair.is_meta:
+            shape = tuple(tensor.shape)
+            return META_TENSOR(NAMES[dtype], shape, row_major(shape), tensor.requires_grad)
         lanes = 1 if pair is tensor else 2
         places = places_of(pair, lanes)
         axes = slice(None) if lanes == 1 else slice(-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from collections import OrderedDict
 
 import numpy as np
@@ -163,3 +165,27 @@ def test_kinds_of_values_that_are_not_here_are_refused_by_name(tmp_path):
 
         with pytest.raises(ArgumentError, match=r"it holds torch\.\S+, which is PyTorch's own"):
             gn.load(tmp_path / "x.pt")
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("zipped", [True, False])
+def test_attributes_storages_and_tensors_without_memory_are_torchs(zipped: bool):
+    """Each library reads the other's, also behind what else stands in a file."""
+    for writer, reader in ((torch, gn), (gn, torch)):
+        x = writer.arange(4.0)
+        x.scale = 3
+        value = [x, x.storage(), writer.ones(1).untyped_storage(), writer.empty(2, device="meta")]
+        file = io.BytesIO()
+        pickle.dump("before", file)
+        start = file.tell()
+        writer.save(value, file, _use_new_zipfile_serialization=zipped)
+        file.seek(start)
+
+        y, typed, plain, meta = reader.load(file, weights_only=False)
+
+        assert y.scale == 3
+        assert y.data_ptr() == typed.data_ptr()
+        assert typed.tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert list(plain) == [0, 0, 128, 63]
+        assert tuple(meta.shape) == (2,)
+        assert meta.is_meta

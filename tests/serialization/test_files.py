@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import io
 import json
 import os
@@ -326,3 +327,81 @@ def test_tensors_are_loaded_without_elements(zipped: bool):
     assert (found["w"].shape, found["t"].stride(), found["n"]) == ((2, 3), (1, 3), 2)
     assert isinstance(found["p"], gn.nn.Parameter)
     assert found["p"].requires_grad
+
+
+class NoMore:
+    """A file with the methods that PyTorch asks for, and no others."""
+
+    def __init__(self, content: bytes) -> None:
+        self.file = io.BytesIO(content)
+
+    def read(self, size: int = -1) -> bytes:
+        return self.file.read(size)
+
+    def readline(self) -> bytes:
+        return self.file.readline()
+
+    def seek(self, *place: int) -> None:
+        self.file.seek(*place)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_files_of_few_methods_are_read_and_written(zipped: bool):
+    written = []
+
+    class Sink:
+        def write(self, content: bytes) -> int:
+            written.append(bytes(content))
+            return len(content)
+
+        def flush(self) -> None:
+            pass
+
+    gn.save(gn.arange(3), Sink(), _use_new_zipfile_serialization=zipped)
+
+    assert gn.load(NoMore(b"".join(written))).tolist() == [0, 1, 2]
+    packed = io.BytesIO(gzip.compress(b"".join(written)))
+    assert gn.load(gzip.GzipFile(fileobj=packed)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_is_read_from_where_it_stands(zipped: bool):
+    file = io.BytesIO()
+    pickle.dump("before", file)
+    gn.save(gn.arange(3), file, _use_new_zipfile_serialization=zipped)
+    file.seek(0)
+
+    assert pickle.load(file) == "before"
+    assert gn.load(file).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_attributes_of_tensors_are_kept(zipped: bool):
+    x = gn.ones(2)
+    x.scale = {"a": 1}
+    file = io.BytesIO()
+    gn.save([x, gn.ones(1)], file, _use_new_zipfile_serialization=zipped)
+
+    found, plain = gn.load(io.BytesIO(file.getvalue()))
+
+    assert type(found) is gn.Tensor
+    assert found.scale == {"a": 1}
+    assert vars(plain) == {}
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_tensors_without_memory_are_shapes_and_dtypes(zipped: bool):
+    file = io.BytesIO()
+    gn.save(
+        gn.nn.Linear(2, 3, device="meta").state_dict(), file, _use_new_zipfile_serialization=zipped
+    )
+
+    found = gn.load(io.BytesIO(file.getvalue()))
+
+    assert {k: (v.is_meta, tuple(v.shape)) for k, v in found.items()} == {
+        "weight": (True, (3, 2)),
+        "bias": (True, (3,)),
+    }

@@ -1,0 +1,45 @@
+"""Storages that are values of a file by themselves, beside those that only tensors name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["with_storages"]
+
+DEEPEST_TUPLE = 64
+"""Levels of tuples in tuples that are looked into."""
+
+
+def with_storages(value: Any, kind: type, made: Callable[[Any], Any]) -> Any:
+    """A value whose saved storages, of a class, are what `made` gives for them.
+
+    Lists and dicts stay the objects that they are; each part is looked at once, shared or not.
+    """
+    known: dict[int, Any] = {}
+    waiting: list[Any] = []
+
+    def of(part: Any, level: int = 0) -> Any:
+        if isinstance(part, kind):
+            return made(part)
+        if isinstance(part, (list, dict)):
+            waiting.append(part)
+            return part
+        if type(part) is not tuple or level > DEEPEST_TUPLE:
+            return part
+        if id(part) not in known:
+            parts = [of(x, level + 1) for x in part]
+            same = all(x is y for x, y in zip(parts, part, strict=True))
+            known[id(part)] = part if same else tuple(parts)
+        return known[id(part)]
+
+    result, seen = of(value), set[int]()
+    while waiting:
+        holder = waiting.pop()
+        if id(holder) in seen:
+            continue
+        seen.add(id(holder))
+        for place, part in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if (new := of(part)) is not part:
+                holder[place] = new
+    return result
