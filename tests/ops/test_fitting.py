@@ -17,7 +17,7 @@ KINDS = (
     (lambda x: gn.cat(x, "a"), r"cat: (xs|axis) must be .*: got .*\."),
     (lambda x: F.dropout(x, {}), r"dropout: p must be a number: got a dict\."),
     (lambda x: F.linear(x, "w"), r"linear: weight must be a tensor: got 'w'\."),
-    (lambda x: gn.bincount(3), r"bincount: self must be a tensor: got 3\."),
+    (lambda x: gn.bincount(3), r"bincount: input must be a tensor: got 3\."),
     (lambda x: gn.nn.Linear(2.5, 3), r"shape: sizes are integers: got \(3, 2\.5\)\."),
     (lambda x: gn.nn.Embedding("a", 3, padding_idx=1), "Embedding: num_embeddings must be an int"),
 )
