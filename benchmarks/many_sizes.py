@@ -25,7 +25,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.compiler import build, pipeline
 from gnomon.ir import memo
-from gnomon.models.qwen3 import Qwen3Config, Qwen3ForCausalLM
+from gnomon.models.decoder import DecoderForCausalLM, Qwen3Config
 from gnomon.nn import functional as F
 from gnomon.settings import override
 
@@ -34,10 +34,10 @@ Case = tuple[Step, list[int], Any]
 """A step at one of its sizes, the sizes, and the compiled function behind it, if there is one."""
 
 
-def model() -> Qwen3ForCausalLM:
+def model() -> DecoderForCausalLM:
     """A decoder of two small layers."""
     sizes = {"hidden_size": 64, "intermediate_size": 128, "head_dim": 16, "vocab_size": 320}
-    return Qwen3ForCausalLM(Qwen3Config(num_hidden_layers=2, **sizes))
+    return DecoderForCausalLM(Qwen3Config(num_hidden_layers=2, **sizes))
 
 
 def lengths(count: int) -> list[int]:

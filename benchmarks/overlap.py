@@ -19,8 +19,8 @@ from gnomon.compiler.target import context
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.plans import PLAN, distribute
 from gnomon.distributed.ranks import run_ranks
+from gnomon.models.decoder import AXES, DecoderForCausalLM
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
 from gnomon.program.collectives import WAIT, bytes_sent
 from gnomon.program.kernel import Kernel
 from gnomon.program.virtual_clock import timeline
@@ -44,7 +44,7 @@ SIZES = [
 
 def step_of(config: Config, mesh: Mesh, rank: int) -> TrainStep:
     """A rank's step."""
-    model = Qwen3ForCausalLM(config.model)
+    model = DecoderForCausalLM(config.model)
     initialize(model, config.run.seed)
     distribute(model, PLAN.table(model, AXES, mesh), mesh, rank)
     return TrainStep(model, make_optimizer(model, config), config, mesh)

@@ -21,7 +21,7 @@ from gnomon import nn
 from gnomon.ir import memo, provenance
 from gnomon.ir.provenance import Site, inherit
 from gnomon.models.config import Qwen3Config
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.profiler.collect import Collector
 from gnomon.runtime import threads
 from gnomon.tensor import operators, tensor
@@ -31,7 +31,7 @@ NOWHERE = (Site("model.py", 1, "model"),)
 
 def step_of(layers: int, width: int) -> Callable[[], object]:
     """A compiled training step of a small language model on 4 windows of 128 tokens."""
-    model = Qwen3ForCausalLM(
+    model = DecoderForCausalLM(
         Qwen3Config(
             vocab_size=512,
             hidden_size=width,

@@ -22,7 +22,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import settings
-from gnomon.models import qwen3
+from gnomon.models import decoder
 from gnomon.models.initialization import initialize
 from gnomon.train.config import Config
 from gnomon.train.recipes import python
@@ -46,7 +46,7 @@ def windows(config: Config) -> np.ndarray:
 
 def ours(config: Config) -> tuple[Takes, TrainStep]:
     """A step of Gnomon."""
-    model = qwen3.Qwen3ForCausalLM(config.model)
+    model = decoder.DecoderForCausalLM(config.model)
     initialize(model, 0)
     step = TrainStep(model, make_optimizer(model, config), config)
     return lambda window: step(window, 1e-3), step
@@ -54,12 +54,12 @@ def ours(config: Config) -> tuple[Takes, TrainStep]:
 
 def swapped() -> ModuleType:
     """The model's module with torch in place of Gnomon."""
-    text = Path(qwen3.__file__).read_text(encoding="utf-8")
+    text = Path(decoder.__file__).read_text(encoding="utf-8")
     for old, new in SWAPS.items():
         assert text.count(f"\n{old}\n") == 1, f"the model no longer says {old!r}."
         text = text.replace(f"\n{old}\n", f"\n{new}\n")
     module = ModuleType("qwen3_under_torch")
-    exec(compile(text, qwen3.__file__, "exec"), vars(module))
+    exec(compile(text, decoder.__file__, "exec"), vars(module))
     return module
 
 
@@ -67,7 +67,7 @@ def theirs(config: Config, compiled: bool) -> Takes:
     """A step of torch."""
     torch = importlib.import_module("torch")
     torch.set_num_threads(gn.get_num_threads())
-    model = swapped().Qwen3ForCausalLM(config.model)
+    model = swapped().DecoderForCausalLM(config.model)
     initialize_torch(torch, model, config)
     losses = torch.compile(model.losses) if compiled else model.losses
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
@@ -85,7 +85,7 @@ def theirs(config: Config, compiled: bool) -> Takes:
 
 def initialize_torch(torch: Any, model: Any, config: Config) -> None:
     """Give torch's model the first weights of ours."""
-    first = qwen3.Qwen3ForCausalLM(config.model)
+    first = decoder.DecoderForCausalLM(config.model)
     initialize(first, 0)
     values = {name: torch.from_numpy(p.detach().numpy()) for name, p in first.named_parameters()}
     model.load_state_dict(values)

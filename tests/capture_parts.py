@@ -101,7 +101,7 @@ HOLDERS = (
            "nn.utils.parametrize.register_parametrization(lK, 'weight', PK())\n", "lK(x)",
            "PK.own = W", "lK.parametrizations.weight[0].own = W",
            "PK.forward = lambda self, w: w * W"),
-    simple("a model of ours", "from gnomon.models.qwen3 import MLP\n"
+    simple("a model of ours", "from gnomon.models.decoder import MLP\n"
            "class OK: hidden_size, intermediate_size = 2, 2\n"
            "mK = MLP(OK)\n", "mK(x)", "mK.forward = lambda x: x * W",
            "MLP.forward = lambda self, x: x * W", "mK.up_proj = nn.Identity()",

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError, CompileError, GradientError, TraceError
-from gnomon.models.qwen3 import MLP
+from gnomon.models.decoder import MLP
 from tests import capture_parts, capture_programs
 from tests.capture_parts import Effect
 from tests.capture_programs import Holder

@@ -31,7 +31,8 @@ import numpy as np
 import gnomon as gn
 from gnomon.errors import GnomonError, IndexOutOfBounds
 from gnomon.models.config import Qwen3Config
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.decoder import DecoderForCausalLM
+from gnomon.models.stored_parameters import load_parameters
 from gnomon.profiler.chrome import write_chrome
 from gnomon.profiler.compare import compare_table
 from gnomon.profiler.store import PROFILE, read_profile, write_profile
@@ -43,7 +44,7 @@ from gnomon.train.finish import draw
 from gnomon.train.metrics import line
 from gnomon.train.recipes import configure
 from gnomon.train.runs import read_config, write_config
-from gnomon.train.state import load_parameters, parameter_arrays
+from gnomon.train.state import parameter_arrays
 from gnomon.train.tokenizer import bytes_per_token, load_tokenizer, train
 from tests.mutations_of_files import (
     BYTES,
@@ -257,7 +258,7 @@ def write_trace(folder: Path) -> dict[str, tuple[Mutation, ...]]:
 # checkpoints
 
 
-MODEL = Qwen3ForCausalLM(SIZES)
+MODEL = DecoderForCausalLM(SIZES)
 
 
 def write_checkpoint(folder: Path) -> dict[str, tuple[Mutation, ...]]:

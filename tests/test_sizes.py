@@ -20,7 +20,7 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 89_100
+MOST_CODE = 90_100
 """Lines of the package that are neither empty nor comment nor documentation (decision 0090)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
@@ -60,6 +60,14 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/bisect/child.py": "tests/bisect/test_command.py",
     "gnomon/bisect/runs.py": "tests/bisect/test_command.py",
     "gnomon/bench/collective_rank.py": "tests/bench/test_collectives.py",
+    "gnomon/models/carried.py": "tests/models/test_pretrained.py",
+    "gnomon/models/config_fields.py": "tests/models/test_pretrained.py",
+    "gnomon/models/config_json.py": "tests/models/test_registry.py",
+    "gnomon/models/families.py": "tests/models/test_pretrained.py",
+    "gnomon/models/gpt2_files.py": "tests/models/test_pretrained.py",
+    "gnomon/models/rotary.py": "tests/models/test_pretrained.py",
+    "gnomon/models/saving.py": "tests/models/test_pretrained.py",
+    "gnomon/models/stored_parameters.py": "tests/train/test_state.py",
     "gnomon/program/blocks.py": "tests/program/test_steps.py",
     "gnomon/runtime/comm/mpi_native.py": "tests/runtime/comm/test_mpi.py",
     "gnomon/runtime/comm/node_native.py": "tests/runtime/comm/test_node.py",

@@ -65,7 +65,7 @@ SETTLED = frozenset(
     {"builtins", "re", "_sre", "decimal", "fractions", "datetime", "uuid", "pathlib", "types"}
     | {"_thread", "threading", "logging", "operator", "_struct", "struct", "typing", "abc", "_abc"}
     | {"numpy", "gnomon", "zoneinfo", "ipaddress", "functools", "enum", "property", "inspect"}
-    | {"_collections", "dataclasses"}
+    | {"_collections", "dataclasses", "msgspec"}
 )
 """Packages whose objects never change, or tell what they do when they are called."""
 STEPS = tuple(type(iter(x)) for x in ((), [], {}, set(), "", b"", range(1), {}.values()))

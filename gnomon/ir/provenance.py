@@ -171,7 +171,7 @@ def package_of(module: str) -> str:
 
     >>> (
     ...     package_of("gnomon.nn.linear"),
-    ...     package_of("gnomon.models.qwen3"),
+    ...     package_of("gnomon.models.decoder"),
     ...     package_of("numpy.random"),
     ... )
     ('gnomon', 'gnomon.models', 'numpy')

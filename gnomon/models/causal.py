@@ -1,6 +1,6 @@
 """The part that every decoder has: losses, a trained objective, one more token with a cache.
 
-Layers, and what flows between them, belong to each model (qwen3.py, qwen3_moe.py).
+Layers, and what flows between them, belong to each model (decoder.py, qwen3_moe.py).
 
 Letters: b batch, t tokens, g key heads, k width of a head, v vocabulary.
 """
@@ -15,6 +15,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.models.config import DecoderConfig
+from gnomon.models.saving import PretrainedModel
 from gnomon.nn import functional as F
 from gnomon.utils.checkpoint import checkpoint
 
@@ -24,7 +25,7 @@ Cache = list[tuple[gn.Tensor, gn.Tensor]]
 """Per layer the keys and the values, (b, g, longest, k), of every position so far."""
 
 
-class CausalLM(nn.Module):
+class CausalLM(PretrainedModel):
     """A model of the next token; `model` holds embedding, layers and norm."""
 
     config: DecoderConfig
@@ -32,10 +33,13 @@ class CausalLM(nn.Module):
     recomputes = False
     """Whether gradients recompute each layer, from what it was given."""
 
+    lm_head: nn.Linear | None
+    """What scores tokens, where it is not the embedding."""
+
     @property
-    @abstractmethod
     def head(self) -> gn.Tensor:
         """The matrix (v, d) that scores tokens."""
+        return (self.lm_head or self.model.embed_tokens).weight
 
     @abstractmethod
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
@@ -67,7 +71,9 @@ class CausalLM(nn.Module):
         """A cache that holds nothing yet."""
         c = self.config
         shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
-        return [(gn.zeros(shape), gn.zeros(shape)) for _ in range(c.num_hidden_layers)]
+        kind = self.head.dtype
+        both = ((gn.zeros(shape, dtype=kind) for _ in range(2)) for _ in range(c.num_hidden_layers))
+        return [(keys, values) for keys, values in both]
 
     def extend(self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache) -> gn.Tensor:
         """Scores (b, v) after one more token at a position; the cache takes it in, in place.
@@ -76,10 +82,9 @@ class CausalLM(nn.Module):
         so that one compiled program serves every position.
         """
         model = self.model
-        rotary = model.cosines[position_1], model.sines[position_1]
-        x_b1d = model.embed_tokens(token_b1)
-        for layer, old in zip(model.layers, cache, strict=True):
-            x_b1d = layer.extend(x_b1d, rotary, old, position_1)
+        x_b1d, rotary = model.embedded(token_b1, position_1), model.rotary(position_1)
+        for layer, pair, old in zip(model.layers, rotary, cache, strict=True):
+            x_b1d = layer.extend(x_b1d, pair, old, position_1)
         return F.linear(model.norm(x_b1d), self.head)[:, 0]
 
 

@@ -3,9 +3,10 @@
 Every matrix is normal with deviation 1/(2 sqrt(inputs)): half of what keeps activations at their
 size, because small models learned faster from there (docs/log.md). Those that write into the
 residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it does not grow with
-depth. The embedding has deviation 0.02: the tied head starts near uniform.
-Norm weights start at one, biases at zero. Each parameter's numbers depend on the seed and its name
-alone, those of an expert on the name that it has in Hugging Face's files.
+depth. The embedding, and that of positions, has deviation 0.02: the tied head starts near uniform.
+Norm weights start at one (at zero where one is added to them), biases at zero. Each parameter's
+numbers depend on the seed and its name alone, those of an expert on the name that it has in Hugging
+Face's files.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gnomon.models.expert_names import expert_name, is_stacked
 __all__ = ["initialize"]
 
 EMBEDDING = "embed_tokens.weight"
+TABLES = (EMBEDDING, "embed_positions.weight")
 WRITES_THE_STREAM = ("o_proj.weight", "down_proj.weight")
 
 
@@ -32,7 +34,10 @@ def initialize(model: nn.Module, seed: int) -> None:
         for name, parameter in model.named_parameters():
             shape = tuple(parameter.shape)
             first = first_experts if is_stacked(name) else first_value
-            parameter.copy_(gn.from_numpy(first(name, shape, layers, seed)))
+            if model.config.norms == "offset" and len(shape) == 1:
+                parameter.zero_()
+            else:
+                parameter.copy_(gn.from_numpy(first(name, shape, layers, seed)))
 
 
 def first_experts(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np.ndarray:
@@ -45,7 +50,7 @@ def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np
     """One parameter's first value."""
     if len(shape) == 1:
         return np.full(shape, 0.0 if name.endswith(".bias") else 1.0, np.float32)
-    deviation = 0.02 if name.endswith(EMBEDDING) else 0.5 / math.sqrt(shape[-1])
+    deviation = 0.02 if name.endswith(TABLES) else 0.5 / math.sqrt(shape[-1])
     if name.endswith(WRITES_THE_STREAM):
         deviation /= math.sqrt(2 * layers)
     return (normal(name, math.prod(shape), seed) * deviation).astype(np.float32).reshape(shape)

@@ -1,4 +1,4 @@
-"""A Qwen3-style decoder with experts: each MLP of qwen3.py is a router and many small ones here.
+"""A Qwen3-style decoder with experts: each MLP of decoder.py is a router and many small ones here.
 
 A router scores all experts for a token, the best few take it, and what they make of it is added,
 weighted by their shares, in the order of their scores, in float32, and rounded once. No token is
@@ -21,8 +21,8 @@ from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
 from gnomon.distributed.token_dispatch.travel import RANK_SLOTS, TokenTravel
 from gnomon.models.causal import CausalLM, token_losses
 from gnomon.models.config import refuse_too_large
-from gnomon.models.qwen3 import AXES as DENSE
-from gnomon.models.qwen3 import DecoderLayer, Qwen3Model
+from gnomon.models.decoder import ACTIVATIONS, DecoderLayer, DecoderModel, Rotary, own_head
+from gnomon.models.decoder import AXES as DENSE
 from gnomon.models.qwen3_moe_config import Qwen3MoeConfig
 from gnomon.nn import functional as F
 from gnomon.ops.canonical import ROWS, leaves
@@ -35,7 +35,6 @@ AXES = {
     "experts.gate_proj.weight": ("expert", "intermediate", "width"),
     "experts.up_proj.weight": ("expert", "intermediate", "width"),
     "experts.down_proj.weight": ("expert", "width", "intermediate"),
-    "lm_head.weight": ("vocabulary", "width"),
     **DENSE,
 }
 """Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
@@ -112,6 +111,7 @@ class Experts(nn.Module):
     def __init__(self, config: Qwen3MoeConfig) -> None:
         super().__init__()
         e, d, f = config.num_experts, config.hidden_size, config.moe_intermediate_size
+        self.activation = ACTIVATIONS[config.hidden_act]
         self.gate_proj = StackedLinear(e, f, d)
         self.up_proj = StackedLinear(e, f, d)
         self.down_proj = StackedLinear(e, d, f)
@@ -119,7 +119,7 @@ class Experts(nn.Module):
     def forward(self, x_sd: gn.Tensor, ends_le: gn.Tensor) -> gn.Tensor:
         """SwiGLU."""
         gate, up = self.gate_proj(x_sd, ends_le), self.up_proj(x_sd, ends_le)
-        return self.down_proj(F.silu(gate) * up, ends_le)
+        return self.down_proj(self.activation(gate) * up, ends_le)
 
 
 class Qwen3MoeSparseMoeBlock(nn.Module):
@@ -148,14 +148,12 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
 class Qwen3MoeDecoderLayer(DecoderLayer):
     """Attention, then experts."""
 
-    def __init__(self, config: Qwen3MoeConfig) -> None:
-        super().__init__(config, Qwen3MoeSparseMoeBlock)
+    def __init__(self, config: Qwen3MoeConfig, layer: int) -> None:
+        super().__init__(config, layer, Qwen3MoeSparseMoeBlock)
 
-    def forward(
-        self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]
-    ) -> tuple[gn.Tensor, Routing, gn.Tensor]:
+    def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> tuple[gn.Tensor, Routing, gn.Tensor]:
         """One layer over a whole sequence; the decision of its router; tokens by row and expert."""
-        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), rotary)
+        x_btd = x_btd + self.attended(self.self_attn(self.input_layernorm(x_btd), rotary))
         y_btd, routing, counts_be = self.mlp(self.post_attention_layernorm(x_btd))
         return x_btd + y_btd, routing, counts_be
 
@@ -173,17 +171,8 @@ class Qwen3MoeForCausalLM(CausalLM):
         self.config = config
         self.travel: TokenTravel | None = None
         self.uneven_share, self.bias_rate = config.router_aux_loss_coef, config.router_bias_rate
-        self.model = Qwen3Model(config, Qwen3MoeDecoderLayer)
-        self.lm_head = (
-            None
-            if config.tie_word_embeddings
-            else nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        )
-
-    @property
-    def head(self) -> gn.Tensor:
-        """The matrix that scores tokens."""
-        return (self.lm_head or self.model.embed_tokens).weight
+        self.model = DecoderModel(config, Qwen3MoeDecoderLayer)
+        self.lm_head = own_head(config)
 
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
         """Scores (b, t, v) of the token that follows each position."""
@@ -191,11 +180,10 @@ class Qwen3MoeForCausalLM(CausalLM):
 
     def routed(self, tokens_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, list[gn.Tensor]]:
         """Scores; the loss of an uneven load, (b); each layer's tokens by row and expert."""
-        model, length = self.model, tokens_bt.shape[1]
-        rotary = model.cosines[:length], model.sines[:length]
-        x_btd = model.embed_tokens(tokens_bt)
+        model, where = self.model, slice(tokens_bt.shape[1])
+        x_btd = model.embedded(tokens_bt, where)
         uneven, counts = [], []
-        for layer in model.layers:
+        for layer, rotary in zip(model.layers, model.rotary(where), strict=True):
             x_btd, routing, counts_be = self.through(layer, x_btd, rotary)
             uneven.append(routing.uneven(counts_be))
             counts.append(counts_be)

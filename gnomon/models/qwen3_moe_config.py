@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -31,8 +32,28 @@ class Qwen3MoeConfig(DecoderConfig):
     """How much of the loss is that of an uneven load; 0: none of it."""
     router_bias_rate: Coefficient = 0.0
     """How far a step moves each expert's bias, which only the choice sees; 0: there is none."""
-    tie_word_embeddings: bool = True
-    """The embedding is the head too."""
+
+    described: ClassVar[Mapping[str, object]] = {
+        "architectures": ["Qwen3MoeForCausalLM"],
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": [],
+    }
+    may_lack: ClassVar[frozenset[str]] = DecoderConfig.may_lack | {
+        "router_bias_rate",
+        "routed_scaling_factor",
+    }
+
+    @classmethod
+    def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
+        """The fields of a config.json under the names that are used here."""
+        others = super().read_fields({"use_sliding_window": False} | found)
+        others.pop("intermediate_size", None)  # of the dense layers, of which there are none
+        experts = others.pop("num_local_experts", others.get("num_experts"))
+        return others if experts is None else {**others, "num_experts": experts}
+
+    def written_fields(self) -> dict[str, object]:
+        """The fields as config.json has them: today's names, and yesterday's beside them."""
+        return super().written_fields() | {"num_local_experts": self.num_experts}
 
     @property
     def multiplied(self) -> int:
@@ -49,11 +70,6 @@ class Qwen3MoeConfig(DecoderConfig):
     def expert(self) -> int:
         """Weights of one expert: gate, up, down."""
         return 3 * self.hidden_size * self.moe_intermediate_size
-
-    @property
-    def heads_of_scores(self) -> int:
-        """One matrix is both, or there are two."""
-        return 1 if self.tie_word_embeddings else 2
 
     @property
     def inner_size(self) -> int:

@@ -8,21 +8,27 @@ trains, measures or writes asks here and names no model. What a run is beside it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from gnomon.errors import ConfigError, brief, clipped
+from gnomon.errors import ConfigError, brief
 from gnomon.models.causal import CausalLM
 from gnomon.models.config import DecoderConfig, Qwen3Config
+from gnomon.models.config_json import converted
+from gnomon.models.decoder import AXES, DecoderForCausalLM
+from gnomon.models.families import (
+    Gemma3TextConfig,
+    Gpt2Config,
+    LlamaConfig,
+    MistralConfig,
+    Qwen2Config,
+)
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
 from gnomon.models.qwen3_moe import AXES as EXPERT_AXES
 from gnomon.models.qwen3_moe import Qwen3MoeForCausalLM
 from gnomon.models.qwen3_moe_config import PRESETS, Qwen3MoeConfig
 
-__all__ = ["MODELS", "ModelKind", "from_hugging_face", "kind_of", "to_hugging_face"]
+__all__ = ["MODELS", "ModelKind", "from_hugging_face", "kind_of"]
 
 AxisNames = Mapping[str, tuple[str, ...]]
 
@@ -35,35 +41,20 @@ class ModelKind:
     model: Callable[[Any], CausalLM]
     axes: AxisNames
     """The end of a parameter's name -> the names of its axes (gnomon/distributed/plans.py)."""
-    described: Mapping[str, object]
-    """What config.json says of it beside its sizes."""
     initialize: Callable[[CausalLM, int], None] = initialize
     """Fills a model from a seed."""
     presets: Mapping[str, DecoderConfig] = field(default_factory=dict)
     """Sizes by name."""
-    ours: frozenset[str] = frozenset()
-    """Fields that config.json may lack, since they are no one else's."""
 
 
 MODELS: dict[str, ModelKind] = {
-    "qwen3": ModelKind(
-        config=Qwen3Config,
-        model=Qwen3ForCausalLM,
-        axes=AXES,
-        described={"architectures": ["Qwen3ForCausalLM"], "tie_word_embeddings": True},
-    ),
-    "qwen3_moe": ModelKind(
-        config=Qwen3MoeConfig,
-        model=Qwen3MoeForCausalLM,
-        axes=EXPERT_AXES,
-        described={
-            "architectures": ["Qwen3MoeForCausalLM"],
-            "decoder_sparse_step": 1,
-            "mlp_only_layers": [],
-        },
-        presets=PRESETS,
-        ours=frozenset({"router_bias_rate"}),
-    ),
+    "qwen3": ModelKind(Qwen3Config, DecoderForCausalLM, AXES),
+    "qwen2": ModelKind(Qwen2Config, DecoderForCausalLM, AXES),
+    "llama": ModelKind(LlamaConfig, DecoderForCausalLM, AXES),
+    "gpt2": ModelKind(Gpt2Config, DecoderForCausalLM, AXES),
+    "gemma3_text": ModelKind(Gemma3TextConfig, DecoderForCausalLM, AXES),
+    "mistral": ModelKind(MistralConfig, DecoderForCausalLM, AXES),
+    "qwen3_moe": ModelKind(Qwen3MoeConfig, Qwen3MoeForCausalLM, EXPERT_AXES, presets=PRESETS),
 }
 """Type of a model -> its kind."""
 
@@ -72,26 +63,9 @@ def kind_of(config: DecoderConfig) -> ModelKind:
     """The kind of a model, from its sizes.
 
     >>> kind_of(Qwen3Config()).model.__name__
-    'Qwen3ForCausalLM'
+    'DecoderForCausalLM'
     """
-    return next(kind for kind in MODELS.values() if type(config) is kind.config)
-
-
-def to_hugging_face(config: DecoderConfig) -> dict[str, object]:
-    """The contents of config.json."""
-    return {
-        "attention_bias": False,
-        "attention_dropout": 0.0,
-        "bos_token_id": 0,
-        "eos_token_id": 0,
-        "hidden_act": "silu",
-        "initializer_range": 0.02,
-        "torch_dtype": "float32",
-        "use_cache": True,
-        "use_sliding_window": False,
-        **kind_of(config).described,
-        **asdict(config),
-    }
+    return MODELS[config.model_type]
 
 
 def from_hugging_face(found: Mapping[str, object]) -> DecoderConfig:
@@ -102,25 +76,4 @@ def from_hugging_face(found: Mapping[str, object]) -> DecoderConfig:
         raise ConfigError(
             f"config.json: model_type must be one of {', '.join(MODELS)}: got {brief(named)}."
         )
-    refuse_other(found, kind)
-    names = [field.name for field in fields(kind.config) if field.name in found]
-    try:
-        config = msgspec.convert({name: found[name] for name in names}, kind.config)
-    except msgspec.ValidationError as wrong:
-        raise ConfigError(f"config.json: {clipped(wrong)}.") from None
-    if config.problem:
-        raise ConfigError(f"config.json: {config.problem[0]} must be {config.problem[1]}.")
-    return config
-
-
-def refuse_other(found: Mapping[str, object], kind: ModelKind) -> None:
-    """Stop at what this kind of model is not, and at sizes that are not told."""
-    wanted = {k: v for k, v in kind.described.items() if k != "architectures"}
-    for name, value in wanted.items():
-        if found.get(name) != value:
-            came = brief(found.get(name))
-            raise ConfigError(f"config.json: {name} must be {value!r}: got {came}.")
-    known = {*found, *kind.ours}
-    missing = [field.name for field in fields(kind.config) if field.name not in known]
-    if missing:
-        raise ConfigError(f"config.json: {', '.join(missing)} must be there.")
+    return converted(found, kind.config)

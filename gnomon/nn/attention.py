@@ -65,6 +65,9 @@ def scaled_dot_product_attention(
     if is_causal and t != s:
         attn_mask, is_causal = ones(t, s, dtype=bool_).tril(), False
     if dropout_p > 0:
+        if enable_gqa:
+            heads = query.shape[-3]
+            key, value = (x.repeat_interleave(heads // x.shape[-3], -3) for x in (key, value))
         weights = attention_weights(query, key, attn_mask, is_causal, scale)
         return drop(weights, dropout_p) @ value
     return apply(

@@ -34,6 +34,7 @@ from gnomon.distributed.checkpoint.reader import (
 )
 from gnomon.errors import CheckpointError
 from gnomon.models.config import DecoderConfig
+from gnomon.models.config_json import to_json
 from gnomon.models.registry import from_hugging_face
 from gnomon.runtime.files import plain
 
@@ -200,8 +201,3 @@ def sum_of(path: Path) -> str:
 def read_json(path: Path) -> dict:
     """The contents of a JSON file."""
     return decoded(path, read_text(path), dict)
-
-
-def to_json(content: object) -> bytes:
-    """JSON for people: sorted and indented."""
-    return msgspec.json.format(msgspec.json.encode(content, order="sorted"), indent=2) + b"\n"

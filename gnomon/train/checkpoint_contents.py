@@ -25,7 +25,7 @@ from gnomon.distributed.checkpoint.parts import DividedTensor
 from gnomon.distributed.checkpoint.sums import whole_sums
 from gnomon.errors import CheckpointError
 from gnomon.models.config import DecoderConfig
-from gnomon.models.registry import to_hugging_face
+from gnomon.models.config_json import to_hugging_face
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import flush_folder, make_folder, remove_folder, rename, write
 from gnomon.train.checkpoint import (

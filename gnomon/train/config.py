@@ -91,6 +91,8 @@ class ScheduleConfig:
 class TrainConfig:
     """Training: its length, its batch, and what is kept on the way."""
 
+    init_from: Place | None = None
+    """A folder of a model that others wrote: its sizes, weights and tokenizer come from there."""
     steps: Size = 500
     batch_size: Size = 8
     """Sequences in a step."""
@@ -197,8 +199,7 @@ def model_kind(found: object) -> type[DecoderConfig]:
 
     >>> model_kind({"model_type": "qwen4"})
     Traceback (most recent call last):
-    gnomon.errors.ConfigError: config: model.model_type: expected one of qwen3, qwen3_moe: got \
-'qwen4'.
+    gnomon.errors.ConfigError: config: model.model_type: expected one of qwen3, ...: got 'qwen4'.
     """
     named = found.get("model_type", FIRST) if isinstance(found, Mapping) else FIRST
     if not isinstance(named, str) or named not in MODELS:
@@ -213,7 +214,8 @@ def refuse_unknown(found: object, kind: type, path: tuple[str, ...]) -> None:
     """Stop at the first key that no field of the dataclass is called."""
     if not is_dataclass(kind) or not isinstance(found, Mapping):
         return
-    kinds = get_type_hints(kind)
+    hints = get_type_hints(kind)
+    kinds = {each.name: hints[each.name] for each in fields(kind)}
     for name, value in found.items():
         if name not in kinds:
             dotted = ".".join((*path, str(name)[:LONGEST]))
@@ -255,6 +257,12 @@ def refuse_unfit(config: Config) -> None:
     if unfit:
         value = getattr(config.model, unfit[0])
         raise ConfigError(f"config: model.{unfit[0]}: expected {unfit[1]}: got {value}.")
+    for name in ("attention_dropout", "resid_pdrop", "embd_pdrop"):
+        if getattr(config.model, name):
+            raise ConfigError(
+                f"config: model.{name}: expected 0, since runs drop nothing: "
+                f"got {getattr(config.model, name)}. Say --set model.{name}=0."
+            )
     if length > longest:
         raise ConfigError(
             "config: train.sequence_length: expected at most model.max_position_embeddings "

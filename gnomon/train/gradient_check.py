@@ -17,9 +17,9 @@ import gnomon as gn
 from gnomon.distributed.placing import split_rows
 from gnomon.errors import GnomonError
 from gnomon.models.causal import CausalLM
+from gnomon.models.stored_parameters import own_part
 from gnomon.runtime.system import core_numbers
 from gnomon.runtime.threads import by_one_core
-from gnomon.train.state import own_part
 from gnomon.train.team import Team
 
 __all__ = ["GradientCheck"]

@@ -18,7 +18,9 @@ from gnomon.distributed.placing import split_rows
 from gnomon.distributed.plans import distribute
 from gnomon.errors import CheckpointError, GnomonError
 from gnomon.models.config import flops_per_token, refuse_too_large
+from gnomon.models.pretrained import load_pretrained
 from gnomon.models.registry import kind_of
+from gnomon.models.stored_parameters import load_parameters, parameter_tensors
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
 from gnomon.train.checkpoint import Checkpoint, fingerprint, newest, opened, to_json
@@ -40,11 +42,9 @@ from gnomon.train.replicas import Replicas
 from gnomon.train.signals import Stop
 from gnomon.train.state import (
     load_optimizer,
-    load_parameters,
     optimizer_arrays,
     optimizer_tensors,
     parameter_arrays,
-    parameter_tensors,
 )
 from gnomon.train.step import TrainStep, make_optimizer
 from gnomon.train.team import Team
@@ -85,8 +85,9 @@ class Trainer:
         """Make text, model and optimizer; a resumed run gets them from its checkpoint."""
         refuse_too_large(self.config.model, COPIES)
         tokenizer = None
-        if self.resumed:
-            tokenizer = load_tokenizer(self.resumed.folder / "tokenizer.json")
+        begins = self.resumed.folder if self.resumed else self.config.train.init_from
+        if begins is not None:
+            tokenizer = load_tokenizer(Path(begins) / "tokenizer.json")
         self.progress.say(f"{self.folder}: reading the corpus and turning it into tokens")
         self.text: Text = prepare(self.config, tokenizer)
         self.refuse_other_text()
@@ -95,12 +96,14 @@ class Trainer:
         kind = kind_of(self.config.model)
         self.model = kind.model(self.config.model)
         self.optimizer: optim.AdamW = make_optimizer(self.model, self.config)
-        if not self.resumed:
+        if begins is None:
             kind.initialize(self.model, self.config.run.seed)
         team, mesh, plan = self.team, self.team.mesh, self.team.plan
         distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh, team.rank)
         if self.resumed:
             self.load(self.resumed)
+        elif begins is not None:
+            load_pretrained(self.model, Path(begins), mesh, team.rank)
         self.step = TrainStep(self.model, self.optimizer, self.config, mesh, plan, self.compares)
         self.held_out = HeldOut(
             self.model,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from gnomon.errors import LONGEST, ConfigError
 from gnomon.models.config import DecoderConfig, Qwen3Config
+from gnomon.models.pretrained import pretrained_config
 from gnomon.models.qwen3_moe_config import PRESETS, Qwen3MoeConfig
 from gnomon.train.config import (
     Config,
@@ -113,12 +114,25 @@ def configure(recipe: str, changes: list[str]) -> Config:
     path = Path(recipe)
     if path.suffix == ".toml":
         try:
-            return build(overridden(from_file(path), changes))
+            return build(with_first_model(overridden(from_file(path), changes), changes))
         except ConfigError as wrong:
             if str(path) in str(wrong):
                 raise
             raise ConfigError(f"{path}: {wrong}") from None
-    return build(overridden(to_dict(named(recipe)), changes))
+    return build(with_first_model(overridden(to_dict(named(recipe)), changes), changes))
+
+
+def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any]:
+    """The same dictionaries with the sizes of the model that `train.init_from` names.
+
+    changes: those of the model go on top of them, those of a recipe do not.
+    """
+    folder = found.get("train", {}).get("init_from")
+    if folder is None:
+        return found
+    model = asdict(pretrained_config(Path(str(folder))))
+    own = overridden({}, [x for x in changes if x.startswith("model.")]).get("model", {})
+    return found | {"model": model | own}
 
 
 def named(recipe: str) -> Config:

@@ -24,7 +24,10 @@ FREE = (
     *("evaluation.", "sample."),
 )
 """Keys, or beginnings of keys, of which no bit depends; the text is compared by its hash."""
-FIXED = ("run.seed", "corpus.", "model.", "train.batch_size", "train.sequence_length")
+FIXED = (
+    *("run.seed", "corpus.", "model.", "train.batch_size", "train.sequence_length"),
+    "train.init_from",
+)
 LEARNING = ("optimizer.", "schedule.", "train.steps")
 
 

@@ -1,6 +1,6 @@
-"""Parameters and optimizer state as named arrays, and back.
+"""Parameters and optimizer state as named arrays, and back (models/stored_parameters.py).
 
-Names are Hugging Face's (expert_files.py); AdamW's two averages add `.exp_avg` and `.exp_avg_sq` to
+AdamW's two averages add `.exp_avg` and `.exp_avg_sq` to
 the model's, its count `.step`.
 How arrays lie on the disk is checkpoint.py's business.
 """
@@ -8,51 +8,45 @@ How arrays lie on the disk is checkpoint.py's business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 import gnomon as gn
 from gnomon import nn, optim
-from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
-from gnomon.distributed.checkpoint.reader import StoredTensor
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
 from gnomon.models.causal import CausalLM
 from gnomon.models.registry import kind_of
-from gnomon.ops.layouts import Lying
-from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
-from gnomon.tensor.tensor import array_of
+from gnomon.models.stored_parameters import (
+    OwnPart,
+    Stored,
+    Tensors,
+    entry_as_array,
+    load_parameters,
+    own_part,
+    owned_parts,
+    part_of,
+    refuse_difference,
+    refuse_misfit,
+)
+from gnomon.tensor.layouts import layout_of, local_of, spread
 from gnomon.train.checkpoint import Checkpoint
-from gnomon.train.expert_files import StackedArrays, by_expert, stacked
 
 __all__ = [
     "load_optimizer",
-    "load_parameters",
     "model_of",
     "optimizer_arrays",
     "optimizer_of",
     "optimizer_tensors",
     "own_parts",
     "parameter_arrays",
-    "parameter_tensors",
     "parameters_and_buffers",
     "put_back",
 ]
 
 Arrays = dict[str, np.ndarray]
-Tensors = dict[str, DividedTensor]
-Stored = Mapping[str, np.ndarray | StoredTensor]
-AnyArray = np.ndarray | StoredTensor | StackedArrays
 KEYS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
-
-
-class OwnPart(NamedTuple):
-    """A rank's own part of a tensor, to be read alone, and how the tensor lies."""
-
-    layout: Lying
-    array: np.ndarray
 
 
 def own_parts(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, OwnPart]:
@@ -60,15 +54,6 @@ def own_parts(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, 
     state = optimizer_entries(model, optimizer) if optimizer else {}
     held = {**parameters_and_buffers(model), **state}
     return {name: own_part(value) for name, value in held.items()}
-
-
-def own_part(value: object) -> OwnPart:
-    """The part that this rank holds of a tensor, or a plain number."""
-    if not isinstance(value, gn.Tensor):
-        return OwnPart((), entry_as_array(value))
-    layout = layout_of(value)
-    # whoever asks for .numpy() may write there, so what was packed of a weight would be forgotten
-    return OwnPart(layout, array_of(local_of(value) if layout else value))
 
 
 def parameters_and_buffers(model: nn.Module) -> dict[str, gn.Tensor]:
@@ -92,50 +77,15 @@ def put_back(model: nn.Module, optimizer: optim.Optimizer, kept: Mapping[str, np
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def parameter_tensors(model: nn.Module, mesh: Mesh, rank: int) -> Tensors:
-    """Every parameter by its name in files, with the parts that a rank of a mesh owns."""
-    own = {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
-    return by_expert(own)
-
-
 def optimizer_tensors(model: nn.Module, optimizer: optim.AdamW, mesh: Mesh, rank: int) -> Tensors:
     """Every array of the optimizer's state by name, with the parts that a rank owns."""
     entries = optimizer_entries(model, optimizer)
     return {name: owned_parts(value, mesh, rank) for name, value in entries.items()}
 
 
-def owned_parts(value: object, mesh: Mesh, rank: int) -> DividedTensor:
-    """A parameter or an entry of a state, with the parts that a rank owns."""
-    layout, array = own_part(value)
-    shape = tuple(value.shape) if isinstance(value, gn.Tensor) else ()
-    return owned(array, shape, layout, mesh, rank)
-
-
 def parameter_arrays(model: nn.Module) -> Arrays:
     """Every parameter by name."""
     return {name: entry_as_array(value.detach()) for name, value in model.named_parameters()}
-
-
-def load_parameters(model: nn.Module, arrays: Stored, mesh: Mesh = ALONE, rank: int = 0) -> None:
-    """Fill a model; every name and shape must be there and nothing else.
-
-    arrays: of each the part is read that this rank of the mesh holds.
-    """
-    wanted = dict(model.named_parameters())
-    found = stacked(arrays, {name: p.shape for name, p in wanted.items()})
-    refuse_difference("parameters", wanted, found)
-    with gn.no_grad():
-        for name, parameter in wanted.items():
-            array = found[name]
-            refuse_misfit(name, tuple(parameter.shape), array)
-            part = part_of(array, parameter, mesh, rank)
-            (local_of(parameter) if layout_of(parameter) else parameter).copy_(part)
-
-
-def part_of(array: AnyArray, like: gn.Tensor, mesh: Mesh, rank: int) -> gn.Tensor:
-    """The part of an array that a rank holds of a tensor of its shape."""
-    where = rectangle(tuple(like.shape), layout_of(like), mesh.place(rank))
-    return gn.from_numpy(np.array(array[where], order="C"))
 
 
 def optimizer_of(model: nn.Module, groups: Iterable[dict], **options: object) -> optim.AdamW:
@@ -171,13 +121,6 @@ def optimizer_entries(model: nn.Module, optimizer: optim.Optimizer) -> dict[str,
     }
 
 
-def entry_as_array(value: object) -> np.ndarray:
-    """A state entry as an array, whole; counts may be plain numbers."""
-    if not isinstance(value, gn.Tensor):
-        return np.asarray(value, np.float32)
-    return (whole_of(value) if layout_of(value) else value).numpy()
-
-
 def load_optimizer(
     model: nn.Module, optimizer: optim.AdamW, arrays: Stored, mesh: Mesh = ALONE, rank: int = 0
 ) -> None:
@@ -200,25 +143,6 @@ def load_optimizer(
     refuse_difference("averages", [f"{name}.{key}" for name in names for key in KEYS], arrays)
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-
-def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) -> None:
-    """Stop when two sets of names differ."""
-    missing, strange = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
-    if missing or strange:
-        raise CheckpointError(
-            f"checkpoint: {what} differ: missing {missing[:3]}, unknown {strange[:3]}. "
-            "The model was another one."
-        )
-
-
-def refuse_misfit(name: str, shape: tuple[int, ...], array: AnyArray) -> None:
-    """Stop at an array of another shape, or of other numbers."""
-    if (array.shape, array.dtype) != (shape, np.float32):
-        came = f"{array.shape}" + f" of {array.dtype}" * (array.dtype != np.float32)
-        raise CheckpointError(
-            f"checkpoint: {name} must be {shape}: got {came}. The model was another one."
-        )
 
 
 def model_of(checkpoint: Checkpoint) -> CausalLM:

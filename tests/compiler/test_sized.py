@@ -19,7 +19,7 @@ from gnomon.compiler.build import build
 from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import cast
-from gnomon.models.qwen3 import Qwen3Config, Qwen3ForCausalLM
+from gnomon.models.decoder import DecoderForCausalLM, Qwen3Config
 from gnomon.nn import functional as F
 from gnomon.ops import layouts
 from gnomon.passes.localize import rank_name
@@ -269,7 +269,7 @@ def decoder() -> nn.Module:
     gn.manual_seed(0)
     sizes = {"hidden_size": 16, "intermediate_size": 24, "head_dim": 8, "vocab_size": 32}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 1}
-    made = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads))
+    made = DecoderForCausalLM(Qwen3Config(**sizes, **heads))
     gn.evaluate(*made.parameters())
     return made
 
@@ -318,7 +318,7 @@ def batched() -> Sweep:
 
 def test_tokens_one_after_the_other_compile_few_programs():
     sizes = {"hidden_size": 64, "intermediate_size": 128, "head_dim": 16, "vocab_size": 320}
-    model = Qwen3ForCausalLM(Qwen3Config(num_hidden_layers=1, **sizes))
+    model = DecoderForCausalLM(Qwen3Config(num_hidden_layers=1, **sizes))
     gn.evaluate(*model.parameters())
     with passes() as counted, patch.object(sized, "ENOUGH", 2):
         for n in range(2, 30):

@@ -6,7 +6,7 @@ import pytest
 
 from gnomon.distributed import Mesh, ShardingPlan
 from gnomon.models.config import Qwen3Config
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.models.decoder import AXES, DecoderForCausalLM
 from gnomon.train.recipes import tiny
 
 pytestmark = pytest.mark.unit
@@ -56,7 +56,7 @@ def test_mesh_axes_that_a_plan_does_not_name_hold_everything():
 
 def test_every_matrix_of_the_decoder_has_names_for_its_axes():
     config: Qwen3Config = tiny().model
-    rows = PLAN.table(Qwen3ForCausalLM(config), AXES, TENSOR)
+    rows = PLAN.table(DecoderForCausalLM(config), AXES, TENSOR)
 
     assert {row.layout[0][2] for row in rows if len(row.shape) == 2} == {0, 1}
     assert {row.layout[0][2] for row in rows if len(row.shape) == 1} == {None}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.models.initialization import first_value, normal
+from gnomon.models.decoder import DecoderForCausalLM
+from gnomon.models.families import Gemma3TextConfig
+from gnomon.models.initialization import first_value, initialize, normal
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +25,13 @@ def test_numbers_belong_to_seed_and_name_and_are_those_of_the_first_day():
     assert (normal("a", 3, 0) != normal("b", 3, 0)).any()
     assert (normal("a", 3, 0) != normal("a", 3, 1)).any()
     assert normal("a", 1, 0).tolist() == FIRST_DAY
+
+
+def test_norms_that_add_one_begin_at_zero():
+    model = DecoderForCausalLM(Gemma3TextConfig(num_hidden_layers=1, vocab_size=300))
+    initialize(model, 0)
+
+    assert not model.model.norm.weight.detach().numpy().any()
 
 
 def test_each_kind_of_parameter_has_its_deviation():

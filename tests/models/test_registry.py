@@ -10,7 +10,8 @@ import pytest
 import gnomon
 from gnomon.errors import ConfigError
 from gnomon.models.config import Qwen3Config
-from gnomon.models.registry import MODELS, from_hugging_face, kind_of, to_hugging_face
+from gnomon.models.config_json import to_hugging_face
+from gnomon.models.registry import MODELS, from_hugging_face, kind_of
 from gnomon.train.config import Config, build, to_dict
 
 pytestmark = pytest.mark.unit
@@ -35,7 +36,7 @@ def test_a_published_file_tells_nothing_of_our_own_fields():
 
     assert from_hugging_face(found) == sizes
     with pytest.raises(ConfigError, match="num_experts must be there"):
-        from_hugging_face({k: v for k, v in found.items() if k != "num_experts"})
+        from_hugging_face({k: v for k, v in found.items() if not k.endswith("experts")})
 
 
 def test_the_first_kind_is_dense_and_needs_no_name():
@@ -54,10 +55,24 @@ def test_a_wrong_size_is_named_with_its_path():
         build({"model": {"model_type": 4}})
     with pytest.raises(ConfigError, match=r"config: model.heads is not a key"):
         build({"model": {"heads": 4}})
+    with pytest.raises(ConfigError, match=r"config: model.norms is not a key"):
+        build({"model": {"norms": "layer"}})
 
 
 def test_no_trainer_names_a_class_of_models():
     folder = Path(gnomon.__file__).parent / "train"
-    named = re.compile(r"Qwen3\w*ForCausalLM|models\.qwen3(_moe)? import")
+    named = re.compile(r"\w+ForCausalLM|models\.(decoder|qwen3_moe) import")
 
     assert [path.name for path in folder.glob("*.py") if named.search(path.read_text())] == []
+
+
+def test_a_config_of_an_earlier_version_is_read():
+    sizes = {"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 2, "head_dim": 8}
+    sizes |= {"num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24}
+    sizes |= {"max_position_embeddings": 32, "rope_theta": 10_000.0, "rms_norm_eps": 1e-6}
+    others = {"attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 0}
+    others |= {"eos_token_id": 0, "hidden_act": "silu", "initializer_range": 0.02}
+    others |= {"torch_dtype": "float32", "use_cache": True, "use_sliding_window": False}
+    others |= {"architectures": ["Qwen3ForCausalLM"], "tie_word_embeddings": True}
+
+    assert from_hugging_face(sizes | others | {"model_type": "qwen3"}) == Qwen3Config(**sizes)

@@ -125,3 +125,12 @@ def test_a_query_that_sees_nothing_spoils_no_gradient_of_the_others(kind, rng):
     assert unseen.sum() == (3 if kind == "padding" else 2)
     assert (shares.isnan().any(-1) == unseen).all()
     assert all(p.grad.isfinite().all() for p in layer.parameters())
+
+
+def test_dropout_goes_with_fewer_key_heads():
+    q, k, v = (gn.from_numpy(RANDOM.standard_normal((2, h, 4, 3))) for h in (4, 2, 2))
+
+    most = F.scaled_dot_product_attention(q, k, v, None, 1e-12, True, enable_gqa=True)
+
+    whole = F.scaled_dot_product_attention(q, k, v, None, 0.0, True, enable_gqa=True)
+    np.testing.assert_allclose(most.numpy(), whole.numpy(), rtol=1e-9)

@@ -80,7 +80,7 @@ def test_a_wait_that_is_left_out_is_told_with_value_call_and_line():
     assert text.startswith(f"races: call {first.call}, {first.part.name} [")
     assert f"float32{list(brought.shape)} of gather_ranks [" in text
     assert " is touched before the end of all_gather [" in text
-    assert text.count("qwen3.py:") + text.count("linear.py:") >= 1
+    assert text.count("decoder.py:") + text.count("linear.py:") >= 1
 
 
 def test_a_wait_that_comes_after_the_reader_is_told():

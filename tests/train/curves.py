@@ -19,12 +19,12 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.models.causal import CausalLM
 from gnomon.models.qwen3_moe_config import PRESETS
 from gnomon.models.registry import kind_of
+from gnomon.models.stored_parameters import load_parameters
 from gnomon.train import checkpoint
 from gnomon.train.config import Config
 from gnomon.train.recipes import configure
 from gnomon.train.state import (
     load_optimizer,
-    load_parameters,
     optimizer_arrays,
     parameter_arrays,
 )

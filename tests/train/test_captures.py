@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gnomon as gn
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.train.generate import Sampling, TextGenerator, stream
 from gnomon.train.loop import Trainer
 from gnomon.train.progress import Progress
@@ -22,7 +22,7 @@ def test_a_run_captures_its_step_and_its_measure_once(config, tmp_path):
 
 
 def test_writing_captures_one_program_for_every_position(config):
-    model = Qwen3ForCausalLM(config.model)
+    model = DecoderForCausalLM(config.model)
     initialize(model, seed=0)
     writer = TextGenerator(model)
 
@@ -31,14 +31,14 @@ def test_writing_captures_one_program_for_every_position(config):
 
 
 def test_a_change_of_a_models_method_is_followed(config, monkeypatch):
-    model = Qwen3ForCausalLM(config.model)
+    model = DecoderForCausalLM(config.model)
     initialize(model, seed=0)
     losses = gn.compile(lambda window: model.losses(window))
     window = gn.tensor([[1, 2, 3, 4]])
     first = losses(window)
     assert losses(window).tolist() == first.tolist()
 
-    monkeypatch.setattr(Qwen3ForCausalLM, "losses", lambda self, x: self(x).sum() * 0)
+    monkeypatch.setattr(DecoderForCausalLM, "losses", lambda self, x: self(x).sum() * 0)
 
     assert losses(window).item() == 0
     assert losses.captures == 2

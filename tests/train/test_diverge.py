@@ -152,7 +152,9 @@ def test_a_fault_in_a_layout_is_named_at_the_first_step(recording, folder, tmp_p
 
     assert code_of(["diverge", "whole", "faulty"]) == 1
     said = capsys.readouterr().out
-    where = "at step 1, forward, in model.layers.0.self_attn.o_proj: linear, gnomon/models/qwen3.py"
+    where = (
+        "at step 1, forward, in model.layers.0.self_attn.o_proj: linear, gnomon/models/decoder.py"
+    )
     assert f"whole and faulty first differ {where}" in said
     assert "gnomon launch -n 2 values faulty 1 --mesh tensor=2" in said
 

@@ -9,8 +9,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ConfigError
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.train.evaluate import HeldOut, Measure, cut
 from tests import drawn as st
 from tests.drawn import given
@@ -42,7 +42,7 @@ def test_bits_per_byte_follow_from_nats():
 @pytest.fixture
 def model(config):
     """A small decoder."""
-    made = Qwen3ForCausalLM(config.model)
+    made = DecoderForCausalLM(config.model)
     initialize(made, seed=0)
     return made
 

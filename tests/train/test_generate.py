@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.train.generate import Sampling, TextGenerator, choose, stream
 from gnomon.train.tokenizer import END_ID, train
 from tests.children import environment
@@ -20,7 +20,7 @@ GREEDY = Sampling(temperature=0.0)
 @pytest.fixture
 def writer(config):
     """A writer of random weights."""
-    model = Qwen3ForCausalLM(config.model)
+    model = DecoderForCausalLM(config.model)
     initialize(model, seed=0)
     return TextGenerator(model)
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import signal
 
 import pytest
 
-from gnomon.errors import CheckpointError, GnomonError
+from gnomon.errors import CheckpointError, ConfigError, GnomonError
+from gnomon.models import from_pretrained
+from gnomon.models.decoder import DecoderForCausalLM
+from gnomon.models.families import Gpt2Config
+from gnomon.models.initialization import initialize
 from gnomon.train import loop
-from gnomon.train.checkpoint import checkpoints, newest
+from gnomon.train.checkpoint import checkpoints, fingerprint, newest
+from gnomon.train.config import build, overridden, to_dict
 from gnomon.train.loop import Trainer
 from gnomon.train.metrics import read_metrics
 from gnomon.train.progress import Progress
+from gnomon.train.recipes import with_first_model
+from gnomon.train.state import model_of, parameter_arrays
 
 
 def trainer(config, folder, resumed=None, steps=6):
@@ -98,3 +106,52 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_it_is_saved(config, tmp_p
         run.run()
 
     assert checkpoints(tmp_path / "run")[-1].name == "step-00000002"
+
+
+def begun_from(config, folder, run):
+    """A run's configuration whose model is that of a folder."""
+    said = [f"train.init_from={folder}", f"run.dir={run}", "model.attention_dropout=0"]
+    text = with_first_model(overridden(to_dict(config), said), said)
+    return build(text)
+
+
+def test_a_run_goes_on_from_a_checkpoint_of_another_without_its_averages(config, tmp_path):
+    first = trainer(config, tmp_path / "run")
+    first.run()
+    folder = checkpoints(tmp_path / "run")[-1]
+
+    again = begun_from(config, folder, tmp_path / "again")
+    second = trainer(again, tmp_path / "again", steps=2)
+
+    assert again.model == config.model
+    wanted, found = (parameter_arrays(x.model) for x in (first, second))
+    assert fingerprint(wanted) == fingerprint(found)
+    assert not second.optimizer.state_dict()["state"]
+    assert second.run().asked is None
+
+
+def test_a_model_of_another_family_goes_on(config, tmp_path):
+    trainer(config, tmp_path / "run").run()
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
+    sizes |= {"num_hidden_layers": 1, "max_position_embeddings": 32, "vocab_size": 300}
+    model = DecoderForCausalLM(Gpt2Config(**sizes, intermediate_size=24, attention_dropout=0.1))
+    initialize(model, 3)
+    model.save_pretrained(tmp_path / "gpt2")
+    tokenizer = checkpoints(tmp_path / "run")[-1] / "tokenizer.json"
+    shutil.copy(tokenizer, tmp_path / "gpt2" / "tokenizer.json")
+
+    run = trainer(begun_from(config, tmp_path / "gpt2", tmp_path / "more"), tmp_path / "more")
+    wanted = parameter_arrays(model)
+    assert fingerprint(parameter_arrays(run.model)) == fingerprint(wanted)
+    run.run()
+
+    saved = newest(tmp_path / "more")[0]
+    after = fingerprint(parameter_arrays(run.model))
+    assert fingerprint(parameter_arrays(model_of(saved))) == after
+    written = from_pretrained(saved.folder)
+    assert fingerprint(parameter_arrays(written)) == after
+
+
+def test_a_run_drops_nothing(config, tmp_path):
+    with pytest.raises(ConfigError, match=r"model\.attention_dropout: expected 0"):
+        build(overridden(to_dict(config), ["model.attention_dropout=0.1"]))

@@ -88,7 +88,7 @@ def test_the_costliest_lines_are_shown(written):
 
     assert text.startswith("2 steps of ")
     assert "100.0% of" in text
-    assert "models/qwen3.py:" in text
+    assert "models/decoder.py:" in text
 
 
 def test_two_profiles_are_compared(written, tmp_path):

@@ -12,18 +12,17 @@ from gnomon.distributed.checkpoint.parts import rectangle
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.errors import CheckpointError
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.stored_parameters import load_parameters, parameter_tensors
 from gnomon.tensor.layouts import spread
 from gnomon.train.checkpoint import fingerprint, newest, whole
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.state import (
     load_optimizer,
-    load_parameters,
     optimizer_arrays,
     optimizer_tensors,
     parameter_arrays,
-    parameter_tensors,
 )
 from gnomon.train.step import TrainStep, make_optimizer
 from tests.train import saving
@@ -31,7 +30,7 @@ from tests.train import saving
 
 def trained(config, steps):
     """A model and its optimizer after some steps."""
-    model = Qwen3ForCausalLM(config.model)
+    model = DecoderForCausalLM(config.model)
     initialize(model, seed=1)
     optimizer = make_optimizer(model, config)
     step = TrainStep(model, optimizer, config)
@@ -89,7 +88,7 @@ def test_what_one_process_saved_is_read_into_parts_and_saved_again_the_same(conf
     alone = whole(saving.save(tmp_path / "one", saving.contents(2, arrays), 2))
 
     def work(team):
-        other = Qwen3ForCausalLM(config.model)
+        other = DecoderForCausalLM(config.model)
         initialize(other, 5)
         other_optimizer = make_optimizer(other, config)
         lay_out(other, mesh, team.rank)

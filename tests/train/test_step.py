@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import gnomon as gn
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.train.checkpoint import fingerprint
 from gnomon.train.state import optimizer_arrays, parameter_arrays
 from gnomon.train.step import TrainStep, make_optimizer
@@ -16,7 +16,7 @@ WINDOW = np.arange(34, dtype=np.int64).reshape(2, 17)
 
 def made(config):
     """A fresh model, its optimizer and its step."""
-    model = Qwen3ForCausalLM(config.model)
+    model = DecoderForCausalLM(config.model)
     initialize(model, seed=0)
     optimizer = make_optimizer(model, config)
     return model, optimizer, TrainStep(model, optimizer, config)

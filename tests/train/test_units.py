@@ -19,7 +19,7 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.report import UnitUse, repetitions, units_of
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.ops.layouts import place
 from gnomon.ops.primitives import contract
 from gnomon.program.blocks import ProgramBlock
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.unit
 
 
 @cache
-def taken(mesh: str = "shard=2", reductions: int | str = 0) -> tuple[TrainStep, Qwen3ForCausalLM]:
+def taken(mesh: str = "shard=2", reductions: int | str = 0) -> tuple[TrainStep, DecoderForCausalLM]:
     """The first rank's step, and its model, after two steps."""
     config = config_of("six heads", layers=LAYERS)
     found = mesh_of(mesh)

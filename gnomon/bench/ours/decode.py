@@ -12,7 +12,7 @@ from gnomon.bench.ours.kernels import DTYPES
 from gnomon.bench.ours.moe import ProblemWeights, normal
 from gnomon.bench.profile import profile
 from gnomon.bench.serve import BenchProblem
-from gnomon.models.qwen3 import rotate
+from gnomon.models.decoder import rotate
 from gnomon.nn import functional as F
 
 __all__ = ["decode"]

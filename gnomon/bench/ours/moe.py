@@ -8,7 +8,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.bench.ours.common import trained
 from gnomon.bench.serve import BenchProblem
-from gnomon.models.qwen3 import rotate
+from gnomon.models.decoder import rotate
 from gnomon.nn import functional as F
 
 __all__ = ["moe"]

@@ -18,7 +18,15 @@ from gnomon.distributed.checkpoint.sums import MODULUS, element_sum
 from gnomon.dtypes import DType, dtype_of
 from gnomon.runtime.files import LARGEST_WRITE, opened, write_at
 
-__all__ = ["DTYPES", "TensorFile", "index", "planned", "write_headers", "write_parts"]
+__all__ = [
+    "DTYPES",
+    "LARGEST_FILE",
+    "TensorFile",
+    "index",
+    "planned",
+    "write_headers",
+    "write_parts",
+]
 
 DTYPES = {
     "BOOL": "bool",

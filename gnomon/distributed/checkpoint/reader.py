@@ -59,6 +59,8 @@ class StoredTensor:
     begin: int
     """The byte of the file at which it begins."""
     bytes_read: int = 0
+    flags: int = os.O_NOFOLLOW
+    """Of opening the file."""
 
     @property
     def size(self) -> int:
@@ -82,7 +84,7 @@ class StoredTensor:
         content = memoryview(found.reshape(-1).view(np.uint8))
         width, length = self.dtype.itemsize, place.length * self.dtype.itemsize
         try:
-            with plain(self.path, os.O_NOFOLLOW) as file:
+            with plain(self.path, self.flags) as file:
                 for number, start in enumerate(place.starts.tolist()):
                     run = content[number * length : (number + 1) * length]
                     read_into(file, run, self.begin + start * width)
@@ -102,17 +104,22 @@ class StoredTensor:
 
 
 class TensorReader(Mapping[str, StoredTensor]):
-    """The tensors of an index by name; each is read when it is indexed.
+    """The tensors of an index, or of a file, by name; each is read when it is indexed.
+
+    links: a file may be a link to another, as those of a cache are.
 
     Raises CheckpointError, which names the file, where files do not hold what they say.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        where = decoded(path, read_text(path), WeightsIndex).weight_map
+    def __init__(self, path: Path, *, links: bool = False) -> None:
+        self.path, self.flags = path, 0 if links else os.O_NOFOLLOW
         self.headers: dict[str, str] = {}
         """The SHA-256 of each file's header."""
         self.stored: dict[str, StoredTensor] = {}
+        if path.suffix == ".safetensors":
+            self.stored = self.opened(path)
+            return
+        where = decoded(path, read_text(path), WeightsIndex).weight_map
         for name in sorted(set(where.values())):
             self.stored |= self.opened(path.parent / name)
         if {name: x.path.name for name, x in self.stored.items()} != where:
@@ -121,7 +128,7 @@ class TensorReader(Mapping[str, StoredTensor]):
     def opened(self, path: Path) -> dict[str, StoredTensor]:
         """The tensors that a file's header tells of."""
         try:
-            with plain(path, os.O_NOFOLLOW) as file:
+            with plain(path, self.flags) as file:
                 size = os.fstat(file.fileno()).st_size
                 length = int.from_bytes(file.read(8), "little")
                 if not 2 <= length <= min(size - 8, LARGEST_TEXT):
@@ -134,7 +141,12 @@ class TensorReader(Mapping[str, StoredTensor]):
         entries.pop("__metadata__", None)
         found = {name: entry_of(path, name, told) for name, told in entries.items()}
         refuse_overlap(path, found, size - 8 - length)
-        return {name: stored(path, told, 8 + length) for name, told in found.items()}
+        return {name: self.placed(path, told, 8 + length) for name, told in found.items()}
+
+    def placed(self, path: Path, entry: Entry, base: int) -> StoredTensor:
+        """A tensor as it is read."""
+        dtype, begin = dtype_called(entry.dtype).numpy, base + entry.data_offsets[0]
+        return StoredTensor(path, tuple(entry.shape), dtype, begin, flags=self.flags)
 
     def __getitem__(self, name: str) -> StoredTensor:
         return self.stored[name]
@@ -179,12 +191,6 @@ def refuse_overlap(path: Path, entries: Mapping[str, Entry], size: int) -> None:
         place = end
     if place != size:
         raise unreadable(path, ValueError(f"{size} bytes of tensors where {place} are told of"))
-
-
-def stored(path: Path, entry: Entry, base: int) -> StoredTensor:
-    """A tensor as it is read."""
-    dtype = dtype_called(entry.dtype).numpy
-    return StoredTensor(path, tuple(entry.shape), dtype, base + entry.data_offsets[0])
 
 
 def read_into(file: BinaryIO, content: memoryview, offset: int) -> None:

@@ -8,10 +8,11 @@ import pytest
 from gnomon.distributed.checkpoint.parts import owned
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
+from gnomon.models.expert_files import StackedArrays, by_expert, stacked
 from gnomon.models.registry import kind_of
-from gnomon.train.expert_files import StackedArrays, by_expert, stacked
+from gnomon.models.stored_parameters import load_parameters, parameter_tensors
 from gnomon.train.recipes import tiny_moe
-from gnomon.train.state import load_parameters, parameter_arrays, parameter_tensors
+from gnomon.train.state import parameter_arrays
 
 NAME = "model.layers.0.mlp.experts.up_proj.weight"
 ONE = "model.layers.0.mlp.experts.{}.up_proj.weight"

@@ -9,8 +9,9 @@ import pytest
 
 import gnomon as gn
 from gnomon.models.config import Qwen3Config
+from gnomon.models.decoder import DecoderForCausalLM, rotate
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM, rotary_tables, rotate
+from gnomon.models.rotary import rotary_tables
 from gnomon.runtime.buffer import memory
 from tests.counters import settled
 
@@ -29,7 +30,7 @@ SMALL = Qwen3Config(
 @pytest.fixture
 def model():
     """A small decoder whose weights are the same in every test."""
-    made = Qwen3ForCausalLM(SMALL)
+    made = DecoderForCausalLM(SMALL)
     initialize(made, seed=0)
     return made
 
@@ -95,7 +96,7 @@ def test_the_cache_gives_the_scores_of_the_whole_sequence(model, rng):
 def test_a_compiled_step_writes_into_the_cache_where_it_lies(rng):
     told = {}
     for longest in (128, 1024):
-        made = Qwen3ForCausalLM(replace(SMALL, max_position_embeddings=longest, head_dim=32))
+        made = DecoderForCausalLM(replace(SMALL, max_position_embeddings=longest, head_dim=32))
         initialize(made, seed=0)
         extend, cache = gn.compile(made.extend), made.empty_cache(1)
         token = tokens(rng, 1, 1)
@@ -121,7 +122,7 @@ def address(tensor):
 
 
 def test_turning_keeps_lengths_and_depends_on_distance_alone(rng):
-    cosines, sines = (gn.from_numpy(part) for part in rotary_tables(SMALL))
+    cosines, sines = (gn.from_numpy(part) for part in rotary_tables(10, 4, 10_000.0, None))
     row = rng.standard_normal((1, 1, 1, 4)).astype(np.float32)
     same = gn.from_numpy(np.repeat(row, 10, axis=2))
 

@@ -1,0 +1,125 @@
+"""Fields of a config.json: names of today and of yesterday, and what no model here can be.
+
+A field that says nothing of what a model computes is left; one that no model here has must be at
+its neutral value, or it is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gnomon.errors import ConfigError, brief
+
+__all__ = ["SAYS_NOTHING", "gathered_rope", "refuse_other", "windows"]
+
+SAYS_NOTHING = frozenset(
+    {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}
+    | {"bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "tokenizer_class"}
+    | {"cache_implementation", "gradient_checkpointing", "initializer_range", "use_cache"}
+    | {"output_attentions", "output_hidden_states", "output_router_logits", "return_dict"}
+    | {"finetuning_task", "id2label", "label2id", "model_type", "problem_type"}
+    | {"classifier_dropout", "task_specific_params", "_sliding_window_pattern"}
+    | {"summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type"}
+    | {"summary_use_proj", "n_ctx"}
+)
+"""Fields of other programs, of text, of training from scratch, and of heads that classify."""
+NEUTRAL: Mapping[str, object] = {
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+    "partial_rotary_factor": 1.0,
+    "position_embedding_type": "absolute",
+    "pretraining_tp": 1,
+    "rope_parameters.partial_rotary_factor": 1.0,
+    "rope_parameters.truncate": True,
+    "scale_attn_weights": True,
+    "tie_encoder_decoder": False,
+}
+"""The one value of a field that no model here has another one of."""
+EMPTY = (None, False, 0, "", [], {})
+"""The values of any other field with which a model can be as if it were not there."""
+ROPES = ("default", "linear", "llama3", "yarn")
+
+
+def refuse_other(found: Mapping[str, object], known: Iterable[str], named: str) -> None:
+    """Stop at a field that no model of a type has, and that is not neutral."""
+    for name in sorted({*found} - {*known} - SAYS_NOTHING):
+        value = found[name]
+        if name in NEUTRAL and value != NEUTRAL[name]:
+            raise ConfigError(
+                f"config.json: {name} must be {NEUTRAL[name]!r} in {named}: got {brief(value)}."
+            )
+        if name not in NEUTRAL and value not in EMPTY:
+            raise ConfigError(
+                f"config.json: {name} is not implemented for {named}: got {brief(value)}. "
+                "Take a model without it."
+            )
+
+
+def gathered_rope(found: dict[str, object]) -> dict[str, object]:
+    """The same fields with rotary positions as `rope_theta` and `rope_scaling`.
+
+    Today's files have both in `rope_parameters`.
+
+    >>> gathered_rope({"rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}})
+    {'rope_theta': 1000000.0, 'rope_scaling': None}
+    """
+    others = {k: v for k, v in found.items() if not k.startswith("rope_")}
+    told = found.get("rope_parameters") or found.get("rope_scaling") or {}
+    if not isinstance(told, Mapping):
+        raise ConfigError(f"config.json: rope_parameters must be an object: got {brief(told)}.")
+    told = dict(told)
+    kind = told.pop("rope_type", told.get("type", "default"))
+    told.pop("type", None)
+    if kind not in ROPES:
+        raise ConfigError(
+            "config.json: rope_parameters.rope_type must be one of "
+            f"{', '.join(ROPES)}: got {brief(kind)}."
+        )
+    theta = told.pop("rope_theta", found.get("rope_theta"))
+    if theta is not None:
+        others["rope_theta"] = theta
+    scaling = scaling_of(kind, told, found.get("max_position_embeddings"))
+    return {**others, "rope_scaling": scaling}
+
+
+def scaling_of(kind: object, told: dict[str, object], longest: object) -> dict | None:
+    """A stretching of angles, of which all fields are known to rotary.py."""
+    names = {"factor", "attention_factor", "original_max_position_embeddings"}
+    names |= {"low_freq_factor", "high_freq_factor", "beta_fast", "beta_slow"}
+    dotted = {f"rope_parameters.{k}": v for k, v in told.items() if k not in names}
+    refuse_other(dotted, (), "models with rotary positions")
+    if kind == "default":
+        return None
+    if kind != "linear":
+        told.setdefault("original_max_position_embeddings", longest)
+    return {"rope_type": kind, **{k: v for k, v in told.items() if k in names and v is not None}}
+
+
+def windows(found: dict[str, object], first: object = 0) -> dict[str, object]:
+    """The same fields with the window of each layer as `sliding_window` and `layer_types` alone.
+
+    first: the layer from which on layers have a window, where `layer_types` does not say.
+
+    >>> windows({"sliding_window": 8, "num_hidden_layers": 2}, 1)["layer_types"]
+    ['full_attention', 'sliding_attention']
+    """
+    others = {**found}
+    used, first = others.pop("use_sliding_window", True), others.pop("max_window_layers", first)
+    size, layers = others.get("sliding_window") if used else None, others.get("num_hidden_layers")
+    kinds = others.get("layer_types")
+    if size is None:
+        refuse_windows(kinds)
+    elif kinds is None and isinstance(layers, int) and isinstance(first, int):
+        kinds = [f"{'sliding' if k >= first else 'full'}_attention" for k in range(layers)]
+    if size is None or (isinstance(kinds, list) and set(kinds) == {"full_attention"}):
+        size = kinds = None
+    return {**others, "sliding_window": size, "layer_types": kinds}
+
+
+def refuse_windows(kinds: object) -> None:
+    """Stop at layers with a window of no size."""
+    if isinstance(kinds, list) and set(kinds) - {"full_attention"}:
+        raise ConfigError(
+            f"config.json: layer_types must be full_attention without a sliding_window: got "
+            f"{brief(kinds)}."
+        )

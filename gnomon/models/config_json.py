@@ -1,0 +1,53 @@
+"""Config.json: a model's fields, and what other programs want to read there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TypeVar
+
+import msgspec
+
+from gnomon.errors import ConfigError, clipped
+from gnomon.models.config import PretrainedConfig
+from gnomon.models.config_fields import refuse_other
+
+__all__ = ["converted", "to_hugging_face", "to_json"]
+
+Converted = TypeVar("Converted", bound=PretrainedConfig)
+
+
+def to_hugging_face(config: PretrainedConfig, dtype: str = "float32") -> dict[str, object]:
+    """The contents of config.json."""
+    return {
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+        "initializer_range": 0.02,
+        "dtype": dtype,
+        "torch_dtype": dtype,
+        "use_cache": True,
+        **config.described,
+        **config.written_fields(),
+    }
+
+
+def to_json(content: object) -> bytes:
+    """JSON for people: sorted and indented."""
+    return msgspec.json.format(msgspec.json.encode(content, order="sorted"), indent=2) + b"\n"
+
+
+def converted(found: Mapping[str, object], kind: type[Converted]) -> Converted:
+    """A config of a kind out of a config.json; what it cannot be is refused by name."""
+    told = kind.read_fields(dict(found))
+    names = [field.name for field in fields(kind)]
+    refuse_other(told, names, str(found.get("model_type")))
+    missing = [name for name in names if name not in told and name not in kind.may_lack]
+    if missing:
+        raise ConfigError(f"config.json: {', '.join(missing)} must be there.")
+    try:
+        config = msgspec.convert({name: told[name] for name in names if name in told}, kind)
+    except msgspec.ValidationError as wrong:
+        raise ConfigError(f"config.json: {clipped(wrong)}.") from None
+    if config.problem:
+        raise ConfigError(f"config.json: {config.problem[0]} must be {config.problem[1]}.")
+    return config

@@ -1,0 +1,318 @@
+"""A decoder whose parts follow from its config, under Hugging Face's parameter names.
+
+Qwen3's parts: RMSNorm before attention and before the gated MLP, rotary positions, fewer key heads
+than query heads, a norm on every query and key, one matrix for embedding and head. Other families
+are in families.py, sizes in config.py, first weights in initialization.py, generation with a cache
+in gnomon/train/generate.py.
+
+Letters: b batch, t tokens, d width, h query heads, g key heads, k width of a head, v vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.models.causal import CausalLM
+from gnomon.models.config import DecoderConfig, DenseConfig, refuse_too_large
+from gnomon.models.rotary import rotary_tables
+from gnomon.nn import functional as F
+
+__all__ = ["AXES", "DecoderForCausalLM"]
+
+AXES = {
+    "embed_tokens.weight": ("vocabulary", "width"),
+    "embed_positions.weight": ("positions", "width"),
+    "lm_head.weight": ("vocabulary", "width"),
+    "q_proj.weight": ("heads", "width"),
+    "k_proj.weight": ("key_heads", "width"),
+    "v_proj.weight": ("key_heads", "width"),
+    "o_proj.weight": ("width", "heads"),
+    "gate_proj.weight": ("intermediate", "width"),
+    "up_proj.weight": ("intermediate", "width"),
+    "down_proj.weight": ("width", "intermediate"),
+    "q_proj.bias": ("heads",),
+    "k_proj.bias": ("key_heads",),
+    "v_proj.bias": ("key_heads",),
+    "gate_proj.bias": ("intermediate",),
+    "up_proj.bias": ("intermediate",),
+}
+"""Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
+Rotary = tuple[gn.Tensor, gn.Tensor]
+"""Cosines and sines of positions; of a layer that rotates nothing, None in its place."""
+ACTIVATIONS: Mapping[str, Callable[[gn.Tensor], gn.Tensor]] = MappingProxyType(
+    {
+        "silu": F.silu,
+        "gelu": F.gelu,
+        "relu": F.relu,
+        **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), partial(F.gelu, approximate="tanh")),
+    }
+)
+"""The functions that config.json calls `hidden_act`."""
+
+
+class OffsetRMSNorm(nn.RMSNorm):
+    """RMSNorm whose factors are its weights and 1."""
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        """Each row by the root of the mean of its squares, computed in float32."""
+        factors = 1 + self.weight.float()
+        return F.rms_norm(x.float(), self.normalized_shape, factors, self.eps).to(x.dtype)
+
+
+NORMS = MappingProxyType({"rms": nn.RMSNorm, "layer": nn.LayerNorm, "offset": OffsetRMSNorm})
+"""The norms that a config may name."""
+
+
+class Attention(nn.Module):
+    """Each position reads from itself and from those before it, or from the nearest of them."""
+
+    def __init__(self, config: DecoderConfig, layer: int) -> None:
+        super().__init__()
+        width, k = config.hidden_size, config.head_dim
+        self.heads, self.key_heads, self.head_dim = (
+            config.num_attention_heads,
+            config.num_key_value_heads,
+            k,
+        )
+        self.window, self.dropout = config.window(layer), config.attention_dropout
+        self.scale = config.attention_scale
+        inward, outward = config.projection_biases
+        self.q_proj = nn.Linear(width, self.heads * k, bias=inward)
+        self.k_proj = nn.Linear(width, self.key_heads * k, bias=inward)
+        self.v_proj = nn.Linear(width, self.key_heads * k, bias=inward)
+        self.o_proj = nn.Linear(self.heads * k, width, bias=outward)
+        self.q_norm, self.k_norm = (
+            norm_of(config, k) if config.query_key_norm else None for _ in range(2)
+        )
+
+    def queries_keys_values(self, x_btd: gn.Tensor, rotary: Rotary | None) -> tuple:
+        """Queries, keys and values with heads in front of positions, rotated by position."""
+        b, t, _ = x_btd.shape
+        q, k, v = together(x_btd, (self.q_proj, self.k_proj, self.v_proj))
+        q_bthk = q.reshape(b, t, self.heads, self.head_dim)
+        k_btgk = k.reshape(b, t, self.key_heads, self.head_dim)
+        if self.q_norm is not None and self.k_norm is not None:
+            q_bthk, k_btgk = self.q_norm(q_bthk), self.k_norm(k_btgk)
+        v_btgk = v.reshape(b, t, self.key_heads, self.head_dim)
+        q_bhtk, k_bgtk = q_bthk.transpose(1, 2), k_btgk.transpose(1, 2)
+        if rotary is not None:
+            q_bhtk, k_bgtk = rotate(q_bhtk, rotary), rotate(k_bgtk, rotary)
+        return q_bhtk, k_bgtk, v_btgk.transpose(1, 2)
+
+    def join(self, y_bhtk: gn.Tensor) -> gn.Tensor:
+        """The heads' results, side by side and projected."""
+        b, _, t, _ = y_bhtk.shape
+        return self.o_proj(y_bhtk.transpose(1, 2).reshape(b, t, self.heads * self.head_dim))
+
+    def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
+        """Attention over a whole sequence."""
+        q, k, v = self.queries_keys_values(x_btd, rotary)
+        dropout, t = self.dropout if self.training else 0.0, x_btd.shape[1]
+        if self.window is None or t <= self.window:
+            y = F.scaled_dot_product_attention(
+                q, k, v, None, dropout, is_causal=True, scale=self.scale, enable_gqa=True
+            )
+        else:
+            seen_ts = self.seen(gn.arange(t).reshape(-1, 1), t)
+            y = F.scaled_dot_product_attention(
+                q, k, v, seen_ts, dropout, scale=self.scale, enable_gqa=True
+            )
+        return self.join(y)
+
+    def seen(self, position: gn.Tensor, positions: int) -> gn.Tensor:
+        """Of so many positions, whether each is one that a position reads from."""
+        others_s = gn.arange(positions)
+        seen = others_s <= position
+        return seen if self.window is None else seen & (others_s > position - self.window)
+
+    def extend(
+        self, x_b1d: gn.Tensor, rotary: Rotary, cache: Rotary, position_1: gn.Tensor
+    ) -> gn.Tensor:
+        """Attention of one new position over the cache, which takes it in."""
+        q, k, v = self.queries_keys_values(x_b1d, rotary)
+        keys, values = (
+            old.index_copy_(2, position_1, new) for old, new in zip(cache, (k, v), strict=True)
+        )
+        seen_1s = self.seen(position_1, keys.shape[2]).reshape(1, -1)
+        y = F.scaled_dot_product_attention(
+            q, keys, values, attn_mask=seen_1s, scale=self.scale, enable_gqa=True
+        )
+        return self.join(y)
+
+
+class MLP(nn.Module):
+    """Two matrices and a function between; in a gated one a third decides what passes."""
+
+    def __init__(self, config: DenseConfig) -> None:
+        super().__init__()
+        width, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.gate_proj = nn.Linear(width, inner, bias=bias) if config.gated else None
+        self.up_proj = nn.Linear(width, inner, bias=bias)
+        self.down_proj = nn.Linear(inner, width, bias=bias)
+
+    def forward(self, x_btd: gn.Tensor) -> gn.Tensor:
+        """SwiGLU and its like."""
+        if self.gate_proj is None:
+            return self.down_proj(self.activation(self.up_proj(x_btd)))
+        gate, up = together(x_btd, (self.gate_proj, self.up_proj))
+        return self.down_proj(self.activation(gate) * up)
+
+
+class DecoderLayer(nn.Module):
+    """Attention, then a block, each on a normalized copy and added back."""
+
+    def __init__(
+        self, config: DecoderConfig, layer: int, block: Callable[[Any], nn.Module]
+    ) -> None:
+        super().__init__()
+        self.self_attn = Attention(config, layer)
+        self.mlp = block(config)
+        self.input_layernorm = norm_of(config, config.hidden_size)
+        self.post_attention_layernorm = norm_of(config, config.hidden_size)
+        self.norms_after, self.dropout = config.norms_after, config.resid_pdrop
+        if config.norms_after:
+            self.pre_feedforward_layernorm = norm_of(config, config.hidden_size)
+            self.post_feedforward_layernorm = norm_of(config, config.hidden_size)
+
+    def attended(self, y_btd: gn.Tensor) -> gn.Tensor:
+        """Attention's share of the result."""
+        if self.norms_after:
+            y_btd = self.post_attention_layernorm(y_btd)
+        return self.dropped(y_btd)
+
+    def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
+        """The block's share of the result."""
+        if not self.norms_after:
+            return self.dropped(self.mlp(self.post_attention_layernorm(x_btd)))
+        y_btd = self.mlp(self.pre_feedforward_layernorm(x_btd))
+        return self.dropped(self.post_feedforward_layernorm(y_btd))
+
+    def dropped(self, y_btd: gn.Tensor) -> gn.Tensor:
+        """A share of the result, of which training may drop some."""
+        return F.dropout(y_btd, self.dropout, self.training) if self.dropout else y_btd
+
+    def extend(
+        self, x_b1d: gn.Tensor, rotary: Rotary, cache: Rotary, position_1: gn.Tensor
+    ) -> gn.Tensor:
+        """One layer for one new position."""
+        normal = self.input_layernorm(x_b1d)
+        y_b1d = self.self_attn.extend(normal, rotary, cache, position_1)
+        x_b1d = x_b1d + self.attended(y_b1d)
+        return x_b1d + self.fed(x_b1d)
+
+
+class DenseLayer(DecoderLayer):
+    """Attention, then MLP."""
+
+    def __init__(self, config: DenseConfig, layer: int) -> None:
+        super().__init__(config, layer, MLP)
+
+    def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
+        """One layer over a whole sequence."""
+        x_btd = x_btd + self.attended(self.self_attn(self.input_layernorm(x_btd), rotary))
+        return x_btd + self.fed(x_btd)
+
+
+class DecoderModel(nn.Module):
+    """Embedding, layers of a class, and the last norm: Hugging Face's `model`."""
+
+    def __init__(self, config: DecoderConfig, layer: Callable[[Any, int], nn.Module]) -> None:
+        super().__init__()
+        count = config.num_hidden_layers
+        self.learned_positions = config.learned_positions
+        self.embedding_scale, self.embedding_dropout = config.embedding_scale, config.embd_pdrop
+        self.local: list[bool] | None = None
+        if config.local_theta is not None:
+            self.local = [config.window(number) is not None for number in range(count)]
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList([layer(config, number) for number in range(count)])
+        self.norm = norm_of(config, config.hidden_size)
+        sizes = config.max_position_embeddings, config.head_dim
+        if config.learned_positions:
+            self.embed_positions = nn.Embedding(sizes[0], config.hidden_size)
+            return
+        self.tables("", rotary_tables(*sizes, config.rope_theta, config.rope_scaling))
+        if config.local_theta is not None:
+            self.tables("local_", rotary_tables(*sizes, config.local_theta, None))
+
+    def tables(self, stem: str, waves: tuple[np.ndarray, np.ndarray]) -> None:
+        """Keep cosines and sines of all positions."""
+        for name, table in zip(("cosines", "sines"), waves, strict=True):
+            self.register_buffer(stem + name, gn.from_numpy(table), persistent=False)
+
+    def rotary(self, where: slice | gn.Tensor) -> list[Rotary | None]:
+        """Cosines and sines of some positions, for each layer."""
+        if self.learned_positions:
+            return [None] * len(self.layers)
+        waves = self.cosines[where], self.sines[where]
+        if self.local is None:
+            return [waves] * len(self.layers)
+        near = self.local_cosines[where], self.local_sines[where]
+        return [near if local else waves for local in self.local]
+
+    def embedded(self, tokens_bt: gn.Tensor, where: slice | gn.Tensor) -> gn.Tensor:
+        """Tokens at some positions as the first layer has them."""
+        x_btd = self.embed_tokens(tokens_bt)
+        if self.embedding_scale is not None:
+            x_btd = x_btd * self.embedding_scale
+        if self.learned_positions:
+            x_btd = x_btd + self.embed_positions.weight[where]
+        dropout = self.embedding_dropout
+        return F.dropout(x_btd, dropout, self.training) if dropout else x_btd
+
+
+class DecoderForCausalLM(CausalLM):
+    """Scores for the next token at every position."""
+
+    def __init__(self, config: DenseConfig) -> None:
+        super().__init__()
+        refuse_too_large(config)
+        self.config = config
+        self.model = DecoderModel(config, DenseLayer)
+        self.lm_head = own_head(config)
+
+    def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
+        """Scores (b, t, v) of the token that follows each position."""
+        model, where = self.model, slice(tokens_bt.shape[1])
+        x_btd = model.embedded(tokens_bt, where)
+        for layer, rotary in zip(model.layers, model.rotary(where), strict=True):
+            x_btd = self.through(layer, x_btd, rotary)
+        return F.linear(model.norm(x_btd), self.head)
+
+    def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        """The mean loss of all tokens, and each one's."""
+        losses_bt = self.losses(window_bt)
+        return losses_bt.mean(), losses_bt
+
+
+def norm_of(config: DecoderConfig, width: int) -> nn.Module:
+    """A norm of a width."""
+    return NORMS[config.norms](width, eps=config.rms_norm_eps)
+
+
+def own_head(config: DecoderConfig) -> nn.Linear | None:
+    """The matrix that scores tokens, where it is not the embedding."""
+    if config.tie_word_embeddings:
+        return None
+    return nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+
+
+def together(x_btd: gn.Tensor, layers: Sequence[nn.Linear]) -> tuple[gn.Tensor, ...]:
+    """The results of several layers on one input, as one product."""
+    weights, biases = [x.weight for x in layers], [x.bias for x in layers]
+    return F.linears(x_btd, weights, None if biases[0] is None else biases)
+
+
+def rotate(x_bhtk: gn.Tensor, rotary: Rotary) -> gn.Tensor:
+    """Rotate each pair (i, i + k/2) of a head by its position's angle."""
+    cosine, sine = rotary
+    first, second = x_bhtk.chunk(2, dim=-1)
+    return gn.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)

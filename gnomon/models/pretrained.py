@@ -1,0 +1,114 @@
+"""Models from folders of Hugging Face's layout (saving.py says which files these have).
+
+Tensors are read by rectangles, one parameter at a time, and a rank of a mesh reads its own parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader, decoded, read_text
+from gnomon.distributed.mesh import Mesh
+from gnomon.dtypes import DType, dtype_of
+from gnomon.errors import CheckpointError, ConfigError, brief
+from gnomon.models.bert import BertConfig, BertModel
+from gnomon.models.carried import carried_from
+from gnomon.models.causal import CausalLM
+from gnomon.models.config import DecoderConfig, PretrainedConfig
+from gnomon.models.config_json import converted
+from gnomon.models.registry import from_hugging_face, kind_of
+from gnomon.models.saving import CONFIG, INDEX
+from gnomon.models.stored_parameters import load_parameters
+
+__all__ = [
+    "FLOATS",
+    "from_pretrained",
+    "load_pretrained",
+    "pretrained_config",
+    "pretrained_tensors",
+]
+
+FLOATS = ("float32", "bfloat16", "float16", "float64")
+"""The types of elements that a model's parameters may have in files."""
+WEIGHTS = "model.safetensors"
+HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+COMPUTED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".position_ids")
+"""The ends of names of tensors that yesterday's files have, and that follow from sizes."""
+
+
+def from_pretrained(
+    folder: str | os.PathLike[str], *, dtype: DType | None = None
+) -> CausalLM | BertModel:
+    """A model out of a folder that `save_pretrained` wrote, here or in transformers.
+
+    It is a decoder, or of `model_type` bert an encoder.
+
+    dtype: of the parameters; none: as config.json says, or else as the files have them. The model
+    is in evaluation mode. Raises ConfigError, which names the field, where config.json asks for
+    what no model here can be, and CheckpointError, which names tensor or file, where tensors are
+    not those of the model.
+
+    >>> from_pretrained("there/is/none")
+    Traceback (most recent call last):
+    gnomon.errors.CheckpointError: checkpoint: there/is/none/config.json cannot be read: \
+No such file or directory.
+    """
+    path = Path(folder)
+    found = decoded(path / CONFIG, read_text(path / CONFIG), dict[str, Any])
+    if found.get("model_type") == "bert":
+        model = BertModel(converted(found, BertConfig))
+    else:
+        config = from_hugging_face(found)
+        model = kind_of(config).model(config)
+    tensors = pretrained_tensors(path, model.config)
+    model.to(dtype or stored_dtype(found, tensors))
+    load_parameters(model, tensors, dtypes=FLOATS)
+    model.carried = carried_from(path, found)
+    return model.eval()
+
+
+def pretrained_config(folder: Path) -> DecoderConfig:
+    """The config of a decoder's folder."""
+    return from_hugging_face(decoded(folder / CONFIG, read_text(folder / CONFIG), dict[str, Any]))
+
+
+def load_pretrained(model: CausalLM, folder: Path, mesh: Mesh, rank: int) -> None:
+    """Fill a decoder that lies over a mesh; a rank reads its own parts."""
+    tensors = pretrained_tensors(folder, model.config)
+    load_parameters(model, tensors, mesh, rank, FLOATS)
+
+
+def pretrained_tensors(folder: Path, config: PretrainedConfig) -> dict[str, StoredTensor]:
+    """The tensors of a folder by name, but those that follow from others."""
+    whole, several = folder / WEIGHTS, folder / INDEX
+    if not whole.exists() and not several.exists():
+        raise CheckpointError(
+            f"checkpoint: {folder} has neither {WEIGHTS} nor {INDEX}. Save it as safetensors."
+        )
+    reader = TensorReader(several if several.exists() else whole, links=True)
+    tensors = {name: x for name, x in reader.items() if not name.endswith(COMPUTED)}
+    tied = isinstance(config, DecoderConfig) and config.tie_word_embeddings
+    if tied and HEAD in tensors and EMBEDDING in tensors:
+        head = tensors.pop(HEAD)
+        if not np.array_equal(head[()], tensors[EMBEDDING][()]):
+            raise CheckpointError(
+                f"checkpoint: {HEAD} must be {EMBEDDING}, since tie_word_embeddings is true: got "
+                "other elements. Set tie_word_embeddings to false in config.json."
+            )
+    return tensors
+
+
+def stored_dtype(found: Mapping[str, object], tensors: Mapping[str, StoredTensor]) -> DType:
+    """The type of parameters that config.json tells, or else the first tensor has."""
+    first = next((str(x.dtype) for x in tensors.values()), FLOATS[0])
+    told = found.get("dtype", found.get("torch_dtype")) or first
+    if told not in FLOATS:
+        raise ConfigError(
+            f"config.json: dtype must be one of {', '.join(FLOATS)}: got {brief(told)}."
+        )
+    return dtype_of(told)

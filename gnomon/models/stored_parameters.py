@@ -1,0 +1,129 @@
+"""Parameters and the tensors of files: of each the parts that a rank holds, written and read.
+
+A config knows the names that files have (`in_files`, `from_files`). Other ranks' parts are neither
+read nor written here. How tensors lie on the disk is gnomon/distributed/checkpoint's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
+from gnomon.distributed.checkpoint.reader import StoredTensor
+from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.errors import CheckpointError
+from gnomon.models.expert_files import StackedArrays
+from gnomon.ops.layouts import Lying
+from gnomon.tensor.layouts import layout_of, local_of, whole_of
+from gnomon.tensor.tensor import array_of
+
+if TYPE_CHECKING:
+    from gnomon.models.saving import PretrainedModel
+
+__all__ = [
+    "OwnPart",
+    "Stored",
+    "Tensors",
+    "entry_as_array",
+    "load_parameters",
+    "own_part",
+    "owned_parts",
+    "parameter_tensors",
+    "part_of",
+    "refuse_difference",
+    "refuse_misfit",
+]
+
+Tensors = dict[str, DividedTensor]
+Stored = Mapping[str, np.ndarray | StoredTensor]
+AnyArray = np.ndarray | StoredTensor | StackedArrays
+
+
+class OwnPart(NamedTuple):
+    """A rank's own part of a tensor, to be read alone, and how the tensor lies."""
+
+    layout: Lying
+    array: np.ndarray
+
+
+def own_part(value: object) -> OwnPart:
+    """The part that this rank holds of a tensor, or a plain number."""
+    if not isinstance(value, gn.Tensor):
+        return OwnPart((), entry_as_array(value))
+    layout = layout_of(value)
+    # whoever asks for .numpy() may write there, so what was packed of a weight would be forgotten
+    return OwnPart(layout, array_of(local_of(value) if layout else value))
+
+
+def parameter_tensors(model: PretrainedModel, mesh: Mesh, rank: int) -> Tensors:
+    """Every parameter by its name in files, with the parts that a rank of a mesh owns."""
+    own = {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
+    return model.config.in_files(own)
+
+
+def owned_parts(value: object, mesh: Mesh, rank: int) -> DividedTensor:
+    """A parameter or an entry of a state, with the parts that a rank owns."""
+    layout, array = own_part(value)
+    shape = tuple(value.shape) if isinstance(value, gn.Tensor) else ()
+    return owned(array, shape, layout, mesh, rank)
+
+
+def load_parameters(
+    model: PretrainedModel,
+    arrays: Stored,
+    mesh: Mesh = ALONE,
+    rank: int = 0,
+    dtypes: Collection[str] = ("float32",),
+) -> None:
+    """Fill a model; every name and shape must be there and nothing else.
+
+    arrays: of each the part is read that this rank of the mesh holds. dtypes: of their elements.
+    """
+    wanted = dict(model.named_parameters())
+    found = model.config.from_files(arrays, {name: p.shape for name, p in wanted.items()})
+    refuse_difference("parameters", wanted, found)
+    with gn.no_grad():
+        for name, parameter in wanted.items():
+            array = found[name]
+            refuse_misfit(name, tuple(parameter.shape), array, dtypes)
+            part = part_of(array, parameter, mesh, rank)
+            (local_of(parameter) if layout_of(parameter) else parameter).copy_(part)
+
+
+def part_of(array: AnyArray, like: gn.Tensor, mesh: Mesh, rank: int) -> gn.Tensor:
+    """The part of an array that a rank holds of a tensor of its shape."""
+    where = rectangle(tuple(like.shape), layout_of(like), mesh.place(rank))
+    return gn.from_numpy(np.array(array[where], order="C"))
+
+
+def entry_as_array(value: object) -> np.ndarray:
+    """A state entry as an array, whole; counts may be plain numbers."""
+    if not isinstance(value, gn.Tensor):
+        return np.asarray(value, np.float32)
+    return (whole_of(value) if layout_of(value) else value).numpy()
+
+
+def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) -> None:
+    """Stop when two sets of names differ."""
+    missing, strange = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
+    if missing or strange:
+        raise CheckpointError(
+            f"checkpoint: {what} differ: missing {missing[:3]}, unknown {strange[:3]}. "
+            "The model was another one."
+        )
+
+
+def refuse_misfit(
+    name: str, shape: tuple[int, ...], array: AnyArray, dtypes: Collection[str] = ("float32",)
+) -> None:
+    """Stop at an array of another shape, or of other numbers."""
+    strange = str(array.dtype) not in dtypes
+    if array.shape != shape or strange:
+        came = f"{array.shape}" + f" of {array.dtype}" * strange
+        raise CheckpointError(
+            f"checkpoint: {name} must be {shape}: got {came}. The model was another one."
+        )
