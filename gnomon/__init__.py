@@ -162,7 +162,7 @@ channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 
 _PARTS = (
     *("nn", "optim", "utils", "distributions", "distributed", "library", "models", "profiler"),
-    *("serialization", "testing", "compiler", "export", "fx", "multiprocessing", "onnx"),
+    *("serialization", "testing", "compiler", "export", "fx", "gguf", "multiprocessing", "onnx"),
 )
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}"

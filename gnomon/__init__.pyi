@@ -502,6 +502,7 @@ from gnomon.tensor.switches import get_num_interop_threads as get_num_interop_th
 from gnomon.tensor.control import get_num_threads as get_num_threads
 def get_rng_state() -> Tensor:
     """The state of the stream."""
+from gnomon import gguf as gguf
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
 def gradient(input: Tensor, *, spacing: Any = ..., dim: _int | Sequence[_int] | None = ..., edge_order: _int = ...) -> tuple[Tensor, ...]:

@@ -102,7 +102,8 @@ HOLDERS = (
            "PK.own = W", "lK.parametrizations.weight[0].own = W",
            "PK.forward = lambda self, w: w * W"),
     simple("a model of ours", "from gnomon.models.decoder import MLP\n"
-           "class OK: hidden_size, intermediate_size = 2, 2\n"
+           "class OK:\n    hidden_size = intermediate_size = 2\n"
+           "    mlp_bias, hidden_act, gated = False, 'silu', True\n"
            "mK = MLP(OK)\n", "mK(x)", "mK.forward = lambda x: x * W",
            "MLP.forward = lambda self, x: x * W", "mK.up_proj = nn.Identity()",
            "mK.down_proj.forward = lambda x: x * W", undo="MLP.forward = GATED"),

@@ -30,6 +30,8 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.errors import GnomonError, IndexOutOfBounds
+from gnomon.gguf.decoding import DECODERS
+from gnomon.gguf.element_types import plain_dtype
 from gnomon.models.config import Qwen3Config
 from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.stored_parameters import load_parameters
@@ -48,6 +50,7 @@ from gnomon.train.state import parameter_arrays
 from gnomon.train.tokenizer import bytes_per_token, load_tokenizer, train
 from tests.mutations_of_files import (
     BYTES,
+    GGUF,
     JSON,
     LINES,
     SAFETENSORS,
@@ -178,6 +181,66 @@ def look_at(value: object, seen: frozenset[int] = frozenset()) -> None:
     elif isinstance(value, (list, tuple)):
         for part in value:
             look_at(part, seen)
+
+
+# gn.gguf.load
+
+
+def write_gguf(folder: Path) -> dict[str, tuple[Mutation, ...]]:
+    """A file of tensors and metadata of most types."""
+    kinds = ("F32", "F16", "BF16", "I8", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
+    tensors = {name: gn.zeros(32, dtype=gn.int8 if name == "I8" else None) for name in kinds}
+    metadata = {"general.alignment": 8, "a": 0.5, "b": "text", "c": [1, 2, 3], "d": True}
+    metadata |= {"e": ["a", "", "bc"], "f": [[[1.5]], [[]]], "g": np.ones(3, bool), "h": -1}
+    types = {name: name for name in kinds}
+    gn.gguf.save(folder / "x.gguf", tensors, metadata, types=types)
+    return {"x.gguf": GGUF}
+
+
+def read_gguf(folder: Path) -> None:
+    """Open it, and decode every tensor that can be."""
+    file = gn.gguf.load(folder / "x.gguf")
+    repr((file, file.metadata, file.tensors))
+    for tensor in file.tensors.values():
+        if tensor.type in DECODERS or plain_dtype(tensor.type) is not None:
+            tensor.numpy().tobytes()
+
+
+def write_model(folder: Path) -> dict[str, tuple[Mutation, ...]]:
+    """A model of two experts, in GGUF."""
+    config = {"model_type": "qwen3_moe", "hidden_size": 4, "num_hidden_layers": 1}
+    config |= {"num_attention_heads": 2, "num_experts": 2, "norm_topk_prob": True}
+    names = [f"experts.{k}.{part}_proj" for k in range(2) for part in ("gate", "up", "down")]
+    tensors = {f"model.layers.0.mlp.{name}.weight": np.ones((2, 2), np.float32) for name in names}
+    gn.gguf.save(folder / "x.gguf", *gn.gguf.from_hugging_face(config, tensors))
+    return {"x.gguf": GGUF}
+
+
+def read_model(folder: Path) -> None:
+    """Name its config and tensors as Hugging Face does."""
+    config, tensors = gn.gguf.to_hugging_face(gn.gguf.load(folder / "x.gguf"))
+    json.dumps(config)
+    for array in tensors.values():
+        array.tobytes()
+
+
+def write_tokens(folder: Path) -> dict[str, tuple[Mutation, ...]]:
+    """Two small tokenizers, in GGUF."""
+    start, tokens = "tokenizer.ggml.", ["<s>", "a", "b", "ab", "\u2581", "\u2581a"]
+    shared = {f"{start}tokens": tokens, f"{start}token_type": [3, 1, 1, 1, 1, 1]}
+    shared |= {f"{start}bos_token_id": 0, f"{start}add_bos_token": True}
+    merged = {f"{start}model": "gpt2", f"{start}pre": "qwen2", f"{start}merges": ["a b"]}
+    scored = {f"{start}model": "llama", f"{start}scores": [0.0, -1.0, -2.0, -3.0, -4.0, -5.0]}
+    gn.gguf.save(folder / "a.gguf", {}, shared | merged)
+    gn.gguf.save(folder / "b.gguf", {}, shared | scored)
+    return {"a.gguf": GGUF, "b.gguf": GGUF}
+
+
+def read_tokens(folder: Path) -> None:
+    """Encode and decode with both."""
+    for name in ("a.gguf", "b.gguf"):
+        made = gn.gguf.tokenizer(gn.gguf.load(folder / name))
+        made.decode(made.encode("abba <s> a1\n\u00e9").ids)
 
 
 # configurations
@@ -362,6 +425,9 @@ TARGETS = (
     Target("former gn.load", write_tree, read_tree),
     Target("torch zip", torch_files(zipped, TORCH), lambda x: look_at(gn.load(x / "x.pt"))),
     Target("torch file", torch_files(older, BYTES), lambda x: look_at(gn.load(x / "x.pt"))),
+    Target("gguf", write_gguf, read_gguf),
+    Target("model in gguf", write_model, read_model),
+    Target("tokens in gguf", write_tokens, read_tokens),
     Target("recipe", write_recipe, lambda x: configure(str(x / "mine.toml"), ["run.seed=1"])),
     Target("--set", write_change, read_change),
     Target("run.json", write_run, read_config),

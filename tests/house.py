@@ -28,7 +28,7 @@ tensor
 capture
 gnomon
 nn optim utils distributions library serialization testing multiprocessing
-distributed drop_in fx profiler quant export onnx
+distributed drop_in fx profiler quant export onnx gguf
 models train bench bisect commands __main__
 """
 ORDER = {name: place for place, name in enumerate(LAYERS.split())}

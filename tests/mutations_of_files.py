@@ -230,6 +230,25 @@ def header_changed(content: bytes, chance: random.Random) -> bytes:
 SAFETENSORS: tuple[Mutation, ...] = (header_changed, header_changed, header_changed, *BYTES)
 
 
+# GGUF
+
+
+def head_changed(content: bytes, chance: random.Random) -> bytes:
+    """A number that precedes the tensors is another one: a length, a count, a type or a place."""
+    made = bytearray(content)
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        width, limit = chance.choice(((4, len(made) // 2), (8, len(made) // 2), (8, 24)))
+        at = chance.randrange(4, max(limit, 5))
+        old = int.from_bytes(made[at : at + width], "little")
+        near = (old + 1, old - 1, 2 * old, old ^ 1, old + 32)
+        number = chance.choice((*near, *(x for x in NUMBERS if isinstance(x, int) and x >= 0)))
+        made[at : at + width] = (number % 2 ** (8 * width)).to_bytes(width, "little")
+    return bytes(made)
+
+
+GGUF: tuple[Mutation, ...] = (head_changed, head_changed, head_changed, *BYTES)
+
+
 # zip files
 
 

@@ -137,7 +137,7 @@ gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.nn gnom
 gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel gnomon.export gnomon.export.graph_signature gnomon.onnx
 gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters
-gnomon.fft gnomon.futures gnomon.library gnomon.linalg
+gnomon.fft gnomon.futures gnomon.gguf gnomon.library gnomon.linalg
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn

@@ -33,7 +33,7 @@ OUTSIDE = {
     "rich": {"commands", "bench", "drop_in", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},
     "tensorboardX": {"utils"},
-    "tokenizers": {"commands", "models", "train"},
+    "tokenizers": {"commands", "gguf", "models", "train"},
 }
 
 # files that load a module of ours when it is first asked for, and why

@@ -33,6 +33,7 @@ LAYERS = (
     *("gnomon/nn/", "gnomon/models/", "gnomon/bench/", "gnomon/train/", "gnomon/optim/"),
     "gnomon/drop_in/",  # PyTorch's names for them
     "gnomon/onnx/",  # ONNX's
+    "gnomon/gguf/",  # of Hugging Face's configs
 )
 ENTRIES = frozenset({"gnomon/nn/functional.py"})
 """Files of layers that offer operations as they are: they are counted."""

@@ -130,8 +130,9 @@ def lu_unpack(
 ) -> tuple[Node, Node, Node]:
     """P, L and U of lu, from the results of lu_factor; empty ones of what is not asked for.
 
-    Shapes: LU_data (*b, m, n), LU_pivots (*b, k) -> (*b, m, m) if unpack_pivots else (0), (*b, m,
-    min(m, n)) if unpack_data else (0), (*b, min(m, n), n) if unpack_data else (0)
+    Shapes: LU_data (*b, m, n), LU_pivots (*b, k) -> (*b, m, m), (*b, m, min(m, n)), (*b, min(m, n),
+    n) if unpack_data and unpack_pivots; LU_data (*b, m, n), LU_pivots (*b, k) -> (0), (*b, m,
+    min(m, n)), (*b, min(m, n), n) if not unpack_pivots else (*b, m, m), (0), (0)
 
     >>> lu_unpack(*gn.linalg.lu_factor(tensor([[1.0, 3.0], [2.0, 4.0]]))).L
     Tensor([[1. , 0. ],

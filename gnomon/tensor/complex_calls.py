@@ -223,6 +223,8 @@ def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: An
 
 def of_size(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
     """A function of distances from 0."""
+    if kwargs.get("dtype") is not None:
+        kwargs["dtype"] = dtype_of(kwargs["dtype"]).to_real()
     return as_function(op)(complex_abs(x), *args, **kwargs)
 
 

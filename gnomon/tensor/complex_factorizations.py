@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gnomon.dtypes import dtype_of
 from gnomon.errors import ShapeError
 from gnomon.ops.arguments import choice
 from gnomon.ops.complex_factors import (
@@ -25,7 +26,7 @@ from gnomon.ops.complex_factors import (
 from gnomon.ops.elimination import rows_of
 from gnomon.tensor.complex_math import complex_abs, complex_log
 from gnomon.tensor.complex_matrices import complex_inverse, complex_matrix_rank, complex_pinverse
-from gnomon.tensor.complex_tensor import Complex, as_complex, joined
+from gnomon.tensor.complex_tensor import Complex, as_complex, cast, joined
 from gnomon.tensor.creation import eye, zeros
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS, apply
@@ -311,9 +312,15 @@ def complex_matrix_power(x: Complex, n: int) -> Complex:
 
 
 def complex_matrix_norm(
-    x: Complex, ord: Order = "fro", axis: Sequence[int] = (-2, -1), keepdims: bool = False
+    x: Complex,
+    ord: Order = "fro",
+    axis: Sequence[int] = (-2, -1),
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
 ) -> Tensor:
     """The size of a matrix; nuc, 2 and −2 by its singular values."""
+    x = x if dtype is None else cast(x, dtype_of(dtype))
     if ord not in ("nuc", 2, -2):
         return FUNCTIONS["matrix_norm"](complex_abs(x), ord, axis, keepdims)
     sizes = complex_svdvals(x.movedim(tuple(axis), (-2, -1)))

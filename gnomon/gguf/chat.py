@@ -1,0 +1,103 @@
+"""`gn.gguf.chat_text`: messages as the text that a file's chat template makes of them.
+
+A template comes from a file, so it runs in jinja2's sandbox, where it reaches nothing but what it
+is given. How long it runs is not limited.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gnomon.errors import ArgumentError, brief, clipped
+from gnomon.gguf.file import GGUFFile
+from gnomon.lazy import Lazy
+
+jinja2, sandbox = Lazy("jinja2"), Lazy("jinja2.sandbox")
+
+__all__ = ["chat_text"]
+
+TEMPLATE = "tokenizer.chat_template"
+SPECIAL = {
+    **{"bos": "bos_token", "eos": "eos_token"},
+    **{"unknown": "unk_token", "padding": "pad_token"},
+}
+"""Names of tokens in keys of files, and in templates."""
+BROKEN = (
+    *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError),
+    *(MemoryError, NotImplementedError),
+)
+"""Python's errors of a template that is wrong, or is given something else than it expects."""
+
+
+def chat_text(
+    file: GGUFFile,
+    messages: Sequence[Mapping[str, Any]],
+    add_generation_prompt: bool = True,
+    **variables: Any,
+) -> str:
+    """The text of messages by a file's chat template, to be encoded without special tokens.
+
+    messages: dicts of "role" and "content". variables: what else the template may ask for, such as
+    tools.
+
+    Raises ArgumentError where the file has no template, or it fails on these messages.
+
+    >>> file = GGUFFile(
+    ...     "x", 3, {TEMPLATE: "{% for m in messages %}[{{ m.content }}]{% endfor %}"}, {}
+    ... )
+    >>> chat_text(file, [{"role": "user", "content": "hello"}])
+    '[hello]'
+    """
+    said = file.metadata.get(TEMPLATE)
+    if not isinstance(said, str):
+        raise ArgumentError(f"gguf.chat_text: {file.path}: {TEMPLATE} is {brief(said)}.")
+    given: dict[str, Any] = {"messages": messages, "tools": None, **special_tokens(file)}
+    given["add_generation_prompt"] = add_generation_prompt
+    environment = sandboxed()
+    try:
+        return environment.from_string(said).render(**given | variables)
+    except (jinja2.TemplateError, *BROKEN) as wrong:
+        raise ArgumentError(
+            f"gguf.chat_text: {file.path}: the chat template fails: {clipped(wrong).rstrip('.')}. "
+            "Give messages as it expects them."
+        ) from wrong
+
+
+def sandboxed() -> Any:
+    """An environment for templates, with the functions that those of models use."""
+    try:
+        made = sandbox.ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            "gguf.chat_text: jinja2 runs chat templates, and is not installed. "
+            "pip install 'gnomon[chat]'",
+            name=missing.name,
+        ) from missing
+    made.filters["tojson"] = plain_json
+    made.globals["raise_exception"] = refuse
+    return made
+
+
+def special_tokens(file: GGUFFile) -> dict[str, str]:
+    """The special tokens that a file has, by the names that templates use."""
+    tokens = file.metadata.get("tokenizer.ggml.tokens")
+    count = len(tokens) if isinstance(tokens, list) else 0
+    ids = {own: file.metadata.get(f"tokenizer.ggml.{x}_token_id") for x, own in SPECIAL.items()}
+    known = {own: k for own, k in ids.items() if isinstance(k, np.integer) and 0 <= k < count}
+    return {own: str(tokens[k]) for own, k in known.items()} if tokens is not None else {}
+
+
+def plain_json(value: Any, indent: int | None = None, **words: Any) -> str:
+    """A value as JSON, without the escapes of HTML that jinja2's own filter makes."""
+    return json.dumps(value, ensure_ascii=words.pop("ensure_ascii", False), indent=indent, **words)
+
+
+def refuse(message: str) -> NoReturn:
+    """Have the template fail with a message of its own."""
+    raise jinja2.TemplateError(str(message))

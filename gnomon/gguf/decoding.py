@@ -1,0 +1,142 @@
+"""Blocks of quantized numbers, decoded to float32 by numpy.
+
+Each result is the one that gguf-py gives, bit by bit: the same roundings in the same order. A
+decoder takes the bytes of blocks, one row each, and gives the numbers of each; what a block is made
+of stands in its docstring, in the order of its bytes. d, m: halves by which numbers are scaled and
+moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from gnomon.gguf.element_types import BY_NAME
+
+__all__ = ["AT_ONCE", "DECODERS", "decoded"]
+
+Decoder = Callable[[np.ndarray], np.ndarray]
+AT_ONCE = 1 << 18
+"""Numbers that are decoded together: what numpy needs meanwhile stays in a cache."""
+
+
+def decoded(name: str, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    r"""The numbers of packed blocks of a type that has a decoder.
+
+    >>> decoded("Q8_0", np.frombuffer(b"\0<" + bytes(range(32)), np.uint8), (32,))[:4]
+    array([0., 1., 2., 3.], dtype=float32)
+    """
+    kind, decode = BY_NAME[name], DECODERS[name]
+    blocks = packed.reshape(-1, kind.nbytes)
+    found = np.empty((len(blocks), kind.elements), np.float32)
+    step = AT_ONCE // kind.elements
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, len(blocks), step):
+            piece = decode(blocks[start : start + step])
+            found[start : start + step] = piece.reshape(len(piece), kind.elements)
+    return found.reshape(shape)
+
+
+def halves(blocks: np.ndarray, place: int) -> np.ndarray:
+    """The half at a place of each block, as float32 in a column."""
+    return blocks[:, place : place + 2].copy().view("<f2").astype(np.float32)
+
+
+def nibbles(content: np.ndarray) -> np.ndarray:
+    """The low halves of all bytes of a row, then the high ones."""
+    return np.concatenate((content & 15, content >> 4), axis=-1)
+
+
+def fifth_bits(content: np.ndarray) -> np.ndarray:
+    """The bits of a row's four bytes, each as 16 or 0."""
+    return np.unpackbits(content, axis=-1, bitorder="little") << 4
+
+
+def q4_0(blocks: np.ndarray) -> np.ndarray:
+    """The numbers d * (q - 8): d, 32 q of 4 bits."""
+    return halves(blocks, 0) * (nibbles(blocks[:, 2:]).astype(np.float32) - 8)
+
+
+def q4_1(blocks: np.ndarray) -> np.ndarray:
+    """The numbers d * q + m: d, m, 32 q of 4 bits."""
+    return halves(blocks, 0) * nibbles(blocks[:, 4:]).astype(np.float32) + halves(blocks, 2)
+
+
+def q5_0(blocks: np.ndarray) -> np.ndarray:
+    """The numbers d * (q - 16): d, the fifth bits of 32 q, their other bits."""
+    q = nibbles(blocks[:, 6:]) | fifth_bits(blocks[:, 2:6])
+    return halves(blocks, 0) * (q.astype(np.float32) - 16)
+
+
+def q5_1(blocks: np.ndarray) -> np.ndarray:
+    """The numbers d * q + m: d, m, the fifth bits of 32 q, their other bits."""
+    q = nibbles(blocks[:, 8:]) | fifth_bits(blocks[:, 4:8])
+    return halves(blocks, 0) * q.astype(np.float32) + halves(blocks, 2)
+
+
+def q8_0(blocks: np.ndarray) -> np.ndarray:
+    """The numbers d * q: d, 32 q of 8 bits."""
+    return blocks[:, 2:].view(np.int8).astype(np.float32) * halves(blocks, 0)
+
+
+def scales_and_mins(content: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The eight scales and eight minima of 6 bits that twelve bytes hold.
+
+    Those of the first four parts are the low bits of a byte each; of the others, the low halves lie
+    in the last four bytes, and the two highest bits over the former.
+    """
+    first, second, last = content[:, 0:4], content[:, 4:8], content[:, 8:12]
+    scales = (first & 63, (last & 15) | (first >> 6 << 4))
+    mins = (second & 63, (last >> 4) | (second >> 6 << 4))
+    return np.concatenate(scales, axis=-1), np.concatenate(mins, axis=-1)
+
+
+def with_mins(blocks: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The numbers d * scale * q - m * min of eight parts of 32; d, m, scales, minima come first."""
+    scales, mins = scales_and_mins(blocks[:, 4:16])
+    factor = halves(blocks, 0) * scales.astype(np.float32)
+    offset = halves(blocks, 2) * mins.astype(np.float32)
+    return factor[:, :, None] * q.astype(np.float32) - offset[:, :, None]
+
+
+def by_groups(content: np.ndarray) -> np.ndarray:
+    """The eight parts of 32 whose 4 bits lie in four groups of 32 bytes: low halves, then high."""
+    return nibbles(content.reshape(-1, 4, 32)).reshape(-1, 8, 32)
+
+
+def q4_k(blocks: np.ndarray) -> np.ndarray:
+    """Eight parts with minima: d, m, their scales and minima, 256 q of 4 bits."""
+    return with_mins(blocks, by_groups(blocks[:, 16:]))
+
+
+def q5_k(blocks: np.ndarray) -> np.ndarray:
+    """Eight parts with minima: d, m, scales and minima, fifth bits, 256 q's other bits.
+
+    The fifth bits of part i are bits i of 32 bytes.
+    """
+    high = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1
+    return with_mins(blocks, by_groups(blocks[:, 48:]) | (high << 4))
+
+
+def q6_k(blocks: np.ndarray) -> np.ndarray:
+    """Sixteen parts of d * scale * (q - 32): low 4 bits, high 2 bits, signed scales of 8 bits, d.
+
+    Of each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
+    """
+    low = nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
+    shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
+    high = blocks[:, 128:192].reshape(-1, 2, 1, 32) >> shifts & 3
+    q = (low | (high << 4)).reshape(-1, 16, 16).astype(np.float32) - 32
+    factor = halves(blocks, 208) * blocks[:, 192:208].view(np.int8).astype(np.float32)
+    return factor[:, :, None] * q
+
+
+DECODERS: Mapping[str, Decoder] = MappingProxyType(
+    {
+        **{"Q4_0": q4_0, "Q4_1": q4_1, "Q5_0": q5_0, "Q5_1": q5_1, "Q8_0": q8_0},
+        **{"Q4_K": q4_k, "Q5_K": q5_k, "Q6_K": q6_k},
+    }
+)
+"""The decoders of types by name."""

@@ -1,0 +1,265 @@
+"""A GGUF file's model as Hugging Face's files have it, and the reverse: configs, names, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ArgumentError, brief
+from gnomon.gguf.families import FAMILIES, KEYS, GGUFFamily, family_of, gguf_name, hugging_face_name
+from gnomon.gguf.file import GGUFFile, GGUFTensor
+from gnomon.gguf.rotation import (
+    FACTORS,
+    in_halves,
+    in_pairs,
+    llama3_factors,
+    rotation_keys,
+    rotation_of,
+)
+from gnomon.gguf.writing import array_of_value
+
+__all__ = ["DecodedTensors", "from_hugging_face", "to_hugging_face"]
+
+ROUTER = "ffn_gate_inp.weight"
+ARCHITECTURE = "general.architecture"
+TOKENS = {"bos": "bos_token_id", "eos": "eos_token_id", "padding": "pad_token_id"}
+NEUTRAL: dict[str, tuple] = {
+    "hidden_act": ("silu", None),
+    "use_sliding_window": (False, None),
+    "partial_rotary_factor": (1, None),
+    "decoder_sparse_step": (1, None),
+    "mlp_only_layers": ([], None),
+    "pretraining_tp": (1, None),
+}
+"""Fields of configs that GGUF cannot say, and the values that they may have."""
+
+
+class DecodedTensors(Mapping[str, np.ndarray]):
+    """Tensors by Hugging Face's names, of which each is decoded when it is taken."""
+
+    def __init__(self, makers: dict[str, Callable[[], np.ndarray]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
+    """The config and the tensors of a file's model, as Hugging Face's files have them.
+
+    Known are llama, qwen2, qwen3 and qwen3moe. Plain numbers keep their type, blocks become
+    float32; each array is made when it is taken.
+
+    Raises ArgumentError for another architecture, and for keys and tensors that a config or a
+    model of it does not have.
+    """
+    family = family_of("name", file.metadata.get(ARCHITECTURE))
+    try:
+        if family is None:
+            known = ", ".join(x.name for x in FAMILIES)
+            raise ArgumentError(
+                f"{ARCHITECTURE} is {brief(file.metadata.get(ARCHITECTURE))}, and known are {known}"
+            )
+        config = config_of(file, family)
+        return config, DecodedTensors(makers_of(file, family, config))
+    except ArgumentError as refused:
+        raise ArgumentError(f"gguf.to_hugging_face: {file.path}: {refused}.") from refused
+
+
+def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
+    """The config of a file's model."""
+    start = f"{family.name}."
+    said = {k[len(start) :]: plain(k, x) for k, x in file.metadata.items() if k.startswith(start)}
+    rotary = {k[len("rope.") :]: said.pop(k) for k in list(said) if k.startswith("rope.")}
+    config = {KEYS[key]: said.pop(key) for key in list(said) if key in KEYS}
+    check_counts(config, "hidden_size", "num_hidden_layers", "num_attention_heads")
+    heads = config["num_attention_heads"]
+    size = config.setdefault("head_dim", config["hidden_size"] // heads)
+    config.setdefault("num_key_value_heads", heads)
+    check_counts(config, "head_dim", "num_key_value_heads")
+    if size % 2:
+        raise ArgumentError(f"heads have {size} numbers, which make no pairs")
+    sizes = {"rope.dimension_count": rotary.pop("dimension_count", size)}
+    sizes["attention.value_length"] = said.pop("attention.value_length", size)
+    strange = [*said, *(key for key, x in sizes.items() if x != size)]
+    if strange:
+        raise ArgumentError(f"{start}{clipped_key(strange[0])} has no place in a config")
+    embedded = file.tensors.get("token_embd.weight")
+    if embedded is not None:
+        config["vocab_size"] = embedded.shape[0] if embedded.shape else 0
+    factors = file.tensors[FACTORS].numpy() if FACTORS in file.tensors else None
+    config["rope_parameters"] = rotation_of(rotary, factors, size)
+    config |= {"model_type": family.model_type, "hidden_act": "silu"}
+    config["tie_word_embeddings"] = "output.weight" not in file.tensors
+    if family.experts:
+        config |= {"norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []}
+    if not family.biases:
+        config["attention_bias"] = "blk.0.attn_q.bias" in file.tensors
+    if family.paired:
+        config["mlp_bias"] = "blk.0.ffn_gate.bias" in file.tensors
+    for own, field in TOKENS.items():
+        if f"tokenizer.ggml.{own}_token_id" in file.metadata:
+            key = f"tokenizer.ggml.{own}_token_id"
+            config[field] = plain(key, file.metadata[key])
+    return config
+
+
+def check_counts(config: Mapping[str, Any], *fields: str) -> None:
+    """Refuse fields that are no counts."""
+    for field in fields:
+        if type(config.get(field)) is not int or config[field] < 1:
+            raise ArgumentError(f"{field} is {brief(config.get(field))}")
+
+
+def clipped_key(key: str) -> str:
+    """A key as a message shows it."""
+    return brief(key)[1:-1]
+
+
+def plain(key: str, value: Any) -> int | float | str | bool:
+    """A value as JSON has it; a float of 32 bits as it is written."""
+    if isinstance(value, np.float32):
+        return float(str(value))
+    found = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(found, int | float | str):
+        raise ArgumentError(f"{clipped_key(key)} is {brief(value)}, and no single value")
+    return found
+
+
+def makers_of(
+    file: GGUFFile, family: GGUFFamily, config: dict[str, Any]
+) -> dict[str, Callable[[], np.ndarray]]:
+    """A function for each tensor of Hugging Face's that makes it."""
+    makers: dict[str, Callable[[], np.ndarray]] = {}
+    for name, tensor in file.tensors.items():
+        if name == FACTORS:
+            continue
+        theirs = hugging_face_name(name)
+        if theirs is None:
+            raise ArgumentError(f"tensor {brief(name)} is none of {family.name}")
+        heads = heads_of(family, name, config)
+        if "{}" in theirs:
+            count = config.get("num_experts", 0)
+            if len(tensor.shape) < 2 or tensor.shape[0] != count or 0 in tensor.shape:
+                raise ArgumentError(f"tensor {brief(name)} has not {count} experts")
+            parts = {theirs.format(k): tensor.part(k) for k in range(count)}
+            makers |= {key: maker(part, 0) for key, part in parts.items()}
+        elif heads and (not tensor.shape or tensor.shape[0] != heads * config["head_dim"]):
+            raise ArgumentError(f"tensor {brief(name)} has shape {tensor.shape}")
+        else:
+            makers[theirs] = maker(tensor, heads)
+    return makers
+
+
+def maker(tensor: GGUFTensor, heads: int) -> Callable[[], np.ndarray]:
+    """A function that decodes a tensor, with the rows of its heads in Hugging Face's order."""
+    return lambda: in_halves(tensor.numpy(), heads) if heads else tensor.numpy()
+
+
+def heads_of(family: GGUFFamily, name: str, config: Mapping[str, Any]) -> int:
+    """The heads whose rows are in another order in a file; 0 of a tensor without such."""
+    part = name.rpartition(".")[0].rpartition(".")[2]
+    if not family.paired or part not in ("attn_q", "attn_k"):
+        return 0
+    return config["num_attention_heads" if part == "attn_q" else "num_key_value_heads"]
+
+
+# the reverse
+
+
+def from_hugging_face(
+    config: Mapping[str, Any], tensors: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """GGUF's tensors and metadata for a model of Hugging Face's files, to be given to `save`.
+
+    Vectors and routers become float32, as llama.cpp wants them; experts become one tensor. Keys of
+    the tokenizer are not among the metadata.
+
+    Raises ArgumentError for another model type, and for what the format cannot say.
+    """
+    try:
+        family = family_of("model_type", config.get("model_type"))
+        if family is None:
+            known = ", ".join(x.model_type for x in FAMILIES)
+            raise ArgumentError(
+                f"model_type is {brief(config.get('model_type'))}, and known are {known}"
+            )
+        return tensors_for(family, config, tensors), metadata_for(family, config)
+    except ArgumentError as refused:
+        raise ArgumentError(f"gguf.from_hugging_face: {refused}.") from refused
+
+
+def metadata_for(family: GGUFFamily, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a config."""
+    neutral = NEUTRAL if not family.experts else NEUTRAL | {"norm_topk_prob": (True,)}
+    for field, values in neutral.items():
+        if config.get(field) not in values:
+            raise ArgumentError(f"{field} is {brief(config.get(field))}, which has no key")
+    start, size = f"{family.name}.", head_size(config)
+    found: dict[str, Any] = {ARCHITECTURE: family.name}
+    for key, field in KEYS.items():
+        if config.get(field) is not None:
+            number = np.float32 if key.endswith("epsilon") else np.uint32
+            found[start + key] = number(config[field])
+    found |= {start + f"attention.{x}_length": np.uint32(size) for x in ("key", "value")}
+    found[f"{start}rope.dimension_count"] = np.uint32(size)
+    for key, value in rotation_keys(rotation_in(config)).items():
+        found[f"{start}rope.{key}"] = value
+    return found
+
+
+def head_size(config: Mapping[str, Any]) -> int:
+    """The size of a head."""
+    return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+
+
+def rotation_in(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config's rope_parameters, under today's names or the former ones."""
+    if config.get("rope_parameters"):
+        return dict(config["rope_parameters"])
+    scaling = dict(config.get("rope_scaling") or {})
+    kind = scaling.pop("type", None) or scaling.pop("rope_type", "default")
+    scaling.pop("rope_type", None)
+    return {"rope_theta": config.get("rope_theta", 10000.0), "rope_type": kind, **scaling}
+
+
+def tensors_for(
+    family: GGUFFamily, config: Mapping[str, Any], tensors: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Tensors by GGUF's names, in GGUF's order of rows."""
+    found: dict[str, Any] = {}
+    experts: dict[str, dict[int, np.ndarray]] = {}
+    for theirs, value in tensors.items():
+        named = gguf_name(theirs)
+        if named is None:
+            raise ArgumentError(f"tensor {brief(theirs)} is none of {family.model_type}")
+        name, expert = named
+        if name == "output.weight" and config.get("tie_word_embeddings"):
+            continue
+        array = value if isinstance(value, np.ndarray) else array_of_value(value)
+        if expert is not None:
+            experts.setdefault(name, {})[expert] = array
+            found[name] = None  # its place in the order
+            continue
+        heads = heads_of(family, name, config)
+        if heads and array.shape[0] % (2 * heads):
+            raise ArgumentError(f"tensor {brief(theirs)} has shape {array.shape}")
+        array = in_pairs(array, heads) if heads else array
+        wide = array.ndim == 1 or name.endswith(ROUTER)
+        found[name] = array.astype(np.float32) if wide else array
+    for name, parts in experts.items():
+        if sorted(parts) != list(range(config.get("num_experts", 0))):
+            raise ArgumentError(f"{name} has not {config.get('num_experts')} experts")
+        found[name] = np.stack([parts[k] for k in sorted(parts)])
+    rotation = rotation_in(config)
+    if rotation.get("rope_type") == "llama3":
+        found[FACTORS] = llama3_factors(rotation, head_size(config))
+    return found

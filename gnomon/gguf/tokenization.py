@@ -1,0 +1,177 @@
+"""`gn.gguf.tokenizer`: the tokenizer of a file's metadata, built with the `tokenizers` library.
+
+Known are the byte-level BPE of GPT-2's kind and the BPE of SentencePiece that Llama began with.
+The library is given tokens and merges that fit each other, and patterns that are written here:
+nothing in a file is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers.processors import TemplateProcessing
+
+from gnomon.errors import ArgumentError, brief
+from gnomon.gguf.file import GGUFFile
+
+__all__ = ["tokenizer"]
+
+START = "tokenizer.ggml."
+UNKNOWN, CONTROL, DEFINED = 2, 3, 4
+"""Types of tokens; others are learned."""
+LONGEST = 512
+"""Characters of a token: SentencePiece's are cut in two at every place."""
+SPACE = "\u2581"
+WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
+REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+PATTERNS: Mapping[str, str | None] = MappingProxyType(
+    {
+        **{"gpt-2": None, "default": None},
+        "qwen2": rf"{WORDS}\p{{N}}{REST}",
+        "llama-bpe": rf"{WORDS}\p{{N}}{{1,3}}{REST}",
+    }
+)
+"""The patterns by which byte-level BPE parts a text into words, by their names in files."""
+WHOLE = "llama-bpe"
+"""The way to part a text where words that are tokens are not merged, and a first token is added."""
+
+
+def tokenizer(file: GGUFFile) -> Tokenizer:
+    """The tokenizer that a file's metadata describes, as the `tokenizers` library has it.
+
+    Encoding adds the first and last tokens that the file asks for, and none with
+    add_special_tokens=False.
+
+    Raises ArgumentError for a kind that is not known, and for tokens that do not fit each other.
+    """
+    said = {k[len(START) :]: x for k, x in file.metadata.items() if k.startswith(START)}
+    try:
+        kind = said.get("model")
+        if not isinstance(kind, str) or kind not in ("gpt2", "llama"):
+            raise ArgumentError(f"{START}model is {brief(kind)}, and known are gpt2 and llama")
+        tokens, types = tokens_of(said), types_of(said)
+        made = byte_level(said, tokens) if kind == "gpt2" else sentence_pieces(said, tokens, types)
+        add_tokens(made, tokens, types)
+        add_ends(made, said, tokens)
+        return made
+    except ArgumentError as refused:
+        raise ArgumentError(f"gguf.tokenizer: {file.path}: {refused}.") from refused
+
+
+def strings(said: Mapping[str, Any], key: str) -> list[str]:
+    """A list of strings that the file must have."""
+    found = said.get(key)
+    if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
+        raise ArgumentError(f"{START}{key} is {brief(found)}, and no list of strings")
+    return found
+
+
+def numbers(said: Mapping[str, Any], key: str, kind: str, count: int) -> np.ndarray:
+    """Numbers of a kind of dtypes, one for each token, that the file must have."""
+    found = said.get(key)
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in kind or len(found) != count:
+        raise ArgumentError(f"{START}{key} has no number for each of {count} tokens")
+    return found
+
+
+def flag(said: Mapping[str, Any], key: str, default: bool) -> bool:
+    """A bool that the file may have."""
+    found = said.get(key, default)
+    if not isinstance(found, bool):
+        raise ArgumentError(f"{START}{key} is {brief(found)}, and no bool")
+    return found
+
+
+def tokens_of(said: Mapping[str, Any]) -> list[str]:
+    """The tokens in the order of their ids."""
+    tokens = strings(said, "tokens")
+    if not all(tokens) or len(set(tokens)) != len(tokens):
+        raise ArgumentError(f"{START}tokens holds a token twice, or an empty one")
+    longest = max(map(len, tokens), default=0)
+    if longest > LONGEST:
+        raise ArgumentError(f"{START}tokens holds a token of {longest:,} characters")
+    return tokens
+
+
+def types_of(said: Mapping[str, Any]) -> np.ndarray:
+    """The types of tokens; all are learned where the file does not say it."""
+    count = len(said["tokens"])
+    return numbers(said, "token_type", "iu", count) if "token_type" in said else np.ones(count, int)
+
+
+def byte_level(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
+    """A byte-level BPE with the merges of the file."""
+    parted = said.get("pre", "default")
+    if not isinstance(parted, str) or parted not in PATTERNS:
+        raise ArgumentError(
+            f"{START}pre is {brief(parted)}, and known are {', '.join(sorted(PATTERNS))}"
+        )
+    ids = {token: k for k, token in enumerate(tokens)}
+    pairs = [tuple(merge.split(" ")) for merge in strings(said, "merges")]
+    for pair in pairs:
+        if len(pair) != 2 or not {*pair, "".join(pair)} <= ids.keys():
+            raise ArgumentError(f"{START}merges holds {brief(' '.join(pair))}, no pair of tokens")
+    made = Tokenizer(models.BPE(ids, pairs, ignore_merges=parted == WHOLE))
+    pattern = PATTERNS[parted]
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if pattern is not None:
+        bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        words = pre_tokenizers.Split(Regex(pattern), "isolated")
+        made.pre_tokenizer = pre_tokenizers.Sequence([words, bytewise])
+    if parted == "qwen2":
+        made.normalizer = normalizers.NFC()
+    made.decoder = decoders.ByteLevel()
+    return made
+
+
+def sentence_pieces(said: Mapping[str, Any], tokens: list[str], types: np.ndarray) -> Tokenizer:
+    """SentencePiece's BPE: of two neighbours, those are merged first whose token scores highest."""
+    if "precompiled_charsmap" in said:
+        raise ArgumentError(f"{START}precompiled_charsmap is not read here")
+    scores = numbers(said, "scores", "f", len(tokens))
+    ids = {token: k for k, token in enumerate(tokens)}
+    ranked = []
+    for token, score in zip(tokens, scores.tolist(), strict=True):
+        cuts = [(token[:k], token[k:]) for k in range(1, len(token))]
+        ranked += [
+            (-score, ids[left], ids[right]) for left, right in cuts if left in ids and right in ids
+        ]
+    pairs = [(tokens[left], tokens[right]) for _, left, right in sorted(ranked)]
+    unknown = np.flatnonzero(types == UNKNOWN)
+    name = tokens[unknown[0]] if unknown.size else None
+    made = Tokenizer(models.BPE(ids, pairs, unk_token=name, fuse_unk=True, byte_fallback=True))
+    first = flag(said, "add_space_prefix", True)
+    replaced = normalizers.Replace(" ", SPACE)
+    made.normalizer = (
+        normalizers.Sequence([normalizers.Prepend(SPACE), replaced]) if first else replaced
+    )
+    steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    made.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if first else steps)
+    return made
+
+
+def add_tokens(made: Tokenizer, tokens: list[str], types: np.ndarray) -> None:
+    """Have tokens that are not learned found in texts as they are."""
+    for kind in (CONTROL, DEFINED):
+        named = [tokens[k] for k in np.flatnonzero(types == kind)]
+        made.add_tokens([AddedToken(x, normalized=False, special=kind == CONTROL) for x in named])
+
+
+def add_ends(made: Tokenizer, said: Mapping[str, Any], tokens: list[str]) -> None:
+    """Have the first and the last token added that the file asks for."""
+    usual = {"bos": said["model"] == "llama" or said.get("pre") == WHOLE, "eos": False}
+    asked = {x: flag(said, f"add_{x}_token", default) for x, default in usual.items()}
+    ids = {x: said.get(f"{x}_token_id") for x, wanted in asked.items() if wanted}
+    for x, number in ids.items():
+        if not isinstance(number, np.integer) or not 0 <= number < len(tokens):
+            raise ArgumentError(f"{START}{x}_token_id is {brief(number)}, the number of no token")
+    if ids:
+        parts = [f"{x}:0" if x in ids else "" for x in ("bos", "eos")]
+        single = f"{parts[0]} $A:0 {parts[1]}".split()
+        double = [*single, *(x.replace(":0", ":1").replace("$A", "$B") for x in single)]
+        special = [{"id": x, "ids": [int(k)], "tokens": [tokens[k]]} for x, k in ids.items()]
+        made.post_processor = TemplateProcessing(single, double, special)

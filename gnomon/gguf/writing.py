@@ -1,0 +1,263 @@
+"""`gn.gguf.save`: a file of version 3, written aside and renamed when it is whole."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ArgumentError, brief, clipped
+from gnomon.gguf.element_types import (
+    ARRAY,
+    BY_NAME,
+    NUMBERS,
+    STRING,
+    ElementType,
+    plain_dtype,
+)
+from gnomon.gguf.encoding import ENCODERS, encoded
+from gnomon.gguf.file import GGUFTensor
+from gnomon.gguf.reader import ALIGNMENT_KEY, MAGIC, MOST_AXES, alignment_of
+from gnomon.runtime.files import publish
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["array_of_value", "save"]
+
+VERSION = 3
+KINDS = {dtype: kind for kind, dtype in NUMBERS.items()}
+
+
+@dataclass(frozen=True)
+class PlannedTensor:
+    """A tensor that is to be written: its type and shape are known, its values come later."""
+
+    name: str
+    value: Any
+    shape: tuple[int, ...]
+    kind: ElementType
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it takes."""
+        return prod(self.shape) // self.kind.elements * self.kind.nbytes
+
+    def pieces(self) -> Iterator[bytes]:
+        """Its bytes."""
+        value = self.value
+        if isinstance(value, GGUFTensor) and value.kind == self.kind:
+            yield value.packed.tobytes()
+            return
+        numbers = value.numpy() if isinstance(value, GGUFTensor) else array_of_value(value)
+        try:
+            for piece in encoded(self.kind, numbers):
+                yield piece.tobytes()
+        except ArgumentError as refused:
+            raise ArgumentError(
+                f"gguf.save: tensor {brief(self.name)}: {refused}. Give it another type."
+            ) from refused
+
+
+def save(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Any],
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    types: Mapping[str, str] | None = None,
+) -> None:
+    """Write tensors and metadata to a GGUF file, which appears whole or not at all.
+
+    tensors: tensors of ours, numpy's arrays, or tensors of another file, which are copied packed.
+    metadata: a number of numpy's is written in its own type, an int as one of 32 bits where it fits
+    and a float as float32, in lists too.
+    types: types of tensors by name, "Q8_0" for example; others are written as they are.
+
+    Raises ArgumentError for what the format cannot hold.
+
+    >>> import tempfile
+    >>> import gnomon as gn
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(
+    ...         f"{folder}/x.gguf",
+    ...         {"w": gn.full((2, 32), 127.0)},
+    ...         {"a": [1, 2]},
+    ...         types={"w": "Q8_0"},
+    ...     )
+    ...     file = gn.gguf.load(f"{folder}/x.gguf")
+    >>> file.tensors["w"], file.tensors["w"].dequantize().sum().item(), file.metadata["a"].tolist()
+    (GGUFTensor('w', Q8_0, (2, 32)), 8128.0, [1, 2])
+    """
+    given = metadata or {}
+    strange = set(types or ()) - set(tensors)
+    if strange:
+        raise ArgumentError(f"gguf.save: types names {brief(min(strange))}, which is no tensor.")
+    planned = [planned_tensor(name, x, (types or {}).get(name)) for name, x in tensors.items()]
+    keys = [text(key) + typed_value(key, value) for key, value in given.items()]
+    alignment = alignment_for(given)
+    publish(Path(path), parts(planned, keys, alignment))
+
+
+def planned_tensor(name: str, value: Any, type: str | None) -> PlannedTensor:
+    """A tensor with the type that was asked for, or its own."""
+    if not isinstance(value, GGUFTensor | Tensor | np.ndarray):
+        raise ArgumentError(
+            f"gguf.save: {brief(name)} is {clipped(value.__class__.__name__)}. Give a tensor or an "
+            "array."
+        )
+    shape, kind = tuple(map(int, value.shape)), own_kind(name, value, type)
+    if len(shape) > MOST_AXES:
+        raise ArgumentError(
+            f"gguf.save: tensor {brief(name)} has {len(shape)} axes, and {MOST_AXES} are the most. "
+            "Reshape it."
+        )
+    if (shape[-1] if shape else 1) % kind.elements:
+        raise ArgumentError(
+            f"gguf.save: tensor {brief(name)} of shape {shape} has rows that are no blocks of "
+            f"{kind.elements} as {kind.name} has them. Give it another type."
+        )
+    return PlannedTensor(name, value, shape, kind)
+
+
+def own_kind(name: str, value: Any, type: str | None) -> ElementType:
+    """The type of a tensor in the file."""
+    if type is not None:
+        kind = BY_NAME.get(type.upper())
+        if kind is None or not is_written(value, kind):
+            known = ", ".join(ENCODERS)
+            raise ArgumentError(
+                f"gguf.save: tensor {brief(name)} cannot be written as {brief(type)}. Use {known} "
+                "or a type of plain numbers."
+            )
+        return kind
+    if isinstance(value, GGUFTensor):
+        return value.kind
+    dtype = array_of_value(value).dtype if isinstance(value, np.ndarray) else value.dtype.numpy
+    for kind in BY_NAME.values():
+        if plain_dtype(kind.name) == dtype:
+            return kind
+    raise ArgumentError(
+        f"gguf.save: tensor {brief(name)} has dtype {dtype}, which the format lacks. Convert it."
+    )
+
+
+def is_written(value: Any, kind: ElementType) -> bool:
+    """Whether a tensor can be written as a type: integers take no fractions."""
+    if isinstance(value, GGUFTensor) and value.kind == kind:
+        return True
+    dtype = plain_dtype(kind.name)
+    if dtype is None or dtype.kind != "i":
+        return dtype is not None or kind.name in ENCODERS
+    own = plain_dtype(value.type) if isinstance(value, GGUFTensor) else value.dtype
+    return str(own).removeprefix("gnomon.").startswith("int")
+
+
+def array_of_value(value: Tensor | np.ndarray) -> np.ndarray:
+    """The numbers of a tensor of ours, or of an array."""
+    return value if isinstance(value, np.ndarray) else value.numpy(force=True)
+
+
+def alignment_for(metadata: Mapping[str, Any]) -> int:
+    """The number of which tensors' places shall be multiples."""
+    try:
+        return alignment_of({k: number_of(x) for k, x in metadata.items() if k == ALIGNMENT_KEY})
+    except ValueError as wrong:
+        raise ArgumentError(f"gguf.save: {wrong}. Leave it out.") from wrong
+
+
+def parts(planned: list[PlannedTensor], keys: list[bytes], alignment: int) -> Iterator[bytes]:
+    """The bytes of the whole file, in order."""
+    head = [MAGIC, struct.pack("<IQQ", VERSION, len(planned), len(keys)), *keys]
+    offset = 0
+    for x in planned:
+        head += [text(x.name), struct.pack(f"<I{len(x.shape)}Q", len(x.shape), *x.shape[::-1])]
+        head += [struct.pack("<IQ", x.kind.number, offset)]
+        offset += x.nbytes + -x.nbytes % alignment
+    whole = b"".join(head)
+    yield whole + bytes(-len(whole) % alignment)
+    for x in planned:
+        yield from x.pieces()
+        yield bytes(-x.nbytes % alignment)
+
+
+# metadata
+
+
+def text(said: str) -> bytes:
+    """A string behind its length."""
+    try:
+        content = said.encode("utf-8")
+    except (UnicodeError, AttributeError) as wrong:
+        raise ArgumentError(f"gguf.save: {brief(said)} is no text in UTF-8.") from wrong
+    return struct.pack("<Q", len(content)) + content
+
+
+def number_of(value: Any) -> Any:
+    """A number of Python's as one of numpy's that has a type in the format."""
+    if isinstance(value, bool):
+        return np.bool_(value)
+    if isinstance(value, int):
+        kinds = (np.uint32, np.int32, np.uint64, np.int64)
+        fitting = [x for x in kinds if np.iinfo(x).min <= value <= np.iinfo(x).max]
+        return fitting[0](value) if fitting else value
+    if type(value) is not float:
+        return value
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
+    return value if np.isinf(narrow) and not np.isinf(value) else narrow
+
+
+def typed_value(key: str, value: Any) -> bytes:
+    """A value behind the number of its type."""
+    try:
+        kind, content = valued(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as wrong:
+        if isinstance(wrong, ArgumentError):
+            raise
+        raise ArgumentError(
+            f"gguf.save: {brief(key)} is {brief(value)}, which metadata cannot hold. Use numbers, "
+            "bools, strings, and lists or arrays of one kind of them."
+        ) from wrong
+    return struct.pack("<I", kind) + content
+
+
+def valued(value: Any) -> tuple[int, bytes]:
+    """The number of a value's type, and its bytes."""
+    if isinstance(value, str):
+        return STRING, text(value)
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return ARRAY, struct.pack("<IQ", KINDS[little(value.dtype)], value.size) + value.tobytes()
+    if isinstance(value, list | tuple):
+        return ARRAY, listed(list(value))
+    if not isinstance(value, int | float | np.generic):
+        raise TypeError(f"no value of metadata is {type(value)}")
+    found = np.asarray(number_of(value))
+    return KINDS[little(found.dtype)], found.tobytes()
+
+
+def listed(values: list[Any]) -> bytes:
+    """The bytes of a list of strings, of arrays, or of numbers: integers of 32 bits if they fit."""
+    kinds = {type(x) for x in values}
+    if kinds <= {str}:
+        return struct.pack("<IQ", STRING, len(values)) + b"".join(map(text, values))
+    if kinds <= {list, tuple, np.ndarray}:
+        return struct.pack("<IQ", ARRAY, len(values)) + b"".join(valued(x)[1] for x in values)
+    if kinds == {bool}:
+        return valued(np.array(values, np.bool_))[1]
+    if kinds == {int}:
+        narrow = np.iinfo(np.int32).min <= min(values) and max(values) <= np.iinfo(np.int32).max
+        return valued(np.array(values, np.int32 if narrow else np.int64))[1]
+    if kinds <= {int, float}:
+        return valued(np.array(values, np.float32))[1]
+    raise TypeError("a list is of several kinds")
+
+
+def little(dtype: np.dtype) -> np.dtype:
+    """A dtype that metadata has."""
+    if dtype not in KINDS:
+        raise TypeError(f"no value of metadata is {dtype}")
+    return dtype
