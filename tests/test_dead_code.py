@@ -137,7 +137,7 @@ gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.nn gnom
 gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel gnomon.export gnomon.export.graph_signature gnomon.onnx
 gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters
-gnomon.fft gnomon.futures gnomon.gguf gnomon.library gnomon.linalg
+gnomon.fft gnomon.futures gnomon.gguf gnomon.library gnomon.linalg gnomon.models
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn
@@ -149,6 +149,7 @@ gnomon.utils.checkpoint gnomon.utils.data
 """Modules by which users reach what is theirs."""
 HANDED = {
     "Context": "the first argument of a Function's forward",
+    "PretrainedModel": "gnomon.models.from_pretrained",
     "Works": "gnomon.distributed.batch_isend_irecv",
     "Namespace": "Tensor.__array_namespace_info__",
 }
