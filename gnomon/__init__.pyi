@@ -176,7 +176,7 @@ def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | N
 def bernoulli(input: Tensor, *, generator: Generator | None = ...) -> Tensor:
     """1 with the chance that each element says, else 0."""
 bfloat16: DType
-def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
 def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """−log of the chance that x gives to a yes-or-no answer."""

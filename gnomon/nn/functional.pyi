@@ -38,7 +38,7 @@ def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Seq
     """The mean of every window over the last 3 axes."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: _bool = ..., momentum: _float | Tensor = ..., eps: _float = ...) -> Tensor:
     """x normalized per channel, by its own statistics in training, else by the running ones."""
-def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
 def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """−log of the chance that x gives to a yes-or-no answer."""

@@ -404,6 +404,7 @@ def in_groups(parts: Sequence[Node], groups: int) -> Node:
 @op(
     reference=lambda x, y, weight, bias=None: np.einsum("...i,oij,...j->...o", x, weight, y),
     functional=True,
+    spelled="input1=x input2=y",
 )
 def bilinear(x: Node, y: Node, weight: Node, bias: Node | None = None) -> Node:
     """x · weight · y for every output, plus the bias.

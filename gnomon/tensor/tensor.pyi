@@ -490,9 +490,9 @@ class Tensor:
         """Take 1 with chance p, else 0; a tensor has a chance for each element."""
     def bfloat16(self, memory_format: object = ...) -> Tensor:
         """The tensor as bfloat16."""
-    def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+    def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """x · weight · y for every output, plus the bias."""
-    def bilinear_(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+    def bilinear_(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """x · weight · y for every output, plus the bias."""
     def binary_cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
         """−log of the chance that x gives to a yes-or-no answer."""
