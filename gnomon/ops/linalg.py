@@ -397,8 +397,7 @@ FEW_ROWS = 16
 def in_groups(parts: Sequence[Node], groups: int) -> Node:
     """Parts as one along the first axis: of each its first stretch, then of each its second."""
     cut = [reshape(x, (groups, x.shape[0] // groups, *x.shape[1:])) for x in parts]
-    stacked = cat(cut, 1)
-    return reshape(stacked, (stacked.shape[0] * stacked.shape[1], *stacked.shape[2:]))
+    return reshape(cat(cut, 1), (sum(x.shape[0] for x in parts), *parts[0].shape[1:]))
 
 
 @op(
