@@ -25,7 +25,8 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.compiler import build, pipeline
 from gnomon.ir import memo
-from gnomon.models.decoder import DecoderForCausalLM, Qwen3Config
+from gnomon.models.config import Qwen3Config
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.nn import functional as F
 from gnomon.settings import override
 

@@ -19,7 +19,8 @@ from gnomon.compiler.build import build
 from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import cast
-from gnomon.models.decoder import DecoderForCausalLM, Qwen3Config
+from gnomon.models.config import Qwen3Config
+from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.nn import functional as F
 from gnomon.ops import layouts
 from gnomon.passes.localize import rank_name
