@@ -294,10 +294,10 @@ class DataLoader:
 
     def check(self, shuffle: bool | None, sampler: object, batches: object) -> None:
         """Refuse orders that exclude each other."""
-        if self.batch_size is None and batches is None and (shuffle or self.drop_last):
+        if self.batch_size is None and batches is None and self.drop_last:
             raise ArgumentError(
                 "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "shuffle, and drop_last"
+                "drop_last"
             )
         if sampler is not None and shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")

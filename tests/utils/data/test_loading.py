@@ -229,3 +229,15 @@ def test_tensors_of_two_dtypes_are_stacked_as_they_meet():
     assert made.dtype is gn.float32
     assert made.tolist() == [[1.0, 1.0], [0.0, 1.0]]
     assert data.default_collate([gn.tensor(1j), gn.tensor(2j)]).tolist() == [1j, 2j]
+
+
+def test_single_items_are_shuffled():
+    loader = data.DataLoader(list(range(20)), batch_size=None, shuffle=True)
+
+    gn.manual_seed(0)
+    first, second = list(loader), list(loader)
+
+    assert sorted(first) == sorted(second) == list(range(20))
+    assert first != second
+    with pytest.raises(ArgumentError, match="disables auto-batching.*drop_last"):
+        data.DataLoader(list(range(20)), batch_size=None, drop_last=True)
