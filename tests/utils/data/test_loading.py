@@ -239,5 +239,5 @@ def test_single_items_are_shuffled():
 
     assert sorted(first) == sorted(second) == list(range(20))
     assert first != second
-    with pytest.raises(ArgumentError, match="disables auto-batching.*drop_last"):
+    with pytest.raises(ArgumentError, match=r"disables auto-batching.*drop_last"):
         data.DataLoader(list(range(20)), batch_size=None, drop_last=True)
