@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cache
 from itertools import count
 from math import prod
+from operator import attrgetter
 from typing import Any, TypeAlias
 from weakref import ref
 
@@ -296,8 +297,15 @@ def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
     return True
 
 
-def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:
-    """Every node that the roots depend on, inputs first, each once; not what is known already."""
+def topological(
+    roots: Iterable[Node],
+    known: Iterable[Node] = (),
+    inputs: Callable[[Node], Sequence[Node]] = attrgetter("inputs"),
+) -> list[Node]:
+    """Every node that the roots depend on, inputs first, each once; not what is known already.
+
+    inputs: the inputs of a node by which the roots depend on others.
+    """
     order: list[Node] = []
     seen: set[Node] = {*known}
     path: list[Node] = []
@@ -308,10 +316,10 @@ def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]
         for x in coming:
             if x not in seen:
                 seen.add(x)
-                if x.inputs:
+                if behind := inputs(x):
                     path.append(x)
                     later.append(coming)
-                    coming = iter(x.inputs)
+                    coming = iter(behind)
                     break
                 order.append(x)
         else:

@@ -8,7 +8,7 @@ once per call; it recomputes what it needs, and sharing the forward's nodes make
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
 from operator import add
@@ -44,23 +44,86 @@ MANY = 4
 """So many stretches of a node are joined; fewer are added."""
 
 
+def passed(node: Node) -> Sequence[Node]:
+    """The inputs to which a node's gradient goes; a value without a history has none."""
+    return node.inputs[:1] if has_other_history(node) else node.inputs
+
+
+class Opened:
+    """The nodes to which gradients go where captured functions are opened.
+
+    The gradient of a captured function's result goes to the value in a copy of its body. Gradients
+    are then added up in the order of a program that captures nothing.
+    """
+
+    def __init__(self) -> None:
+        self.images: dict[Node, Node] = {}
+
+    def __call__(self, node: Node) -> Sequence[Node]:
+        """The nodes to which the gradient of a node goes."""
+        if not is_captured(node):
+            return passed(node)
+        image = self.images.get(node)
+        if image is None:
+            body = node.params["body"]
+            leaves = dict(zip(body.inputs, node.inputs, strict=True))
+            (image,) = copy_into(node.arena, [body.outputs[node.params["index"]]], leaves)
+            self.images[node] = image
+        return (image,)
+
+
+def is_captured(node: Node) -> bool:
+    """Whether a node is a result of a captured function."""
+    if node.op != "region" or "of" in node.params:
+        return False
+    return node.params["name"].endswith(CAPTURED)
+
+
+def is_passing(node: Node, behind: Callable[[Node], Sequence[Node]]) -> bool:
+    """Whether the gradient of a node goes to another one as it is."""
+    return has_other_history(node) or (type(behind) is Opened and is_captured(node))
+
+
+def history_of(
+    roots: Iterable[Node],
+) -> tuple[list[Node], Callable[[Node], Sequence[Node]]]:
+    """The nodes behind roots in order, and a function that gives those behind each of them.
+
+    Captured functions are opened, unless values lie over a mesh: gradients are laid out by calls.
+    """
+    nodes = topological(roots)
+    if axes_in(nodes) or not any(has_other_history(x) or is_captured(x) for x in nodes):
+        return nodes, passed
+    behind = Opened()
+    opened = topological(roots, inputs=behind)
+    return (nodes, passed) if axes_in(opened) else (opened, behind)
+
+
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
     """The gradient of <seed, root> by each wanted node; None where root does not depend on it."""
     return pull_back({root: seed}, wanted)
 
 
 def pull_back(
-    seeds: Mapping[Node, Node], wanted: Sequence[Node], seen: Callable[..., Any] | None = None
+    seeds: Mapping[Node, Node],
+    wanted: Sequence[Node],
+    seen: Callable[..., Any] | None = None,
+    values: Sequence[Sequence[Node]] = (),
 ) -> list[Node | None]:
     """The gradient of the sum of <seed, root> over all roots with respect to each wanted node.
 
     seen(node, gradient) is called once per node on the way, when its gradient is complete, and
-    gives the gradient to go on with.
+    gives the gradient to go on with. values: the nodes of each leaf that is read at several values,
+    between which it was written: one of them gets the sum of their gradients, the others none.
     """
-    nodes = topological(seeds)
-    on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
-    total: dict[Node, Node] = dict(seeds)
+    nodes, behind = history_of(seeds)
+    on_the_way = depends_on(nodes, wanted, behind)
+    calls = results_by_call(nodes, lambda x: is_whole(x) and not is_passing(x, behind))
     mesh, asked_for = axes_in(nodes), set(wanted)
+    first = {} if mesh else first_values(nodes, values)
+    total: dict[Node, Node] = {}
+    for root, seed in seeds.items():
+        added(total, first.get(root, root), seed)
     lying = gradient_layouts.GradientLayouts(nodes, on_the_way, mesh) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
@@ -72,21 +135,18 @@ def pull_back(
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
-        asked = calls.get(node, ()) if is_whole(node) else (node,)
+        passing, to = is_passing(node, behind), behind(node)
+        asked = calls.get(node, ()) if is_whole(node) and not passing else (node,)
         gs = {x: total[x] for x in asked if x in total and x in on_the_way}
-        needed = tuple(x in on_the_way for x in node.inputs)
+        needed = tuple(x in on_the_way for x in to)
         if not gs or not any(needed):
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            inputs = node.inputs if mesh else [copied_from(x, asked_for) for x in node.inputs]
-            so_far = () if mesh else sums_so_far(node, inputs, needed, total, slices)
-            parts = gradient_of(gs, needed, bool(mesh), so_far)
+            inputs = to if mesh else [summed_at(x, asked_for, behind, first) for x in to]
+            parts = (total[node],) if passing else gradient_of(gs, needed, bool(mesh))
             for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
                 if part is None or not needed[k]:
-                    continue
-                if so_far and so_far[k] is not None:
-                    total[x] = part
                     continue
                 if lying is not None and not is_stretch(part):
                     part = lying.laid(part, node, x)
@@ -100,36 +160,33 @@ def pull_back(
     return [total.get(w) for w in wanted]
 
 
-def copied_from(x: Node, wanted: AbstractSet[Node]) -> Node:
-    """The value that a node is a copy of, to which its gradient goes.
+def first_values(nodes: Sequence[Node], values: Sequence[Sequence[Node]]) -> dict[Node, Node]:
+    """For each further value of a leaf the first one in order, which is visited last."""
+    places = {x: k for k, x in enumerate(nodes)} if values else {}
+    first: dict[Node, Node] = {}
+    for known in values:
+        read = sorted((x for x in known if x in places), key=places.__getitem__)
+        first.update(dict.fromkeys(read[1:], read[0]) if read else {})
+    return first
 
-    A value that numpy was lent is read by copies from then on: its gradient is added up in the
-    order of all its readers, as where nothing was lent.
+
+def summed_at(
+    x: Node,
+    wanted: AbstractSet[Node],
+    behind: Callable[[Node], Sequence[Node]],
+    first: Mapping[Node, Node],
+) -> Node:
+    """The node at which the gradient of an operand is added up, in the order of all its readers.
+
+    A value that numpy was lent is read by copies from then on, a leaf that was written to has
+    several values, a captured function's result is one in its body: the sum is the one of a
+    program in which a single node is read.
     """
-    while x.op == "barrier" and not (x.watch or x in wanted or "checkpoint" in x.params):
-        (x,) = x.inputs
-    return x
-
-
-def sums_so_far(
-    node: Node,
-    inputs: Sequence[Node],
-    needed: Sequence[bool],
-    total: Mapping[Node, Node],
-    slices: Mapping[Node, Sequence[Node]],
-) -> Parts:
-    """For each input of a captured function, the gradient that later readers gave it, to add to.
-
-    Additions are then in one order, whether a function is captured or not; other regions add up
-    the parts of their own first.
-    """
-    if node.op != "region" or not node.params["name"].endswith(CAPTURED):
-        return ()
-    first = {x: k for k, x in reversed([*enumerate(inputs)])}
-    return tuple(
-        total.get(x) if need and first[x] == k and x not in slices else None
-        for k, (x, need) in enumerate(zip(inputs, needed, strict=True))
-    )
+    while x.op == "barrier" or is_passing(x, behind):
+        if x.watch or x in wanted or "checkpoint" in x.params:
+            break
+        (x,) = behind(x)
+    return first.get(x, x)
 
 
 def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
@@ -191,35 +248,36 @@ def whole_of(stretches: Sequence[Node]) -> Node:
         return cat([padded(x.inputs[0], axis, low, high, 0.0) for x, low, high in ways], axis)
 
 
-def depends_on(nodes: Sequence[Node], wanted: Sequence[Node]) -> set[Node]:
+def depends_on(
+    nodes: Sequence[Node],
+    wanted: Sequence[Node],
+    behind: Callable[[Node], Sequence[Node]] = passed,
+) -> set[Node]:
     """The nodes through which gradients reach the wanted ones."""
     marked = set(wanted)
-    mark_dependents(nodes, marked)
+    mark_dependents(nodes, marked, behind)
     return marked
 
 
-def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
+def mark_dependents(
+    nodes: Sequence[Node],
+    marked: set[Node],
+    behind: Callable[[Node], Sequence[Node]] = passed,
+) -> None:
     """Mark the nodes, in order, through which gradients reach marked ones."""
     for node in nodes:
         if (
             node.op != "detach"
             and node.dtype.is_floating_point
-            and any(x in marked for x in passed(node))
+            and any(x in marked for x in behind(node))
         ):
             marked.add(node)
 
 
-def passed(node: Node) -> Sequence[Node]:
-    """The inputs to which a node's gradient goes; a value without a history has none."""
-    return node.inputs[:1] if has_other_history(node) else node.inputs
-
-
-def gradient_of(
-    gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False, so_far: Parts = ()
-) -> Parts:
+def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False) -> Parts:
     """The gradients of the needed inputs of one node, or of one call with several results.
 
-    laid: whether some values lie over a mesh. so_far: what a captured function adds to.
+    laid: whether some values lie over a mesh.
     """
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
@@ -229,10 +287,8 @@ def gradient_of(
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    begun = tuple(k for k, x in enumerate(so_far) if x is not None)
-    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else (), begun)
-    given = (*node.inputs, *gs.values(), *(x for x in so_far if x is not None))
-    parts = iter(traced.emit(given)) if wanted else iter(())
+    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else ())
+    parts = iter(traced.emit((*node.inputs, *gs.values())) if wanted else ())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
@@ -241,24 +297,20 @@ _lock = held(threading.RLock())
 
 
 def backward_of(
-    results: tuple[Node, ...],
-    needed: tuple[bool, ...],
-    operands: Sequence[Node] = (),
-    begun: tuple[int, ...] = (),
+    results: tuple[Node, ...], needed: tuple[bool, ...], operands: Sequence[Node] = ()
 ) -> Backward:
     """The gradient of a region by some of its results, derived once per call.
 
     operands: those of the region, where some values lie over a mesh.
-    begun: the inputs to whose gradients, given behind those of results, it adds.
     """
     # the kind holds body, call and index, but not the lines of the body
     along = tuple((axes_of(x), rows_of(x)) for x in operands)
-    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along, begun)
+    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along)
     found = _backward.get(key)
     if found is None:
         places = tuple(x.params["index"] for x in results)
         with _lock, inherit(()):
-            found = _backward[key] = derive(results[0].params, needed, places, operands, begun)
+            found = _backward[key] = derive(results[0].params, needed, places, operands)
     return found
 
 
@@ -267,11 +319,10 @@ def derive(
     needed: tuple[bool, ...],
     places: Sequence[int] = (),
     operands: Sequence[Node] = (),
-    begun: Sequence[int] = (),
 ) -> Backward:
     """Differentiate a body by some results, by its operation's own rule where it has one.
 
-    operands: values that lie over a mesh as those of the body do. begun: as in backward_of.
+    operands: values that lie over a mesh as those of the body do.
     """
     if "of" in params:
         return backward_with_axis(params, needed, derive)
@@ -281,20 +332,19 @@ def derive(
         note_axes(leaf, x)
     outputs = [body.outputs[k] for k in places]
     incoming = [arena.input(x.shape, x.dtype) for x in outputs]
-    starts = [arena.input(leaves[k].shape, leaves[k].dtype) for k in begun]
     own = own_gradient(params["name"])
     if own is not None:
         parts = list(own_gradients(own, params, leaves, incoming[0]))
     else:
         images = copy_into(arena, outputs, dict(zip(body.inputs, leaves, strict=True)))
-        seeds = {leaves[k]: start for k, start in zip(begun, starts, strict=True)}
+        seeds: dict[Node, Node] = {}
         for image, g in zip(images, incoming, strict=True):
             added(seeds, image, g)
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
         found = iter(pull_back(seeds, asked))
         parts = [next(found) if need else None for need in needed]
     wanted = {k: part for k, part in enumerate(parts) if part is not None and needed[k]}
-    made = Graph([*leaves, *incoming, *starts], [*wanted.values()])
+    made = Graph([*leaves, *incoming], [*wanted.values()])
     return Traced(f"{params['name']}.grad", made, params["call"], True), tuple(wanted)
 
 

@@ -21,6 +21,7 @@ from gnomon.tensor.autograd.engine import (
     enable_grad,
     release,
     seeds_of,
+    values_of_leaves,
     watched,
     whole_seed,
 )
@@ -54,8 +55,8 @@ def accumulate(
     seeds = {x: whole_seed(x, g) for x, g in seeds_of([loss], [None], False).items()}
     waiting = watched(numbered(seeds, is_plain_part))
     seen = partial(observe, tracked=False)
-    found = zip(waiting, pull_back(seeds, list(waiting), seen), strict=True)
-    gradients = {node: g for node, g in found if g is not None}
+    found = pull_back(seeds, list(waiting), seen, values_of_leaves(waiting))
+    gradients = {node: g for node, g in zip(waiting, found, strict=True) if g is not None}
     roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
     made = roots if microbatches == 1 else divided(roots, rows, microbatches)
     release([loss], False)

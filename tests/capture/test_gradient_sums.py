@@ -6,6 +6,9 @@ compute one thing, their gradients are not those of a plain run to the last bit.
 
 from __future__ import annotations
 
+import random
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -131,3 +134,68 @@ def test_a_value_that_numpy_was_lent_has_the_gradient_of_one_that_it_was_not(pro
         )
         assert all(map(same_bits, lent, kept)), seed
         assert all(map(same_bits, lent, captured)), seed
+
+
+def drawn(rng):
+    """A few reads of a weight, and steps of its optimizer between them."""
+    kinds = ("mul", "sin", "slice", "row", "write", "write")
+    return [(rng.choice(kinds), rng.uniform(-2, 2)) for _ in range(rng.randint(2, 5))]
+
+
+def taken(items, weight, optimizer, t):
+    for kind, c in items:
+        if kind == "mul":
+            t = t + weight * c * t
+        elif kind == "sin":
+            t = (weight * c + t).sin()
+        elif kind == "slice":
+            t = t + (weight[1:4] * c).exp().sum()
+        elif kind == "row":
+            t = t + weight[0] * t
+        else:
+            optimizer.step()
+    return t
+
+
+def steps(parts, inputs, captures):
+    """All that calls leave behind; captures: the part that is captured, "all" or "none"."""
+    weight = gn.tensor([0.7, -1.3, 0.4, 1.9, -0.6], requires_grad=True)
+    optimizer, found = gn.optim.SGD([weight], lr=0.125), []
+    calls = [partial(taken, items, weight, optimizer) for items in parts]
+    if captures in range(len(parts)):
+        calls[captures] = gn.compile(calls[captures])
+
+    def whole(t):
+        for call in calls:
+            t = call(t)
+        return t
+
+    called = gn.compile(whole) if captures == "all" else whole
+    for x in inputs:
+        y = called(gn.tensor(x))
+        if y.requires_grad:
+            y.sum().backward()
+        seen = (y.detach(), weight.detach(), weight.grad)
+        found.append([None if x is None else x.numpy().tobytes() for x in seen])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_weight_that_is_written_between_reads_has_the_gradient_of_a_plain_run(seed):
+    rng, values = random.Random(seed), np.random.default_rng(seed)
+    parts = [drawn(rng) for _ in range(3)]
+    inputs = [values.standard_normal(5).astype(np.float32) for _ in range(3)]
+    plain = steps(parts, inputs, "none")
+    for captures in ("all", 0, 1, 2):
+        assert steps(parts, inputs, captures) == plain, captures
+
+
+def test_gradients_of_several_values_of_a_leaf_are_added_before_those_that_it_has():
+    """As PyTorch's: one addition for each pass, whatever was written meanwhile."""
+    weight, huge = gn.ones(1, requires_grad=True), 2.0**24
+    weight.grad = gn.full((1,), huge)
+    first = weight * 1.0
+    with gn.no_grad():
+        weight.add_(1)
+    (first + weight * 1.0).sum().backward()
+    assert weight.grad.item() == huge + 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
@@ -34,6 +34,7 @@ from gnomon.passes.grad import pull_back
 from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import FREED, state
+from gnomon.tensor.watchers import is_watched
 
 ENDED = (
     "backward: a compiled function made a tensor on the way, went backward itself, and kept no "
@@ -43,6 +44,15 @@ VALUE, WATCHED, END = -2, -3, -1
 MOST_PLANS = 1024
 MOST_LINES = 16
 CHEAP = frozenset({"const", "iota"})
+
+
+class Asked(NamedTuple):
+    """The gradients that a backward pass is asked for."""
+
+    seeds: Mapping[Node, Node | None]
+    order: dict[Node, int]
+    wanted: Sequence[Node]
+    values: Sequence[Sequence[Node]]
 
 
 class BackwardPlan(NamedTuple):
@@ -101,62 +111,69 @@ def seed_of(node: Node) -> Node:
 
 
 def gradients_by_plan(
-    seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
+    seeds: dict[Node, Node | None],
+    order: dict[Node, int],
+    wanted: Sequence[Node],
+    values: Sequence[Sequence[Node]] = (),
 ) -> list[Node | None]:
-    """The gradients of the wanted nodes; a scalar root whose seed is None starts from one."""
+    """The gradients of the wanted nodes; a scalar root whose seed is None starts from one.
+
+    values: as pull_back takes them.
+    """
     given = [g for g in seeds.values() if g is not None]
-    ones = tuple(g is None for g in seeds.values())
-    key, numbers = (structure(order, seeds), ones), NONE_VARY
+    rest = (tuple(g is None for g in seeds.values()), *(tuple(map(order.get, x)) for x in values))
+    key, numbers = (structure(order, seeds), rest), NONE_VARY
     if key not in _plans and (numbers := generalized(order)):
-        key = (structure(order, seeds, numbers), ones)
+        key = (structure(order, seeds, numbers), rest)
     if key not in _plans and len(_plans) >= MOST_PLANS:
         _plans.clear()
-    plan = under_lines(_plans.setdefault(key, []), seeds, order, wanted, numbers)
+    asked = Asked(seeds, order, wanted, values)
+    plan = under_lines(_plans.setdefault(key, []), asked, numbers)
     if plan is None:
-        return derived(seeds, wanted)
+        return derived(seeds, wanted, values)
     nodes = [*order, *given]
     results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
     return [next(results) if there else None for there in plan.given]
 
 
 def under_lines(
-    plans: list[tuple[tuple, BackwardPlan | None]],
-    seeds: dict[Node, Node | None],
-    order: dict[Node, int],
-    wanted: Sequence[Node],
-    numbers: Container[Node],
+    plans: list[tuple[tuple, BackwardPlan | None]], asked: Asked, numbers: Container[Node]
 ) -> BackwardPlan | None:
     """The plan of a structure under the lines of this history; the latest ones are kept."""
-    lines = tuple([node.sites if node.op != "region" else asked_by(node) for node in order])
+    lines = tuple([x.sites if x.op != "region" else asked_by(x) for x in asked.order])
     for known, plan in plans:
         if known == lines:
             return plan
-    plan = plan_of(seeds, order, wanted, numbers)
+    plan = plan_of(asked, numbers)
     plans[MOST_LINES - 1 :] = []
     plans.insert(0, (lines, plan))
     return plan
 
 
-def derived(seeds: dict[Node, Node | None], wanted: Sequence[Node]) -> list[Node | None]:
-    """The gradients' nodes, from the rules."""
-    return pull_back({x: seed_of(x) if g is None else g for x, g in seeds.items()}, wanted)
-
-
-def plan_of(
-    seeds: dict[Node, Node | None],
-    order: dict[Node, int],
+def derived(
+    seeds: Mapping[Node, Node | None],
     wanted: Sequence[Node],
-    numbers: Container[Node],
-) -> BackwardPlan | None:
+    values: Sequence[Sequence[Node]],
+) -> list[Node | None]:
+    """The gradients' nodes, from the rules."""
+    whole = {x: seed_of(x) if g is None else g for x, g in seeds.items()}
+    return pull_back(whole, wanted, values=values)
+
+
+def plan_of(asked: Asked, numbers: Container[Node]) -> BackwardPlan | None:
     """Derive a backward pass and close it as a region; None when there is nothing to close.
 
     It is derived on a copy, whose leaves are inputs: a number of the history that varies must not
     be taken for an equal one that a rule writes.
     """
-    arena = Arena()
+    arena, order = Arena(), asked.order
     known = copied(order, arena, numbers)
-    given = {x: arena.input(x.shape, x.dtype) for x, g in seeds.items() if g is not None}
-    parts = derived({known[x]: given.get(x) for x in seeds}, [known[x] for x in wanted])
+    given = {x: arena.input(x.shape, x.dtype) for x, g in asked.seeds.items() if g is not None}
+    parts = derived(
+        {known[x]: given.get(x) for x in asked.seeds},
+        [known[x] for x in asked.wanted],
+        [[known[x] for x in nodes] for nodes in asked.values],
+    )
     outputs = [g for g in parts if g is not None]
     places = {known[x]: k for x, k in order.items() if x.op == "input" or is_known(x, numbers)}
     places.update((g, len(order) + k) for k, g in enumerate(given.values()))
@@ -249,3 +266,12 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
         if node.watch:
             found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
     return found
+
+
+def values_of_leaves(waiting: Mapping[Node, Sequence[Any]]) -> list[list[Node]]:
+    """The nodes of each leaf that a graph reads at several values: it was written between reads."""
+    read: dict[int, list[Node]] = {}
+    for node, tensors in waiting.items():
+        if len(tensors) == 1 and tensors[0]._requires and not is_watched(node):
+            read.setdefault(id(tensors[0]), []).append(node)
+    return [nodes for nodes in read.values() if len(nodes) > 1]

@@ -21,6 +21,7 @@ from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import (
     gradients_by_plan,
     seed_of,
+    values_of_leaves,
     watched,
     whole_seed,
 )
@@ -176,10 +177,11 @@ def pulled(
     seen = partial(observe, tracked=create_graph) if any(map(is_watched, waiting)) else None
     ruled = any(rule_of(node) is not None for node in order)
     if create_graph or seen is not None or ruled or state.capture is not None:
-        found = pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, seen)
+        whole = {x: whole_seed(x, g) for x, g in seeds.items()}
+        found = pull_back(whole, wanted, seen, values_of_leaves(waiting))
         by_node = dict(zip(wanted, found, strict=True))
         return [by_node.get(x) for x in waiting]
-    return gradients_by_plan(seeds, order, list(waiting))
+    return gradients_by_plan(seeds, order, list(waiting), values_of_leaves(waiting))
 
 
 def is_asked(node: Node, chosen: set[int]) -> bool:

@@ -81,7 +81,7 @@ def gather_all(
                 parts.setdefault(id(tensor), (tensor, []))[1].append(gradient)
     for tensor, found in parts.values():
         hooks = hooks_of_leaf(tensor)
-        # one that was written to without a history stands in a graph several times
-        for gradient in [through(hooks, reduce(add, found), tracked)] if hooks else found:
-            gather(tensor, gradient, tracked)
+        # a leaf that was written to over a mesh, or is watched, stands in a graph several times
+        whole = reduce(add, found)
+        gather(tensor, through(hooks, whole, tracked) if hooks else whole, tracked)
     return [tensor for tensor, _ in parts.values()]
