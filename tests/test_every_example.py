@@ -99,7 +99,7 @@ def test_a_page_links_only_to_what_is_there(page):
     assert not [link for link in links if not (page.parent / link).exists()]
 
 
-TODAY = [p for p in PAGES if p.parent.name != "decisions" and p.name != "log.md"]
+TODAY = [p for p in PAGES if p.parent.name not in ("decisions", "log")]
 """Pages that tell of now; decisions and the log tell of their day."""
 OURS = re.compile(
     r"`((?:[\w-]+/)*[\w-]+\.py|(?:gnomon|tests|tools|docs|scripts|examples)/[\w/.-]*)`"

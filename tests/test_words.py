@@ -101,7 +101,7 @@ def pages() -> list[Path]:
         for note in (ROOT / "docs" / "decisions").glob("0*.md")
         if int(note.name[:4]) >= FIRST_DECISION
     ]
-    docs = [page for page in (ROOT / "docs").glob("*.md") if page.name != "log.md"]
+    docs = (ROOT / "docs").glob("*.md")
     return [*docs, *notes, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 

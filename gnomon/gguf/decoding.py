@@ -102,7 +102,7 @@ def with_mins(blocks: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def by_groups(content: np.ndarray) -> np.ndarray:
-    """The eight parts of 32 whose 4 bits lie in four groups of 32 bytes: low halves, then high."""
+    """Eight parts of 32 from four groups of 32 bytes with 4 bits each: low halves, then high."""
     return nibbles(content.reshape(-1, 4, 32)).reshape(-1, 8, 32)
 
 

@@ -19,10 +19,10 @@ class GGUFFamily(NamedTuple):
     name: str
     model_type: str
     paired: bool = False
-    """Whether rows of q and k are in the order of pairs of neighbours, which rotate together."""
+    """Rows of q and k are ordered so that neighbours rotate together, if this is true."""
     experts: bool = False
     biases: bool = False
-    """Whether q, k and v have biases in any case, so that no config says it."""
+    """The family always has biases of q, k and v, and no config says so, if this is true."""
 
 
 FAMILIES = tuple(
@@ -70,7 +70,7 @@ BACK = {theirs: own for own, theirs in (*ENDS.items(), *LAYER.items())}
 
 
 def hugging_face_name(name: str) -> str | None:
-    """Hugging Face's name of a tensor, with a pair of braces for experts; None of a strange one.
+    """Hugging Face's name of a tensor, with a pair of braces for experts; None of an unknown one.
 
     >>> hugging_face_name("blk.3.attn_q.bias"), hugging_face_name("blk.0.ffn_up_exps.weight")
     ('model.layers.3.self_attn.q_proj.bias', 'model.layers.0.mlp.experts.{}.up_proj.weight')
@@ -84,7 +84,7 @@ def hugging_face_name(name: str) -> str | None:
 
 
 def gguf_name(name: str) -> tuple[str, int | None] | None:
-    """GGUF's name of a tensor of Hugging Face's and its expert's number; None of a strange one.
+    """GGUF's name of a tensor of Hugging Face's and its expert's number; None of an unknown one.
 
     >>> gguf_name("model.layers.0.mlp.experts.7.up_proj.weight"), gguf_name("lm_head.weight")
     (('blk.0.ffn_up_exps.weight', 7), ('output.weight', None))

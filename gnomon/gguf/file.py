@@ -26,7 +26,7 @@ __all__ = ["GGUFFile", "GGUFTensor", "load"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GGUFTensor:
-    """A tensor in a file, of which nothing is read before it is asked for."""
+    """A tensor in a file, read when its values are used."""
 
     path: str
     name: str
@@ -34,14 +34,14 @@ class GGUFTensor:
     """Sizes as numpy and PyTorch order them: rows before the elements of a row."""
     kind: ElementType
     content: np.ndarray
-    """Its bytes and all behind them."""
+    """The tensor's bytes and all bytes after them."""
 
     def __repr__(self) -> str:
         return f"GGUFTensor({brief(self.name)}, {self.type}, {self.shape})"
 
     @property
     def type(self) -> str:
-        """The name of its elements' type, such as "Q4_K"."""
+        """The name of the elements' type, such as "Q4_K"."""
         return self.kind.name
 
     @property
@@ -56,7 +56,7 @@ class GGUFTensor:
 
     @property
     def packed(self) -> np.ndarray:
-        """Its bytes as they lie in the file, row by row; they cannot be written to.
+        """The tensor's bytes as the file stores them, row by row; they are read-only.
 
         Raises ArgumentError where the type is unknown.
         """
@@ -73,7 +73,7 @@ class GGUFTensor:
         return replace(self, shape=self.shape[1:], content=content)
 
     def numpy(self) -> np.ndarray:
-        """Its values: plain numbers as they lie in the file, blocks decoded to float32.
+        """The tensor's values: plain numbers as the file stores them, blocks decoded to float32.
 
         Plain numbers are a view that cannot be written to. Raises ArgumentError for a type that is
         not decoded here.
@@ -86,7 +86,7 @@ class GGUFTensor:
         return decoded(self.type, self.packed, self.shape)
 
     def dequantize(self) -> Tensor:
-        """Its values as a tensor of float32.
+        """The values as a tensor of float32.
 
         Raises ArgumentError for a type that is not decoded here.
         """
@@ -103,7 +103,7 @@ class GGUFTensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GGUFFile:
-    """A file that `load` opened: what it says of itself, and its tensors by name."""
+    """A file that `load` opened: its metadata, and its tensors by name."""
 
     path: str
     version: int

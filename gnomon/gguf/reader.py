@@ -30,7 +30,7 @@ __all__ = [
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-"""Both are written alike."""
+"""The versions that are read; both have one layout."""
 ALIGNMENT_KEY, ALIGNMENT = "general.alignment", 32
 """The key of the number of which tensors' places are multiples, and what it is without the key."""
 MOST_AXES = 4
@@ -53,7 +53,7 @@ class TensorEntry(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Its bytes, 0 where the type's size is unknown."""
+        """The tensor's size in bytes, 0 where the type's size is unknown."""
         return prod(self.shape) // self.kind.elements * self.kind.nbytes
 
 
@@ -128,7 +128,7 @@ class Cursor:
         return [self.value(ARRAY, depth + 1) for _ in range(count)]
 
     def numbers(self, dtype: np.dtype, count: int) -> np.ndarray:
-        """The next numbers, as they lie in the file."""
+        """The next numbers, as the file stores them."""
         place = self.take(count * dtype.itemsize)
         if dtype.kind == "b":
             found = np.frombuffer(self.content, np.uint8, count, place)
@@ -188,7 +188,7 @@ def alignment_of(metadata: dict[str, Any]) -> int:
 
 
 def check_places(entries: list[TensorEntry], alignment: int, size: int) -> None:
-    """Refuse tensors of one name, and such as overlap, are unaligned, or lie outside the file."""
+    """Refuse tensors that share a name, overlap, are unaligned, or end outside the file."""
     names: set[str] = set()
     for name, _, _, offset in entries:
         if name in names:

@@ -18,7 +18,7 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192,
 }
-"""Of all models of Llama 3; GGUF does not say them."""
+"""Factors of all models of Llama 3, which GGUF does not store."""
 SCALED = {
     "scaling.factor": "factor",
     "scaling.original_context_length": "original_max_position_embeddings",

@@ -35,7 +35,7 @@ KINDS = {dtype: kind for kind, dtype in NUMBERS.items()}
 
 @dataclass(frozen=True)
 class PlannedTensor:
-    """A tensor that is to be written: its type and shape are known, its values come later."""
+    """A tensor to write, whose type and shape are known before its values."""
 
     name: str
     value: Any
@@ -44,11 +44,11 @@ class PlannedTensor:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it takes."""
+        """The tensor's size in bytes."""
         return prod(self.shape) // self.kind.elements * self.kind.nbytes
 
     def pieces(self) -> Iterator[bytes]:
-        """Its bytes."""
+        """The tensor's bytes."""
         value = self.value
         if isinstance(value, GGUFTensor) and value.kind == self.kind:
             yield value.packed.tobytes()
@@ -157,7 +157,7 @@ def is_written(value: Any, kind: ElementType) -> bool:
 
 
 def array_of_value(value: Tensor | np.ndarray) -> np.ndarray:
-    """The numbers of a tensor of ours, or of an array."""
+    """The numbers of a tensor or an array."""
     return value if isinstance(value, np.ndarray) else value.numpy(force=True)
 
 

@@ -58,7 +58,7 @@ class BertConfig(PretrainedConfig):
 
     @staticmethod
     def in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
-        """The same tensors: files have the model's names."""
+        """Tensors unchanged, since files use the model's names."""
         return dict(tensors)
 
     @staticmethod
@@ -81,9 +81,9 @@ class Encoded(NamedTuple):
     """An encoder's results."""
 
     last_hidden_state: gn.Tensor
-    """Of every token, (b, t, d)."""
+    """The state of every token, (b, t, d)."""
     pooler_output: gn.Tensor
-    """Of the first token, through one more layer, (b, d)."""
+    """The first token's state after one more layer, (b, d)."""
 
 
 class BertLayer(nn.Module):

@@ -31,10 +31,10 @@ class CausalLM(PretrainedModel):
     config: DecoderConfig
     model: nn.Module
     recomputes = False
-    """Whether gradients recompute each layer, from what it was given."""
+    """The backward pass recomputes each layer from its inputs if this is true."""
 
     lm_head: nn.Linear | None
-    """What scores tokens, where it is not the embedding."""
+    """The layer that scores tokens; None if the embedding does."""
 
     @property
     def head(self) -> gn.Tensor:
@@ -47,28 +47,28 @@ class CausalLM(PretrainedModel):
 
     @abstractmethod
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The loss over rows, which training makes small; `losses`; what `settle` is to know."""
+        """The training loss over rows, its `losses`, and the values that `settle` needs."""
 
     def through(self, layer: nn.Module, *inputs: Any) -> Any:
         """The results of a layer."""
         return checkpoint(layer, *inputs) if self.recomputes else layer(*inputs)
 
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
-        """Change, after a step, what is no gradient's business; give numbers for the metrics.
+        """Update state without gradients after a step; return numbers for the metrics.
 
         found: what the objective gave after them, over all rows. taken: whether the step was.
         """
         return {}
 
     def send_tokens(self, travel: TokenTravel | None) -> None:
-        """Let tokens travel to experts, or stay; without experts there is nothing to do."""
+        """Choose whether tokens are sent to experts; a model without experts does nothing."""
 
     def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
         """Minus the log probability, in nats, of every token of each window but its first."""
         return token_losses(self(window_bt[:, :-1]), window_bt)
 
     def empty_cache(self, batch: int) -> Cache:
-        """A cache that holds nothing yet."""
+        """An empty cache."""
         c = self.config
         shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
         kind = self.head.dtype
@@ -76,7 +76,7 @@ class CausalLM(PretrainedModel):
         return [(keys, values) for keys, values in both]
 
     def extend(self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache) -> gn.Tensor:
-        """Scores (b, v) after one more token at a position; the cache takes it in, in place.
+        """Scores (b, v) after one more token at a position; the cache is updated in place.
 
         The position is a tensor and the cache has its full length from the start,
         so that one compiled program serves every position.

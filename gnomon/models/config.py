@@ -39,7 +39,7 @@ Positive = Annotated[float, Meta(gt=0, le=1e30)]
 Probability = Annotated[float, Meta(ge=0, lt=1)]
 Activation = Literal["silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu"]
 SLIDING = "sliding_attention"
-"""Of a layer that sees a window alone, in `layer_types`."""
+"""The name in `layer_types` of a layer that attends to a window."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class PretrainedConfig(ABC):
     """The fields of a config.json, and the names that its model's tensors have in files."""
 
     described: ClassVar[Mapping[str, object]] = {}
-    """What config.json says of a family beside its fields."""
+    """The entries of config.json that identify a family, beside its fields."""
     may_lack: ClassVar[frozenset[str]] = frozenset()
     """Fields that config.json need not have."""
     in_files: ClassVar[Callable[..., dict[str, Any]]] = staticmethod(by_expert)
@@ -98,23 +98,23 @@ class DecoderConfig(PretrainedConfig):
     sliding_window: Size | None = None
     """How many positions, itself included, each one sees in a layer that has a window."""
     layer_types: tuple[Literal["full_attention", "sliding_attention"], ...] | None = None
-    """Of each layer, whether it sees all before it or a window; none: all see all."""
+    """The kind of attention of each layer, full or a window; empty: all are full."""
 
     query_key_norm: ClassVar[bool] = True
     """Every query and key is normalized by head."""
     gated: ClassVar[bool] = True
-    """What passes through an MLP is decided by a second product."""
+    """The MLP is gated by a second product."""
     mlp_bias: ClassVar[bool] = False
     learned_positions: ClassVar[bool] = False
     """Positions are a table that is added to the embedding, and nothing is rotated."""
     norms: ClassVar[Literal["rms", "layer", "offset"]] = "rms"
     """The kind of norms: RMSNorm, LayerNorm, or RMSNorm with weights around 0."""
     norms_after: ClassVar[bool] = False
-    """What attention and MLP give is normalized too, before it is added."""
+    """Results of attention and MLP are normalized too, before they are added."""
     resid_pdrop: ClassVar[float] = 0.0
-    """How much is dropped of what attention and MLP give."""
+    """The dropout of the results of attention and MLP."""
     embd_pdrop: ClassVar[float] = 0.0
-    """How much is dropped of the embedding."""
+    """The dropout of the embedding."""
     may_lack: ClassVar[frozenset[str]] = frozenset(
         {"hidden_act", "attention_bias", "attention_dropout", "rope_scaling"}
         | {"sliding_window", "layer_types"}
@@ -135,7 +135,7 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     def projection_biases(self) -> tuple[bool, bool]:
-        """Whether queries, keys and values have a bias, and what attention gives."""
+        """Whether queries, keys and values have a bias, and whether the output projection has."""
         return self.attention_bias, self.attention_bias
 
     @property

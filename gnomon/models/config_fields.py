@@ -56,7 +56,7 @@ def refuse_other(found: Mapping[str, object], known: Iterable[str], named: str) 
 
 
 def gathered_rope(found: dict[str, object]) -> dict[str, object]:
-    """The same fields with rotary positions as `rope_theta` and `rope_scaling`.
+    """Fields with rotary positions as `rope_theta` and `rope_scaling`.
 
     Today's files have both in `rope_parameters`.
 
@@ -64,39 +64,39 @@ def gathered_rope(found: dict[str, object]) -> dict[str, object]:
     {'rope_theta': 1000000.0, 'rope_scaling': None}
     """
     others = {k: v for k, v in found.items() if not k.startswith("rope_")}
-    told = found.get("rope_parameters") or found.get("rope_scaling") or {}
-    if not isinstance(told, Mapping):
-        raise ConfigError(f"config.json: rope_parameters must be an object: got {brief(told)}.")
-    told = dict(told)
-    kind = told.pop("rope_type", told.get("type", "default"))
-    told.pop("type", None)
+    entries = found.get("rope_parameters") or found.get("rope_scaling") or {}
+    if not isinstance(entries, Mapping):
+        raise ConfigError(f"config.json: rope_parameters must be an object: got {brief(entries)}.")
+    entries = dict(entries)
+    kind = entries.pop("rope_type", entries.get("type", "default"))
+    entries.pop("type", None)
     if kind not in ROPES:
         raise ConfigError(
             "config.json: rope_parameters.rope_type must be one of "
             f"{', '.join(ROPES)}: got {brief(kind)}."
         )
-    theta = told.pop("rope_theta", found.get("rope_theta"))
+    theta = entries.pop("rope_theta", found.get("rope_theta"))
     if theta is not None:
         others["rope_theta"] = theta
-    scaling = scaling_of(kind, told, found.get("max_position_embeddings"))
+    scaling = scaling_of(kind, entries, found.get("max_position_embeddings"))
     return {**others, "rope_scaling": scaling}
 
 
-def scaling_of(kind: object, told: dict[str, object], longest: object) -> dict | None:
+def scaling_of(kind: object, entries: dict[str, object], longest: object) -> dict | None:
     """A stretching of angles, of which all fields are known to rotary.py."""
     names = {"factor", "attention_factor", "original_max_position_embeddings"}
     names |= {"low_freq_factor", "high_freq_factor", "beta_fast", "beta_slow"}
-    dotted = {f"rope_parameters.{k}": v for k, v in told.items() if k not in names}
+    dotted = {f"rope_parameters.{k}": v for k, v in entries.items() if k not in names}
     refuse_other(dotted, (), "models with rotary positions")
     if kind == "default":
         return None
     if kind != "linear":
-        told.setdefault("original_max_position_embeddings", longest)
-    return {"rope_type": kind, **{k: v for k, v in told.items() if k in names and v is not None}}
+        entries.setdefault("original_max_position_embeddings", longest)
+    return {"rope_type": kind, **{k: v for k, v in entries.items() if k in names and v is not None}}
 
 
 def windows(found: dict[str, object], first: object = 0) -> dict[str, object]:
-    """The same fields with the window of each layer as `sliding_window` and `layer_types` alone.
+    """Fields with the window of each layer as `sliding_window` and `layer_types` alone.
 
     first: the layer from which on layers have a window, where `layer_types` does not say.
 

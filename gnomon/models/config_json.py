@@ -38,14 +38,14 @@ def to_json(content: object) -> bytes:
 
 def converted(found: Mapping[str, object], kind: type[Converted]) -> Converted:
     """A config of a kind out of a config.json; what it cannot be is refused by name."""
-    told = kind.read_fields(dict(found))
+    entries = kind.read_fields(dict(found))
     names = [field.name for field in fields(kind)]
-    refuse_other(told, names, str(found.get("model_type")))
-    missing = [name for name in names if name not in told and name not in kind.may_lack]
+    refuse_other(entries, names, str(found.get("model_type")))
+    missing = [name for name in names if name not in entries and name not in kind.may_lack]
     if missing:
         raise ConfigError(f"config.json: {', '.join(missing)} must be there.")
     try:
-        config = msgspec.convert({name: told[name] for name in names if name in told}, kind)
+        config = msgspec.convert({name: entries[name] for name in names if name in entries}, kind)
     except msgspec.ValidationError as wrong:
         raise ConfigError(f"config.json: {clipped(wrong)}.") from None
     if config.problem:

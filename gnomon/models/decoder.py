@@ -127,7 +127,7 @@ class Attention(nn.Module):
         return self.join(y)
 
     def seen(self, position: gn.Tensor, positions: int) -> gn.Tensor:
-        """Of so many positions, whether each is one that a position reads from."""
+        """A mask over a number of positions: true where a position is attended to."""
         others_s = gn.arange(positions)
         seen = others_s <= position
         return seen if self.window is None else seen & (others_s > position - self.window)

@@ -1,6 +1,6 @@
 """Experts in files: a tensor for each under Hugging Face's names, where a model stacks them.
 
-The optimizer's averages, which nobody else reads, lie stacked in files too.
+The optimizer's averages, which nobody else reads, are stacked in files too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["StackedArrays", "by_expert", "stacked"]
 
 
 def by_expert(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
-    """The same tensors, stacked ones as one for each expert."""
+    """Tensors with each stacked one split into one for each expert."""
     found: dict[str, DividedTensor] = {}
     for name, tensor in tensors.items():
         if not is_stacked(name):

@@ -62,7 +62,7 @@ class Qwen2Config(DenseConfig):
 
     @property
     def projection_biases(self) -> tuple[bool, bool]:
-        """Whether queries, keys and values have a bias, and what attention gives."""
+        """Whether queries, keys and values have a bias, and whether the output projection has."""
         return True, self.attention_bias
 
     @classmethod
@@ -125,9 +125,9 @@ class Gpt2Config(DenseConfig):
         inner = 4 * width if isinstance(width, int) else None
         absent = {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
         absent |= dict.fromkeys(("attn_pdrop", "resid_pdrop", "embd_pdrop"), 0.1)
-        told = absent | {k: v for k, v in found.items() if not (k == "n_inner" and v is None)}
+        entries = absent | {k: v for k, v in found.items() if not (k == "n_inner" and v is None)}
         return with_heads(
-            {GPT2_FIELDS.get(k, k): v for k, v in ({"n_inner": inner} | told).items()}
+            {GPT2_FIELDS.get(k, k): v for k, v in ({"n_inner": inner} | entries).items()}
         )
 
     def written_fields(self) -> dict[str, object]:
@@ -174,21 +174,25 @@ class Gemma3TextConfig(DenseConfig):
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
         """The fields of a config.json under the names that are used here."""
-        told = {"rope_theta": 1e6, "sliding_window": 4096} | found
-        told["hidden_act"] = told.pop("hidden_activation", "gelu_pytorch_tanh")
-        every, layers = told.pop("sliding_window_pattern", 6), told.get("num_hidden_layers")
-        if told.get("layer_types") is None and isinstance(every, int) and isinstance(layers, int):
+        entries = {"rope_theta": 1e6, "sliding_window": 4096} | found
+        entries["hidden_act"] = entries.pop("hidden_activation", "gelu_pytorch_tanh")
+        every, layers = entries.pop("sliding_window_pattern", 6), entries.get("num_hidden_layers")
+        if (
+            entries.get("layer_types") is None
+            and isinstance(every, int)
+            and isinstance(layers, int)
+        ):
             kinds = ("sliding" if (k + 1) % every else "full" for k in range(layers))
-            told["layer_types"] = [f"{kind}_attention" for kind in kinds]
-        both = told.get("rope_parameters")
+            entries["layer_types"] = [f"{kind}_attention" for kind in kinds]
+        both = entries.get("rope_parameters")
         if isinstance(both, Mapping) and both.keys() <= {"full_attention", SLIDING}:
             near = gathered_rope({"rope_parameters": both.get(SLIDING)})
             if near["rope_scaling"]:
                 refuse_other({f"rope_parameters.{SLIDING}": both[SLIDING]}, (), "gemma3_text")
-            told["rope_local_base_freq"] = near.get("rope_theta", 1e4)
-            told["rope_parameters"] = both.get("full_attention")
-        local = told.pop("rope_local_base_freq", 1e4)
-        return windows(gathered_rope(told)) | {"rope_local_base_freq": local}
+            entries["rope_local_base_freq"] = near.get("rope_theta", 1e4)
+            entries["rope_parameters"] = both.get("full_attention")
+        local = entries.pop("rope_local_base_freq", 1e4)
+        return windows(gathered_rope(entries)) | {"rope_local_base_freq": local}
 
     def written_fields(self) -> dict[str, object]:
         """The fields as config.json has them."""
@@ -202,13 +206,13 @@ class Gemma3TextConfig(DenseConfig):
 
 
 def with_heads(found: dict[str, object]) -> dict[str, object]:
-    """The same fields with a head's width and the key heads, which files may leave out.
+    """Fields with a head's width and the key heads, which files may leave out.
 
     >>> with_heads({"hidden_size": 8, "num_attention_heads": 2})["head_dim"]
     4
     """
     width, heads = found.get("hidden_size"), found.get("num_attention_heads")
-    told = {k: v for k, v in found.items() if not (k == "head_dim" and v is None)}
+    entries = {k: v for k, v in found.items() if not (k == "head_dim" and v is None)}
     if isinstance(width, int) and isinstance(heads, int) and heads > 0:
-        told = {"head_dim": width // heads, "num_key_value_heads": heads} | told
-    return {"rope_theta": 10_000.0} | told
+        entries = {"head_dim": width // heads, "num_key_value_heads": heads} | entries
+    return {"rope_theta": 10_000.0} | entries

@@ -58,7 +58,7 @@ def place_of(parameter: str) -> FilePlace:
 
 
 def gpt2_in_files(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
-    """The same tensors as files have them."""
+    """Tensors in the layout of files."""
     found: dict[str, DividedTensor] = {}
     for parameter, tensor in tensors.items():
         name, third, transposed = place_of(parameter)

@@ -1,7 +1,7 @@
 """The first weights of a decoder.
 
 Every matrix is normal with deviation 1/(2 sqrt(inputs)): half of what keeps activations at their
-size, because small models learned faster from there (docs/log.md). Those that write into the
+size, because small models learned faster from there (docs/log). Those that write into the
 residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it does not grow with
 depth. The embedding, and that of positions, has deviation 0.02: the tied head starts near uniform.
 Norm weights start at one (at zero where one is added to them), biases at zero. Each parameter's
@@ -57,7 +57,7 @@ def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np
 
 
 def normal(name: str, count: int, seed: int) -> np.ndarray:
-    """Nearly normal numbers that belong to a name: sums of twelve uniform ones, kept as integers.
+    """Nearly normal numbers that belong to a name: sums of twelve uniform ones, stored as integers.
 
     Integers, because logarithms and cosines differ in their last bit between processors;
     the bit generator's raw stream never changes.

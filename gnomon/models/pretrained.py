@@ -78,7 +78,7 @@ def pretrained_config(folder: Path) -> DecoderConfig:
 
 
 def load_pretrained(model: CausalLM, folder: Path, mesh: Mesh, rank: int) -> None:
-    """Fill a decoder that lies over a mesh; a rank reads its own parts."""
+    """Fill a decoder that is sharded over a mesh; a rank reads its own parts."""
     tensors = pretrained_tensors(folder, model.config)
     load_parameters(model, tensors, mesh, rank, FLOATS)
 
@@ -106,9 +106,9 @@ def pretrained_tensors(folder: Path, config: PretrainedConfig) -> dict[str, Stor
 def stored_dtype(found: Mapping[str, object], tensors: Mapping[str, StoredTensor]) -> DType:
     """The type of parameters that config.json tells, or else the first tensor has."""
     first = next((str(x.dtype) for x in tensors.values()), FLOATS[0])
-    told = found.get("dtype", found.get("torch_dtype")) or first
-    if told not in FLOATS:
+    stated = found.get("dtype", found.get("torch_dtype")) or first
+    if stated not in FLOATS:
         raise ConfigError(
-            f"config.json: dtype must be one of {', '.join(FLOATS)}: got {brief(told)}."
+            f"config.json: dtype must be one of {', '.join(FLOATS)}: got {brief(stated)}."
         )
-    return dtype_of(told)
+    return dtype_of(stated)

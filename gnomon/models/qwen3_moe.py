@@ -78,7 +78,7 @@ class Router(nn.Module):
             if config.router_bias_rate
             else None
         )
-        """What balances the load without a loss: only the choice sees it, and no gradient."""
+        """A bias that balances the load without a loss; only the choice uses it."""
 
     def forward(self, x_btd: gn.Tensor) -> Routing:
         """Shares in float32, and the best of them."""
@@ -130,7 +130,7 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         self.gate = Router(config)
         self.experts = Experts(config)
         self.dispatcher_of: Callable[[int, int], TokenDispatcher] = LocalTokenDispatcher
-        """What makes a dispatcher for so many experts and blocks."""
+        """A factory of dispatchers for a number of experts and blocks."""
 
     def forward(self, x_btd: gn.Tensor) -> tuple[gn.Tensor, Routing, gn.Tensor]:
         """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
@@ -229,5 +229,5 @@ class Qwen3MoeForCausalLM(CausalLM):
             if bias is not None:
                 bias += self.bias_rate * steps_e
         load = (counts.amax(1).float() / even[:, 0]).mean()
-        told = {"token_loss": mean, "expert_load": load}
-        return told | dict(zip([RANK_SLOTS], most, strict=False))
+        metrics = {"token_loss": mean, "expert_load": load}
+        return metrics | dict(zip([RANK_SLOTS], most, strict=False))

@@ -27,7 +27,7 @@ class Qwen3MoeConfig(DecoderConfig):
     norm_topk_prob: bool = True
     """The chosen experts' shares of a token sum to one."""
     routed_scaling_factor: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
-    """What all shares are multiplied by, as DeepSeek's models do."""
+    """The factor of all shares, as in DeepSeek's models."""
     router_aux_loss_coef: Coefficient = 0.001
     """How much of the loss is that of an uneven load; 0: none of it."""
     router_bias_rate: Coefficient = 0.0

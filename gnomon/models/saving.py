@@ -73,6 +73,6 @@ class PretrainedModel(nn.Module):
         if len(files) > 1:
             publish(path / INDEX, to_json(index(files, tensors)))
         dtype = dtype_of(max((x.dtype for x in tensors.values()), key=lambda x: x.itemsize)).name
-        told = to_hugging_face(self.config, dtype) | dict(self.carried.fields)
-        publish(path / CONFIG, to_json(told))
+        entries = to_hugging_face(self.config, dtype) | dict(self.carried.fields)
+        publish(path / CONFIG, to_json(entries))
         flush_folder(path)

@@ -1,7 +1,7 @@
 """Parameters and the tensors of files: of each the parts that a rank holds, written and read.
 
 A config knows the names that files have (`in_files`, `from_files`). Other ranks' parts are neither
-read nor written here. How tensors lie on the disk is gnomon/distributed/checkpoint's business.
+read nor written here. The layout on disk is defined in gnomon/distributed/checkpoint.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AnyArray = np.ndarray | StoredTensor | StackedArrays
 
 
 class OwnPart(NamedTuple):
-    """A rank's own part of a tensor, to be read alone, and how the tensor lies."""
+    """A rank's own part of a tensor, to be read alone, and the tensor's layout."""
 
     layout: Lying
     array: np.ndarray

@@ -31,7 +31,7 @@ __all__ = ["RECIPES", "configure", "python", "qwen3_moe", "tiny", "tiny_moe"]
 
 
 def python() -> Config:
-    """Learn Python in under five minutes on two slow cores (docs/log.md: how it was found)."""
+    """Learn Python in under five minutes on two slow cores (docs/log/2026-11-16.md: how)."""
     return Config(
         run=RunConfig(name="python"),
         corpus=CorpusConfig(),
