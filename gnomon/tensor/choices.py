@@ -6,7 +6,7 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.random import Generator, draw, rand_like
+from gnomon.tensor.random import Generator, draw, rand
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, array_of, raw
 
@@ -31,7 +31,8 @@ def multinomial(
         shape = (*input.shape[:-1], num_samples, input.shape[-1])
         drawn = draw("random_choice", (logits.unsqueeze(-2).expand(shape),), generator)
     else:
-        noise = -(-(rand_like(input) + 2.0**-25).log()).log()
+        options = {"generator": generator, "dtype": input.dtype, "device": input.device}
+        noise = -(-(rand(input.shape, **options) + 2.0**-25).log()).log()
         drawn = (logits + noise).topk(num_samples, dim=-1).indices
     if state.capture is None:  # values are not known yet there
         check_chances(input.detach(), drawn)

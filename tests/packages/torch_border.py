@@ -31,7 +31,7 @@ from gnomon.drop_in.absences import NamedValue
 from gnomon.drop_in.modules import TorchFinder, TorchModule, is_theirs
 from gnomon.drop_in.report import NameReport
 
-TOOLS = "torch.testing._internal"
+TOOLS, COMPARISON = "torch.testing._internal", "torch.testing._comparison"
 DTYPES = {
     getattr(gn, name): getattr(torch, name)
     for name in (
@@ -278,7 +278,7 @@ class ToolFinder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """A facade's, below the tools."""
-        if name == TOOLS or name.startswith(f"{TOOLS}."):
+        if name in (TOOLS, COMPARISON) or name.startswith(f"{TOOLS}."):
             return ModuleSpec(name, self, is_package=True)
         return None
 

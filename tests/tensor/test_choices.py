@@ -52,3 +52,10 @@ def test_a_tensor_draws_of_its_own_elements_before_anybody_has_loaded_how():
 def test_a_count_of_samples_is_an_integer(count):
     with pytest.raises(ArgumentError, match="num_samples is an integer: got"):
         gn.multinomial(gn.ones(3), count)
+
+
+def test_draws_without_replacement_follow_their_generator():
+    def drawn() -> list[int]:
+        return gn.multinomial(gn.ones(20), 20, generator=gn.Generator().manual_seed(7)).tolist()
+
+    assert drawn() == drawn()

@@ -8,6 +8,19 @@ from typing import Any
 from gnomon.errors import ArgumentError, DtypeError, brief
 
 STARTS = ("fork", "spawn", "forkserver")
+SETTLED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+"""What the order of a loader was made from."""
+ELSEWHERE: dict[str, Any] = {
+    "timeout": 0,
+    "worker_init_fn": None,
+    "multiprocessing_context": None,
+    "prefetch_factor": None,
+    "persistent_workers": False,
+    "pin_memory_device": "",
+    "in_order": True,
+}
+"""Arguments of PyTorch's loader that are for its worker processes, which are threads here, and what
+they are where none is given."""
 
 
 def positive(what: str, value: Any) -> int:
@@ -48,6 +61,11 @@ def check_workers(count: int, options: Mapping[str, Any]) -> None:
     if isinstance(start, str) and start not in STARTS:
         raise ArgumentError(
             f"multiprocessing_context option should be one of {list(STARTS)}: got {start!r}."
+        )
+    if start is not None and not isinstance(start, str) and not hasattr(start, "get_start_method"):
+        raise DtypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method: got {brief(start)}."
         )
 
 

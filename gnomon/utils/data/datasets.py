@@ -44,10 +44,17 @@ class ChainDataset(IterableDataset):
         self.datasets = list(datasets)
 
     def __iter__(self) -> Iterator[Any]:
-        return chain.from_iterable(self.datasets)
+        return chain.from_iterable(map(in_order, self.datasets))
 
     def __len__(self) -> int:
         return sum(map(len, self.datasets))
+
+
+def in_order(dataset: Dataset) -> IterableDataset:
+    """A dataset that is read in order, and no other."""
+    if not isinstance(dataset, IterableDataset):
+        raise ArgumentError("ChainDataset only supports IterableDataset. Use ConcatDataset.")
+    return dataset
 
 
 class TensorDataset(Dataset):
@@ -85,6 +92,8 @@ class ConcatDataset(Dataset):
         self.datasets = list(datasets)
         if not self.datasets:
             raise ArgumentError("ConcatDataset: datasets should not be an empty iterable")
+        if any(isinstance(x, IterableDataset) for x in self.datasets):
+            raise ArgumentError("ConcatDataset does not support IterableDataset. Use ChainDataset.")
 
     def __len__(self) -> int:
         return sum(map(len, self.datasets))

@@ -32,6 +32,8 @@ from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.random import Generator, initial_seed, randint, randperm
 from gnomon.tensor.tensor import Tensor, array_of, from_array
 from gnomon.utils.data.checks import (
+    ELSEWHERE,
+    SETTLED,
     check_sizes,
     check_workers,
     is_flag,
@@ -39,7 +41,7 @@ from gnomon.utils.data.checks import (
     refuse_kind,
 )
 from gnomon.utils.data.datasets import IterableDataset, TensorDataset
-from gnomon.utils.data.workers import WorkerInfo, begin, working
+from gnomon.utils.data.workers import WorkerInfo, begin, interleaved, working
 
 # orders
 
@@ -113,7 +115,7 @@ class SubsetRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         order = randperm(len(self.indices), generator=self.generator).tolist()
-        return (self.indices[k] for k in order)
+        yield from (self.indices[k] for k in order)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -140,7 +142,7 @@ class WeightedRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         options = (self.num_samples, self.replacement)
-        return iter(multinomial(self.weights, *options, generator=self.generator).tolist())
+        yield from multinomial(self.weights, *options, generator=self.generator).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
@@ -238,8 +240,13 @@ def stacked(batch: Sequence[Tensor]) -> Tensor:
 
 
 class DataLoader:
-    """A dataset, or any iterable, in batches."""
+    """A dataset, or any iterable, in batches.
 
+    Each worker reads the whole of an IterableDataset, unless that asks get_worker_info for its
+    share.
+    """
+
+    settled = False
     prefetch_factor: int | None
     worker_init_fn: Callable[[int], Any] | None
 
@@ -291,6 +298,15 @@ class DataLoader:
             self.batch_size, self.drop_last = None, False
         if self.by_number and batch_sampler is None and batch_size is not None:
             self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.settled = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.settled and name in SETTLED:
+            raise ArgumentError(
+                f"{name} attribute should not be set after DataLoader is initialized. "
+                "Make another loader."
+            )
+        super().__setattr__(name, value)
 
     def check(self, shuffle: bool | None, sampler: object, batches: object) -> None:
         """Refuse orders that exclude each other."""
@@ -314,7 +330,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if not self.by_number:
-            return self.streamed()
+            return self.streamed_ahead() if self.num_workers else self.streamed(self.dataset)
         orders = self.sampler if self.batch_sampler is None else map(list, self.batch_sampler)
         return self.ahead(orders) if self.num_workers else map(self.fetch, orders)
 
@@ -326,14 +342,19 @@ class DataLoader:
             return self.dataset.batch(indices)
         return self.collate_fn([self.dataset[k] for k in indices])
 
+    def workers(self, given: Callable[[Any], Any]) -> list[WorkerInfo]:
+        """Workers that have begun, with the dataset that each is given."""
+        seed, count = initial_seed(), self.num_workers
+        infos = [WorkerInfo(k, count, seed + k, given(self.dataset)) for k in range(count)]
+        begin(infos, self.worker_init_fn)
+        return infos
+
     def ahead(self, orders: Iterable[Any]) -> Iterator[Any]:
         """Batches in order, the next ones made by other threads meanwhile."""
         waiting: deque[Future] = deque()
-        seed, count = initial_seed(), self.num_workers
-        infos = [WorkerInfo(k, count, seed + k, self.dataset) for k in range(count)]
-        begin(infos, self.worker_init_fn)
-        remaining = iter(infos)
-        with ThreadPoolExecutor(count, initializer=lambda: working.set(next(remaining))) as threads:
+        infos = iter(self.workers(lambda dataset: dataset))
+        options = {"initializer": lambda: working.set(next(infos))}
+        with ThreadPoolExecutor(self.num_workers, **options) as threads:
             for indices in orders:
                 waiting.append(threads.submit(self.fetch_now, indices))
                 if len(waiting) > self.num_workers * (self.prefetch_factor or 2):
@@ -347,9 +368,19 @@ class DataLoader:
         evaluate(batch)
         return batch
 
-    def streamed(self) -> Iterator[Any]:
+    def streamed_ahead(self) -> Iterator[Any]:
+        """Batches of what comes to each worker, which has a copy of the dataset."""
+
+        def read(dataset: Any) -> Iterator[Any]:
+            for batch in self.streamed(dataset):
+                evaluate(batch)
+                yield batch
+
+        yield from interleaved(self.workers(copy.copy), read, self.prefetch_factor or 2)
+
+    def streamed(self, dataset: Any) -> Iterator[Any]:
         """Batches of what comes, when there are no numbers."""
-        items = iter(self.dataset)
+        items = iter(dataset)
         if self.batch_size is None:
             yield from map(self.collate_fn, items)
             return
@@ -364,16 +395,3 @@ class DataLoader:
             return len(self.sampler if self.by_number else self.dataset)
         whole, rest = divmod(len(self.dataset), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
-
-
-ELSEWHERE: dict[str, Any] = {
-    "timeout": 0,
-    "worker_init_fn": None,
-    "multiprocessing_context": None,
-    "prefetch_factor": None,
-    "persistent_workers": False,
-    "pin_memory_device": "",
-    "in_order": True,
-}
-"""Arguments of PyTorch's loader that are for its worker processes, which are threads here, and what
-they are where none is given."""

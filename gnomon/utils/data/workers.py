@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -52,3 +55,30 @@ def begin(workers: Sequence[WorkerInfo], function: Callable[[int], Any] | None) 
     finally:
         random.setstate(python)
         np.random.set_state(numpys)
+
+
+END = object()
+
+
+def interleaved(
+    workers: Sequence[WorkerInfo], read: Callable[[Any], Iterator[Any]], ahead: int
+) -> Iterator[Any]:
+    """One batch of each worker after another, until none has any more.
+
+    Each reads the whole of its own dataset in its own thread, some batches ahead.
+    """
+    with ExitStack() as threads:
+        queue = deque()
+        for worker in workers:
+            thread = ThreadPoolExecutor(1, initializer=working.set, initargs=(worker,))
+            threads.callback(thread.shutdown, cancel_futures=True)
+            batches = read(worker.dataset)
+            waiting = deque(thread.submit(next, batches, END) for _ in range(ahead))
+            queue.append((thread, batches, waiting))
+        while queue:
+            thread, batches, waiting = queue.popleft()
+            batch = waiting.popleft().result()
+            if batch is not END:
+                waiting.append(thread.submit(next, batches, END))
+                queue.append((thread, batches, waiting))
+                yield batch

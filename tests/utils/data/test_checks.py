@@ -32,6 +32,8 @@ def test_an_argument_without_meaning_is_refused(name):
         CALLS[name]()
 
 
-def test_items_that_cannot_stand_in_a_batch_are_refused():
+def test_arguments_of_other_kinds_are_refused():
+    with pytest.raises(TypeError, match="multiprocessing_context option should be a valid"):
+        data.DataLoader(SIX, num_workers=1, multiprocessing_context=object())
     with pytest.raises(TypeError, match="batch must contain tensors, numpy arrays, numbers"):
         data.default_collate([None, None])

@@ -61,3 +61,10 @@ def test_kinds_annotate_with_what_they_hold():
     assert issubclass(Pairs, data.Dataset)
     assert data.DataLoader[int].__origin__ is data.DataLoader
     assert data.Sampler[int].__args__ == (int,)
+
+
+def test_datasets_with_numbers_and_those_read_in_order_are_not_mixed():
+    with pytest.raises(ArgumentError, match="Use ChainDataset"):
+        data.ConcatDataset([rows(2), Stream(2)])
+    with pytest.raises(ArgumentError, match="Use ConcatDataset"):
+        list(Stream(2) + rows(2))

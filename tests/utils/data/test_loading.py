@@ -241,3 +241,26 @@ def test_single_items_are_shuffled():
     assert first != second
     with pytest.raises(ArgumentError, match=r"disables auto-batching.*drop_last"):
         data.DataLoader(list(range(20)), batch_size=None, drop_last=True)
+
+
+def test_what_an_order_was_made_from_is_not_set_afterwards():
+    loader = data.DataLoader([1, 2, 3])
+
+    for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset"):
+        with pytest.raises(ValueError, match=f"{name} attribute should not be set"):
+            setattr(loader, name, 2)
+    loader.prefetch_factor = 4
+    assert loader.prefetch_factor == 4
+
+
+def test_a_sampler_draws_when_its_first_place_is_asked_for():
+    for sampler in (
+        data.RandomSampler(range(9)),
+        data.SubsetRandomSampler(range(9)),
+        data.WeightedRandomSampler([1.0] * 9, 9, replacement=False),
+    ):
+        drawn = []
+        for places in [iter(sampler), iter(sampler)]:
+            gn.manual_seed(0)
+            drawn.append(list(places))
+        assert drawn[0] == drawn[1]
