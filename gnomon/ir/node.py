@@ -27,6 +27,7 @@ Inputs: TypeAlias = "tuple[Node, ...]"
 Params = dict[str, Any]
 Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
+READ = attrgetter("inputs")  # the nodes that a node reads
 NUMBER = "number"  # the name of inputs that stand for constants, which all ranks have alike
 
 
@@ -291,21 +292,13 @@ def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
         return False
     for x, y in zip(some, others, strict=True):
         # as keys: a symbolic size is no other one's, whatever was decided, since kernels are kept
-        same = x.shape is y.shape or typed(x.shape) == typed(y.shape)
-        if not same or x.dtype is not y.dtype:
+        if x.dtype is not y.dtype or not (x.shape is y.shape or typed(x.shape) == typed(y.shape)):
             return False
     return True
 
 
-def topological(
-    roots: Iterable[Node],
-    known: Iterable[Node] = (),
-    inputs: Callable[[Node], Sequence[Node]] = attrgetter("inputs"),
-) -> list[Node]:
-    """Every node that the roots depend on, inputs first, each once; not what is known already.
-
-    inputs: the inputs of a node by which the roots depend on others.
-    """
+def topological(roots: Iterable[Node], known: Iterable[Node] = (), to: Any = READ) -> list[Node]:
+    """Every node that the roots depend on by to(node), these first, each once; not the known."""
     order: list[Node] = []
     seen: set[Node] = {*known}
     path: list[Node] = []
@@ -316,7 +309,7 @@ def topological(
         for x in coming:
             if x not in seen:
                 seen.add(x)
-                if behind := inputs(x):
+                if behind := to(x):
                     path.append(x)
                     later.append(coming)
                     coming = iter(behind)
@@ -352,8 +345,7 @@ class Graph(Keyed):
 
         It is taken when it is first wanted, and is no part of the structure.
         """
-        lines = [asked_by(node) for node in self.nodes]
-        return digest(lines) if any(lines) else ""
+        return digest(lines) if any(lines := [asked_by(x) for x in self.nodes]) else ""
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -375,9 +367,9 @@ def structure(
     place = {leaf: -1 - k for k, leaf in enumerate(inputs)}
     inner = [node for node in nodes if node not in place]
     place.update((node, k) for k, node in enumerate(inner))
-    rows = tuple([row_of(node, place, ("serial",)) for node in inner])
     names = [(NUMBER,) * (x.params["name"] == NUMBER) for x in inputs]
     leaves = tuple([(x.shape, x.dtype.name, *k) for x, k in zip(inputs, names, strict=True)])
+    rows = tuple([row_of(node, place, ("serial",)) for node in inner])
     return (leaves, rows, tuple(place[x] for x in outputs))
 
 

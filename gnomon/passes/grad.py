@@ -49,7 +49,7 @@ def passed(node: Node) -> Sequence[Node]:
     return node.inputs[:1] if has_other_history(node) else node.inputs
 
 
-class Opened:
+class OpenedCaptures:
     """The nodes to which gradients go where captured functions are opened.
 
     The gradient of a captured function's result goes to the value in a copy of its body. Gradients
@@ -81,7 +81,7 @@ def is_captured(node: Node) -> bool:
 
 def is_passing(node: Node, behind: Callable[[Node], Sequence[Node]]) -> bool:
     """Whether the gradient of a node goes to another one as it is."""
-    return has_other_history(node) or (type(behind) is Opened and is_captured(node))
+    return has_other_history(node) or (type(behind) is OpenedCaptures and is_captured(node))
 
 
 def history_of(
@@ -94,8 +94,8 @@ def history_of(
     nodes = topological(roots)
     if axes_in(nodes) or not any(has_other_history(x) or is_captured(x) for x in nodes):
         return nodes, passed
-    behind = Opened()
-    opened = topological(roots, inputs=behind)
+    behind = OpenedCaptures()
+    opened = topological(roots, to=behind)
     return (nodes, passed) if axes_in(opened) else (opened, behind)
 
 
