@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of, held_by
 from gnomon.dtypes import float64, int64
-from gnomon.ir.memo import typed
 from gnomon.settings import Block
 from gnomon.tensor import module_versions
 from gnomon.tensor.traced_numbers import SMALL, kind_of_number, made, varies
@@ -141,10 +140,8 @@ def ending(capture: Capture, place: NumberPlace) -> Put | None:
     if kind_of_number(now) is not kind_of_number(before):
         place.is_gone = True  # the run that is to come reads what was there
         return None
-    place.before = None
-    if typed(now) == typed(before):
-        return None
-    place.names[place.key] = before
+    # the function put it there: a replay does so too, also where this call found it there
+    place.names[place.key], place.before = before, None
     return place, lambda: now
 
 

@@ -53,6 +53,20 @@ def test_a_global_and_a_variable_of_a_closure_vary():
     assert step.captures <= 3
 
 
+def test_what_is_put_there_is_put_there_where_it_was_there_before():
+    def outer(x):
+        made = x * BOX.rate
+        BOX.rate = 1.0
+        return made
+
+    step = gn.compile(outer)
+    for before in (0.5, 1.0, 0.25, 1.0, 2.0):
+        BOX.rate = before
+        assert step(gn.ones(1)).item() == before
+        assert BOX.rate == 1.0, before
+    assert step.captures == 2
+
+
 def test_a_module_counts_its_calls():
     plain, model = Scaled(), Scaled()
     step = gn.compile(model)
