@@ -35,7 +35,7 @@ from gnomon.ir.provenance import Site, inherit, user_site
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.primitives import reshape
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.grad import depends_on, mark_dependents
+from gnomon.passes.gradient_paths import depends_on, mark_dependents
 from gnomon.settings import replacing
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.borrowing import numbered

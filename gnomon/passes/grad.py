@@ -8,7 +8,7 @@ once per call; it recomputes what it needs, and sharing the forward's nodes make
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
 from operator import add
@@ -16,25 +16,23 @@ from typing import Any
 
 from gnomon.forking import held
 from gnomon.ir.memo import memo
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.lazy import gradient_layouts
 from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.histories import has_other_history
 from gnomon.ops.joining import cat, padded
 from gnomon.ops.layouts import (
-    LAYOUTS,
     axes_of,
-    is_microbatches,
     note_axes,
     own_share,
     rows_of,
     to_local,
 )
 from gnomon.ops.op_calls import OpCall, fill
-from gnomon.ops.registry import CAPTURED, Traced, own_gradient, rule_of
+from gnomon.ops.registry import Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
+from gnomon.passes.gradient_paths import GradientPaths, depends_on
 
 SHOWS = frozenset({"expand", "permute", "reshape"})
 """Steps that show a value as it is."""
@@ -42,61 +40,6 @@ Parts = Sequence[Node | None]
 """For each input its gradient, or none."""
 MANY = 4
 """So many stretches of a node are joined; fewer are added."""
-
-
-def passed(node: Node) -> Sequence[Node]:
-    """The inputs to which a node's gradient goes; a value without a history has none."""
-    return node.inputs[:1] if has_other_history(node) else node.inputs
-
-
-class OpenedCaptures:
-    """The nodes to which gradients go where captured functions are opened.
-
-    The gradient of a captured function's result goes to the value in a copy of its body. Gradients
-    are then added up in the order of a program that captures nothing.
-    """
-
-    def __init__(self) -> None:
-        self.images: dict[Node, Node] = {}
-
-    def __call__(self, node: Node) -> Sequence[Node]:
-        """The nodes to which the gradient of a node goes."""
-        if not is_captured(node):
-            return passed(node)
-        image = self.images.get(node)
-        if image is None:
-            body = node.params["body"]
-            leaves = dict(zip(body.inputs, node.inputs, strict=True))
-            (image,) = copy_into(node.arena, [body.outputs[node.params["index"]]], leaves)
-            self.images[node] = image
-        return (image,)
-
-
-def is_captured(node: Node) -> bool:
-    """Whether a node is a result of a captured function."""
-    if node.op != "region" or "of" in node.params:
-        return False
-    return node.params["name"].endswith(CAPTURED)
-
-
-def is_passing(node: Node, behind: Callable[[Node], Sequence[Node]]) -> bool:
-    """Whether the gradient of a node goes to another one as it is."""
-    return has_other_history(node) or (type(behind) is OpenedCaptures and is_captured(node))
-
-
-def history_of(
-    roots: Iterable[Node],
-) -> tuple[list[Node], Callable[[Node], Sequence[Node]]]:
-    """The nodes behind roots in order, and a function that gives those behind each of them.
-
-    Captured functions are opened, unless values lie over a mesh: gradients are laid out by calls.
-    """
-    nodes = topological(roots)
-    if axes_in(nodes) or not any(has_other_history(x) or is_captured(x) for x in nodes):
-        return nodes, passed
-    behind = OpenedCaptures()
-    opened = topological(roots, to=behind)
-    return (nodes, passed) if axes_in(opened) else (opened, behind)
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
@@ -116,14 +59,13 @@ def pull_back(
     gives the gradient to go on with. values: the nodes of each leaf that is read at several values,
     between which it was written: one of them gets the sum of their gradients, the others none.
     """
-    nodes, behind = history_of(seeds)
-    on_the_way = depends_on(nodes, wanted, behind)
-    calls = results_by_call(nodes, lambda x: is_whole(x) and not is_passing(x, behind))
-    mesh, asked_for = axes_in(nodes), set(wanted)
-    first = {} if mesh else first_values(nodes, values)
+    paths = GradientPaths(seeds, wanted, values)
+    nodes, mesh = paths.nodes, paths.mesh
+    on_the_way = depends_on(nodes, wanted, paths.behind)
+    calls = results_by_call(nodes, lambda x: is_whole(x) and not paths.is_passing(x))
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
-        added(total, first.get(root, root), seed)
+        added(total, paths.first.get(root, root), seed)
     lying = gradient_layouts.GradientLayouts(nodes, on_the_way, mesh) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
@@ -135,7 +77,7 @@ def pull_back(
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
-        passing, to = is_passing(node, behind), behind(node)
+        passing, to = paths.is_passing(node), paths.behind(node)
         asked = calls.get(node, ()) if is_whole(node) and not passing else (node,)
         gs = {x: total[x] for x in asked if x in total and x in on_the_way}
         needed = tuple(x in on_the_way for x in to)
@@ -143,14 +85,14 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            inputs = to if mesh else [summed_at(x, asked_for, behind, first) for x in to]
+            inputs = to if mesh else [paths.summed_at(x) for x in to]
             parts = (total[node],) if passing else gradient_of(gs, needed, bool(mesh))
             for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
                 if part is None or not needed[k]:
                     continue
                 if lying is not None and not is_stretch(part):
                     part = lying.laid(part, node, x)
-                x, part = (x, part) if not mesh else ranks_own(part, x, mesh, asked_for)
+                x, part = (x, part) if not mesh else ranks_own(part, x, mesh, paths.wanted)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -158,42 +100,6 @@ def pull_back(
         finally:
             scope.sites = before
     return [total.get(w) for w in wanted]
-
-
-def first_values(nodes: Sequence[Node], values: Sequence[Sequence[Node]]) -> dict[Node, Node]:
-    """For each further value of a leaf the first one in order, which is visited last."""
-    places = {x: k for k, x in enumerate(nodes)} if values else {}
-    first: dict[Node, Node] = {}
-    for known in values:
-        read = sorted((x for x in known if x in places), key=places.__getitem__)
-        first.update(dict.fromkeys(read[1:], read[0]) if read else {})
-    return first
-
-
-def summed_at(
-    x: Node,
-    wanted: AbstractSet[Node],
-    behind: Callable[[Node], Sequence[Node]],
-    first: Mapping[Node, Node],
-) -> Node:
-    """The node at which the gradient of an operand is added up, in the order of all its readers.
-
-    A value that numpy was lent is read by copies from then on, a leaf that was written to has
-    several values, a captured function's result is one in its body: the sum is the one of a
-    program in which a single node is read.
-    """
-    while x.op == "barrier" or is_passing(x, behind):
-        if x.watch or x in wanted or "checkpoint" in x.params:
-            break
-        (x,) = behind(x)
-    return first.get(x, x)
-
-
-def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
-    """The mesh axes that layouts among nodes name, outermost first, and their ranks."""
-    named = sorted((x.params["layout"] for x in nodes if x.op in LAYOUTS), key=len, reverse=True)
-    pairs = ((name, ranks) for layout in named for name, ranks, _ in layout)
-    return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
 
 
 def ranks_own(
@@ -246,32 +152,6 @@ def whole_of(stretches: Sequence[Node]) -> Node:
     ways = zip(row, gaps, (*(0 for _ in row[1:]), gaps[-1]), strict=False)
     with inherit(row[-1].sites):
         return cat([padded(x.inputs[0], axis, low, high, 0.0) for x, low, high in ways], axis)
-
-
-def depends_on(
-    nodes: Sequence[Node],
-    wanted: Sequence[Node],
-    behind: Callable[[Node], Sequence[Node]] = passed,
-) -> set[Node]:
-    """The nodes through which gradients reach the wanted ones."""
-    marked = set(wanted)
-    mark_dependents(nodes, marked, behind)
-    return marked
-
-
-def mark_dependents(
-    nodes: Sequence[Node],
-    marked: set[Node],
-    behind: Callable[[Node], Sequence[Node]] = passed,
-) -> None:
-    """Mark the nodes, in order, through which gradients reach marked ones."""
-    for node in nodes:
-        if (
-            node.op != "detach"
-            and node.dtype.is_floating_point
-            and any(x in marked for x in behind(node))
-        ):
-            marked.add(node)
 
 
 def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False) -> Parts:

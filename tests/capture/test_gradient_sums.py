@@ -199,3 +199,44 @@ def test_gradients_of_several_values_of_a_leaf_are_added_before_those_that_it_ha
         weight.add_(1)
     (first + weight * 1.0).sum().backward()
     assert weight.grad.item() == huge + 2
+
+
+def waves(a, b):
+    return (a * b).sin() + a * 0.3
+
+
+def rises(a, b):
+    return b.exp() * 0.1 + (a + b * 0.5).cos() * b
+
+
+def pairs(a, b):
+    """Two results."""
+    return (b * a).tanh() * a - b, (a * 0.2).exp() * b
+
+
+FUNCTIONS = (waves, rises, pairs)
+COMPILED = tuple(map(gn.compile, FUNCTIONS))
+
+
+def drawn_graph(seed, leaves, captures):
+    """A value of random calls, some of which are captured."""
+    rng, values = random.Random(seed), list(leaves)
+    for _ in range(rng.randint(2, 7)):
+        k, a, b = rng.randrange(3), rng.choice(values), rng.choice(values)
+        functions = COMPILED if rng.random() < 0.6 and captures else FUNCTIONS
+        made = functions[k](a, b)
+        values += made if isinstance(made, tuple) else [made]
+        if rng.random() < 0.3:
+            values.append(rng.choice(values) * rng.uniform(-1, 1) + rng.choice(values))
+    return sum((rng.choice(values[3:]) * 0.5 for _ in range(2)), values[-1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_graph_of_captured_functions_has_the_gradients_of_a_plain_run(seed):
+    found = []
+    for captures in (False, True):
+        rng = np.random.default_rng(seed)
+        leaves = [gn.tensor(rng.standard_normal(5)).float().requires_grad_() for _ in range(3)]
+        drawn_graph(seed, leaves, captures).sum().backward()
+        found.append([None if x.grad is None else x.grad.numpy().tobytes() for x in leaves])
+    assert found[0] == found[1]

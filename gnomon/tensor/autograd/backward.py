@@ -270,6 +270,9 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
 
 def values_of_leaves(waiting: Mapping[Node, Sequence[Any]]) -> list[list[Node]]:
     """The nodes of each leaf that a graph reads at several values: it was written between reads."""
+    owners = [id(tensors[0]) for tensors in waiting.values() if tensors]
+    if len({*owners}) == len(owners):
+        return []
     read: dict[int, list[Node]] = {}
     for node, tensors in waiting.items():
         if len(tensors) == 1 and tensors[0]._requires and not is_watched(node):

@@ -13,7 +13,7 @@ from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node, topological
-from gnomon.passes.grad import depends_on
+from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
 from gnomon.tensor.state import grads

@@ -22,7 +22,8 @@ from gnomon.ir.provenance import inherit
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.registry import REGIONS
-from gnomon.passes.grad import depends_on, pull_back
+from gnomon.passes.grad import pull_back
+from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.state import Storage, state
 

@@ -1,0 +1,162 @@
+"""Gradient paths: the nodes through which a gradient goes, and the node at which it is added up.
+
+The parts of a gradient are added in the order in which a depth-first walk from the roots meets the
+readers of a value. That order, and with it the last bits, is the one of a program that captures
+nothing, copies nothing for numpy and writes to no leaf: captured functions are opened where it
+matters, and what stands for another value has no sum of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from gnomon.ir.node import Node, copy_into, topological
+from gnomon.ops.control_primitives import call_of
+from gnomon.ops.histories import has_other_history
+from gnomon.ops.layouts import LAYOUTS, is_microbatches
+from gnomon.ops.registry import CAPTURED
+
+Behind: TypeAlias = "Callable[[Node], Sequence[Node]]"
+"""The nodes to which the gradient of a node goes."""
+Values: TypeAlias = "Sequence[Sequence[Node]]"
+"""The nodes of each leaf that is read at several values, between which it was written."""
+
+
+class GradientPaths:
+    """The history behind the roots of a pass.
+
+    Over a mesh it is the graph as it stands: gradients are laid out by calls.
+    """
+
+    def __init__(self, roots: Iterable[Node], wanted: Iterable[Node], values: Values = ()) -> None:
+        self.wanted, self.nodes = set(wanted), topological(roots)
+        self.first: dict[Node, Node] = {}
+        """For each further value of a leaf the first one in order."""
+        self.images: dict[Node, Node] = {}
+        """For each result of an opened function the value in a copy of its body."""
+        self.mesh, self.opens = axes_in(self.nodes), False
+        self.closed: set[Node] = set()
+        if self.mesh:
+            return
+        if any(map(is_captured, self.nodes)):
+            self._open(roots, values)
+        elif any(map(has_other_history, self.nodes)):
+            self.nodes = topological(roots, to=self.behind)
+        self.first = first_values(self.nodes, values)
+
+    def behind(self, node: Node) -> Sequence[Node]:
+        """The nodes to which the gradient of a node goes."""
+        return (self._image(node),) if self._is_open(node) else passed(node)
+
+    def is_passing(self, node: Node) -> bool:
+        """Whether the gradient of a node goes to another one as it is."""
+        return has_other_history(node) or self._is_open(node)
+
+    def summed_at(self, x: Node) -> Node:
+        """The node at which the gradient of an operand is added up, in the order of all readers.
+
+        A value that numpy was lent is read by copies from then on, a leaf that was written to has
+        several values, the result of an opened function is a value in its body: the sum is the one
+        of a program in which a single node is read.
+        """
+        while x.op == "barrier" or self.is_passing(x):
+            if x.watch or x in self.wanted or "checkpoint" in x.params:
+                break
+            (x,) = self.behind(x)
+        return self.first.get(x, x)
+
+    def _is_open(self, node: Node) -> bool:
+        """Whether a node is a result of a function that is opened."""
+        return self.opens and is_captured(node) and node not in self.closed
+
+    def _image(self, node: Node) -> Node:
+        """The value in a copy of its body that a result of an opened function is."""
+        image = self.images.get(node)
+        if image is None:
+            body = node.params["body"]
+            leaves = dict(zip(body.inputs, node.inputs, strict=True))
+            (image,) = copy_into(node.arena, [body.outputs[node.params["index"]]], leaves)
+            self.images[node] = image
+        return image
+
+    def _open(self, roots: Iterable[Node], values: Values) -> None:
+        """Open the captured functions that share operands with other readers."""
+        self.first = {x: known[0] for known in values for x in known}
+        self.closed, self.opens = self._lone(roots), True
+        opened = topological(roots, to=self.behind)
+        if axes_in(opened):
+            self.opens = False
+        else:
+            self.nodes = opened
+
+    def _lone(self, roots: Iterable[Node]) -> set[Node]:
+        """The results of captured functions that read what nobody else does.
+
+        Their bodies add up in a plain run's order by themselves, and their derivations are kept.
+        """
+        on_the_way = depends_on(self.nodes, list(self.wanted))
+        readers: dict[Node, set[Any]] = {self.summed_at(x): {None} for x in roots}
+        captured: dict[Any, list[Node]] = {}
+        for node in self.nodes:
+            if node in on_the_way:
+                reader = call_of(node) if is_captured(node) else node
+                for x in passed(node):
+                    readers.setdefault(self.summed_at(x), set()).add(reader)
+                if is_captured(node):
+                    captured.setdefault(reader, []).append(node)
+        found = set()
+        for node, *others in captured.values():
+            operands = [self.summed_at(x) for x in node.inputs if x in on_the_way]
+            made = [x for x in operands if not on_the_way.isdisjoint(passed(x))]
+            is_alone = all(len(readers[x]) == 1 for x in operands)
+            if not others and is_alone and len({*operands}) == len(operands) and len(made) < 2:
+                found.add(node)
+        return found
+
+
+def passed(node: Node) -> Sequence[Node]:
+    """The inputs to which a node's gradient goes; a value without a history has none."""
+    return node.inputs[:1] if has_other_history(node) else node.inputs
+
+
+def is_captured(node: Node) -> bool:
+    """Whether a node is a result of a captured function."""
+    if node.op != "region" or "of" in node.params:
+        return False
+    return node.params["name"].endswith(CAPTURED)
+
+
+def first_values(nodes: Sequence[Node], values: Values) -> dict[Node, Node]:
+    """For each further value of a leaf the first one in order, which is visited last."""
+    places = {x: k for k, x in enumerate(nodes)} if values else {}
+    first: dict[Node, Node] = {}
+    for known in values:
+        read = sorted((x for x in known if x in places), key=places.__getitem__)
+        first.update(dict.fromkeys(read[1:], read[0]) if read else {})
+    return first
+
+
+def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
+    """The mesh axes that layouts among nodes name, outermost first, and their ranks."""
+    named = sorted((x.params["layout"] for x in nodes if x.op in LAYOUTS), key=len, reverse=True)
+    pairs = ((name, ranks) for layout in named for name, ranks, _ in layout)
+    return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
+
+
+def depends_on(nodes: Sequence[Node], wanted: Sequence[Node], behind: Behind = passed) -> set[Node]:
+    """The nodes through which gradients reach the wanted ones."""
+    marked = set(wanted)
+    mark_dependents(nodes, marked, behind)
+    return marked
+
+
+def mark_dependents(nodes: Sequence[Node], marked: set[Node], behind: Behind = passed) -> None:
+    """Mark the nodes, in order, through which gradients reach marked ones."""
+    for node in nodes:
+        if (
+            node.op != "detach"
+            and node.dtype.is_floating_point
+            and any(x in marked for x in behind(node))
+        ):
+            marked.add(node)
