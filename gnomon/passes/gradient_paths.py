@@ -105,7 +105,7 @@ class GradientPaths:
                     readers.setdefault(self.summed_at(x), set()).add(reader)
                 if is_captured(node):
                     captured.setdefault(reader, []).append(node)
-        found = set()
+        found: set[Node] = set()
         for node, *others in captured.values():
             operands = [self.summed_at(x) for x in node.inputs if x in on_the_way]
             made = [x for x in operands if not on_the_way.isdisjoint(passed(x))]
