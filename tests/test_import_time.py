@@ -92,7 +92,9 @@ def test_importing_gnomon_loads_nothing_from_outside_but_what_is_listed():
 def test_importing_gnomon_loads_no_compiler():
     assert {name.split(".")[1] for name in ours()} == LAYERS
     passes = {name for name in ours() if name.startswith("gnomon.passes.")}
-    assert passes == {f"gnomon.passes.{name}" for name in ("batch", "calls", "grad")}
+    assert passes == {
+        f"gnomon.passes.{name}" for name in ("batch", "calls", "grad", "gradient_paths")
+    }
 
 
 def test_a_program_on_disk_is_run_without_the_compiler(tmp_path):

@@ -61,7 +61,7 @@ def pull_back(
     """
     paths = GradientPaths(seeds, wanted, values)
     nodes, mesh = paths.nodes, paths.mesh
-    on_the_way = depends_on(nodes, wanted, paths.behind)
+    on_the_way = depends_on(nodes, wanted, paths.predecessors)
     calls = results_by_call(nodes, lambda x: is_whole(x) and not paths.is_passing(x))
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
@@ -77,7 +77,7 @@ def pull_back(
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
-        passing, to = paths.is_passing(node), paths.behind(node)
+        passing, to = paths.is_passing(node), paths.predecessors(node)
         asked = calls.get(node, ()) if is_whole(node) and not passing else (node,)
         gs = {x: total[x] for x in asked if x in total and x in on_the_way}
         needed = tuple(x in on_the_way for x in to)

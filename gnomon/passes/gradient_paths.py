@@ -17,7 +17,7 @@ from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import LAYOUTS, is_microbatches
 from gnomon.ops.registry import CAPTURED
 
-Behind: TypeAlias = "Callable[[Node], Sequence[Node]]"
+Predecessors: TypeAlias = "Callable[[Node], Sequence[Node]]"
 """The nodes to which the gradient of a node goes."""
 Values: TypeAlias = "Sequence[Sequence[Node]]"
 """The nodes of each leaf that is read at several values, between which it was written."""
@@ -42,10 +42,10 @@ class GradientPaths:
         if any(map(is_captured, self.nodes)):
             self._open(roots, values)
         elif any(map(has_other_history, self.nodes)):
-            self.nodes = topological(roots, to=self.behind)
+            self.nodes = topological(roots, to=self.predecessors)
         self.first = first_values(self.nodes, values)
 
-    def behind(self, node: Node) -> Sequence[Node]:
+    def predecessors(self, node: Node) -> Sequence[Node]:
         """The nodes to which the gradient of a node goes."""
         return (self._image(node),) if self._is_open(node) else passed(node)
 
@@ -63,7 +63,7 @@ class GradientPaths:
         while x.op == "barrier" or self.is_passing(x):
             if x.watch or x in self.wanted or "checkpoint" in x.params:
                 break
-            (x,) = self.behind(x)
+            (x,) = self.predecessors(x)
         return self.first.get(x, x)
 
     def _is_open(self, node: Node) -> bool:
@@ -84,7 +84,7 @@ class GradientPaths:
         """Open the captured functions that share operands with other readers."""
         self.first = {x: known[0] for known in values for x in known}
         self.closed, self.opens = self._lone(roots), True
-        opened = topological(roots, to=self.behind)
+        opened = topological(roots, to=self.predecessors)
         if axes_in(opened):
             self.opens = False
         else:
@@ -144,19 +144,23 @@ def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
     return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
 
 
-def depends_on(nodes: Sequence[Node], wanted: Sequence[Node], behind: Behind = passed) -> set[Node]:
+def depends_on(
+    nodes: Sequence[Node], wanted: Sequence[Node], predecessors: Predecessors = passed
+) -> set[Node]:
     """The nodes through which gradients reach the wanted ones."""
     marked = set(wanted)
-    mark_dependents(nodes, marked, behind)
+    mark_dependents(nodes, marked, predecessors)
     return marked
 
 
-def mark_dependents(nodes: Sequence[Node], marked: set[Node], behind: Behind = passed) -> None:
+def mark_dependents(
+    nodes: Sequence[Node], marked: set[Node], predecessors: Predecessors = passed
+) -> None:
     """Mark the nodes, in order, through which gradients reach marked ones."""
     for node in nodes:
         if (
             node.op != "detach"
             and node.dtype.is_floating_point
-            and any(x in marked for x in behind(node))
+            and any(x in marked for x in predecessors(node))
         ):
             marked.add(node)

@@ -16,16 +16,9 @@ from gnomon.ir.node import Node
 from gnomon.ir.provenance import inherit
 from gnomon.ops.layouts import place
 from gnomon.passes.accumulate import check_count, rows_over
-from gnomon.passes.grad import pull_back
-from gnomon.tensor.autograd.engine import (
-    enable_grad,
-    release,
-    seeds_of,
-    values_of_leaves,
-    watched,
-    whole_seed,
-)
-from gnomon.tensor.autograd.gathering import gather_all, observe
+from gnomon.tensor.autograd.backward import derived, leaf_values, watched
+from gnomon.tensor.autograd.engine import enable_grad, release, seeds_of
+from gnomon.tensor.autograd.hooks import gather_all, observe
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import state
@@ -52,10 +45,10 @@ def accumulate(
     with enable_grad():
         told = loss_fn(batch)
     loss, *others = told if isinstance(told, tuple) else (told,)
-    seeds = {x: whole_seed(x, g) for x, g in seeds_of([loss], [None], False).items()}
+    seeds = seeds_of([loss], [None], False)
     waiting = watched(numbered(seeds, is_plain_part))
     seen = partial(observe, tracked=False)
-    found = pull_back(seeds, list(waiting), seen, values_of_leaves(waiting))
+    found = derived(seeds, list(waiting), leaf_values(waiting), seen)
     gradients = {node: g for node, g in zip(waiting, found, strict=True) if g is not None}
     roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
     made = roots if microbatches == 1 else divided(roots, rows, microbatches)

@@ -65,7 +65,7 @@ def test_a_captured_function_is_opened_where_others_read_what_it_reads(program, 
         assert calls, "the calls stand in the graph, opened or not"
         assert [paths.is_passing(x) for x in calls] == [opens] * len(calls)
         for call in calls:
-            assert (paths.behind(call) == call.inputs) is not opens
+            assert (paths.predecessors(call) == call.inputs) is not opens
 
 
 def test_all_values_of_a_leaf_are_added_up_at_the_first_in_order():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
@@ -46,13 +46,16 @@ MOST_LINES = 16
 CHEAP = frozenset({"const", "iota"})
 
 
-class Asked(NamedTuple):
-    """The gradients that a backward pass is asked for."""
+class GradientRequest(NamedTuple):
+    """The gradients that a backward pass computes."""
 
     seeds: Mapping[Node, Node | None]
+    """The roots and their gradients; None is one, for a scalar root."""
     order: dict[Node, int]
+    """The numbered nodes of the history."""
     wanted: Sequence[Node]
-    values: Sequence[Sequence[Node]]
+    leaf_values: Sequence[Sequence[Node]]
+    """As pull_back takes them."""
 
 
 class BackwardPlan(NamedTuple):
@@ -110,16 +113,9 @@ def seed_of(node: Node) -> Node:
     return expand(constant(node.arena, 1.0, node.dtype), node.shape)
 
 
-def gradients_by_plan(
-    seeds: dict[Node, Node | None],
-    order: dict[Node, int],
-    wanted: Sequence[Node],
-    values: Sequence[Sequence[Node]] = (),
-) -> list[Node | None]:
-    """The gradients of the wanted nodes; a scalar root whose seed is None starts from one.
-
-    values: as pull_back takes them.
-    """
+def gradients_by_plan(request: GradientRequest) -> list[Node | None]:
+    """The gradients of the wanted nodes, by the plan of their structure."""
+    seeds, order, wanted, values = request
     given = [g for g in seeds.values() if g is not None]
     rest = (tuple(g is None for g in seeds.values()), *(tuple(map(order.get, x)) for x in values))
     key, numbers = (structure(order, seeds), rest), NONE_VARY
@@ -127,8 +123,7 @@ def gradients_by_plan(
         key = (structure(order, seeds, numbers), rest)
     if key not in _plans and len(_plans) >= MOST_PLANS:
         _plans.clear()
-    asked = Asked(seeds, order, wanted, values)
-    plan = under_lines(_plans.setdefault(key, []), asked, numbers)
+    plan = under_lines(_plans.setdefault(key, []), request, numbers)
     if plan is None:
         return derived(seeds, wanted, values)
     nodes = [*order, *given]
@@ -137,14 +132,16 @@ def gradients_by_plan(
 
 
 def under_lines(
-    plans: list[tuple[tuple, BackwardPlan | None]], asked: Asked, numbers: Container[Node]
+    plans: list[tuple[tuple, BackwardPlan | None]],
+    request: GradientRequest,
+    numbers: Container[Node],
 ) -> BackwardPlan | None:
     """The plan of a structure under the lines of this history; the latest ones are kept."""
-    lines = tuple([x.sites if x.op != "region" else asked_by(x) for x in asked.order])
+    lines = tuple([x.sites if x.op != "region" else asked_by(x) for x in request.order])
     for known, plan in plans:
         if known == lines:
             return plan
-    plan = plan_of(asked, numbers)
+    plan = plan_of(request, numbers)
     plans[MOST_LINES - 1 :] = []
     plans.insert(0, (lines, plan))
     return plan
@@ -154,25 +151,26 @@ def derived(
     seeds: Mapping[Node, Node | None],
     wanted: Sequence[Node],
     values: Sequence[Sequence[Node]],
+    seen: Callable[..., Any] | None = None,
 ) -> list[Node | None]:
-    """The gradients' nodes, from the rules."""
-    whole = {x: seed_of(x) if g is None else g for x, g in seeds.items()}
-    return pull_back(whole, wanted, values=values)
+    """The gradients of the wanted nodes, from the rules; values and seen as in pull_back."""
+    whole = {x: whole_seed(x, g) for x, g in seeds.items()}
+    return pull_back(whole, wanted, seen, values)
 
 
-def plan_of(asked: Asked, numbers: Container[Node]) -> BackwardPlan | None:
+def plan_of(request: GradientRequest, numbers: Container[Node]) -> BackwardPlan | None:
     """Derive a backward pass and close it as a region; None when there is nothing to close.
 
     It is derived on a copy, whose leaves are inputs: a number of the history that varies must not
     be taken for an equal one that a rule writes.
     """
-    arena, order = Arena(), asked.order
+    arena, order = Arena(), request.order
     known = copied(order, arena, numbers)
-    given = {x: arena.input(x.shape, x.dtype) for x, g in asked.seeds.items() if g is not None}
+    given = {x: arena.input(x.shape, x.dtype) for x, g in request.seeds.items() if g is not None}
     parts = derived(
-        {known[x]: given.get(x) for x in asked.seeds},
-        [known[x] for x in asked.wanted],
-        [[known[x] for x in nodes] for nodes in asked.values],
+        {known[x]: given.get(x) for x in request.seeds},
+        [known[x] for x in request.wanted],
+        [[known[x] for x in nodes] for nodes in request.leaf_values],
     )
     outputs = [g for g in parts if g is not None]
     places = {known[x]: k for x, k in order.items() if x.op == "input" or is_known(x, numbers)}
@@ -268,7 +266,7 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
     return found
 
 
-def values_of_leaves(waiting: Mapping[Node, Sequence[Any]]) -> list[list[Node]]:
+def leaf_values(waiting: Mapping[Node, Sequence[Any]]) -> list[list[Node]]:
     """The nodes of each leaf that a graph reads at several values: it was written between reads."""
     owners = [id(tensors[0]) for tensors in waiting.values() if tensors]
     if len({*owners}) == len(owners):

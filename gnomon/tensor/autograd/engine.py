@@ -15,19 +15,26 @@ from gnomon.ir.node import Node
 from gnomon.lazy import autograd_graph, layouts, modes
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.registry import rule_of
-from gnomon.passes.grad import pull_back
 from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import (
+    GradientRequest,
+    derived,
     gradients_by_plan,
+    leaf_values,
     seed_of,
-    values_of_leaves,
     watched,
     whole_seed,
 )
 from gnomon.tensor.autograd.function import Function
-from gnomon.tensor.autograd.gathering import gather_all, observe
-from gnomon.tensor.autograd.hooks import BackwardPass, recorded, retain_grad, under_way
+from gnomon.tensor.autograd.hooks import (
+    BackwardPass,
+    gather_all,
+    observe,
+    recorded,
+    retain_grad,
+    under_way,
+)
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
 from gnomon.tensor.state import ModeBlock, Storage, grads, inference, state
 from gnomon.tensor.tensor import (
@@ -177,11 +184,10 @@ def pulled(
     seen = partial(observe, tracked=create_graph) if any(map(is_watched, waiting)) else None
     ruled = any(rule_of(node) is not None for node in order)
     if create_graph or seen is not None or ruled or state.capture is not None:
-        whole = {x: whole_seed(x, g) for x, g in seeds.items()}
-        found = pull_back(whole, wanted, seen, values_of_leaves(waiting))
+        found = derived(seeds, wanted, leaf_values(waiting), seen)
         by_node = dict(zip(wanted, found, strict=True))
         return [by_node.get(x) for x in waiting]
-    return gradients_by_plan(seeds, order, list(waiting), values_of_leaves(waiting))
+    return gradients_by_plan(GradientRequest(seeds, order, list(waiting), leaf_values(waiting)))
 
 
 def is_asked(node: Node, chosen: set[int]) -> bool:

@@ -8,13 +8,18 @@ from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
-from gnomon.passes.grad import pull_back
 from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
-from gnomon.tensor.autograd.backward import sum_of, values_of_leaves, watched, whole_seed
+from gnomon.tensor.autograd.backward import derived, leaf_values, sum_of, watched
 from gnomon.tensor.autograd.engine import ends_of, release, seeds_of
-from gnomon.tensor.autograd.gathering import hooks_of_leaf, observe, through
-from gnomon.tensor.autograd.hooks import BackwardPass, recorded, under_way
+from gnomon.tensor.autograd.hooks import (
+    BackwardPass,
+    hooks_of_leaf,
+    observe,
+    recorded,
+    through,
+    under_way,
+)
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
@@ -102,8 +107,7 @@ def found_by(
         versions.check(seeds, order, wanted)
     seen = partial(observe, tracked=create_graph)
     with holding(under_way, BackwardPass(seeds, wanted)):
-        whole = {x: whole_seed(x, g) for x, g in seeds.items()}
-        found = iter(pull_back(whole, wanted, seen, values_of_leaves(waiting)))
+        found = iter(derived(seeds, wanted, leaf_values(waiting), seen))
         parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
         parts = [
             None if x is None else through(hooks_of_leaf(t), x, create_graph)

@@ -1,23 +1,37 @@
-"""Hooks of tensors: calls with a gradient when a backward pass finds it, and their removal.
+"""Hooks of tensors, and how a tensor accumulates the gradients that backward passes find for it.
 
-The pass itself is engine.py.
+Which tensors a pass finds, and in what order, is engine.py's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import count
+from operator import add
 from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node, topological
+from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
-from gnomon.tensor.state import grads
-from gnomon.tensor.tensor import Tensor, leaf_node, method, node_of, rare, raw, source
+from gnomon.tensor.state import grads, laid
+from gnomon.tensor.tensor import (
+    Tensor,
+    detached,
+    leaf_node,
+    method,
+    node_of,
+    rare,
+    raw,
+    source,
+    wrap,
+)
+from gnomon.tensor.watchers import GradientWatcher
+from gnomon.tensor.writing import write
 
 
 class Handle:
@@ -145,3 +159,76 @@ def hooks_of(tensor: Tensor) -> tuple[Callable, ...]:
     """All hooks of a tensor."""
     kept = tensor._rare
     return () if kept is None else (*kept.hooks.values(), *kept.accumulated.values())
+
+
+# accumulation
+
+
+def observe(node: Node, gradient: Node, tracked: bool) -> Node:
+    """The pass's callback for every gradient: hooks change it, results that retain keep it."""
+    looking = [x for x in node.watch or () if type(x) is GradientWatcher]
+    for watcher in looking:
+        gradient = through(watcher.hooks, gradient, tracked)
+    for watcher in looking:
+        if watcher.retains:
+            gather(watcher.tensor, gradient, tracked)
+    return gradient
+
+
+def through(hooks: dict[int, Callable], gradient: Node, tracked: bool) -> Node:
+    """A gradient after its hooks."""
+    for hook in list(hooks.values()):
+        answer = hook(wrap(gradient, tracked))
+        gradient = gradient if answer is None else raw(answer)
+    return gradient
+
+
+def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
+    """Add a gradient to what a tensor has gathered."""
+    node = gradient if tracked else detached(gradient)
+    before = tensor.grad
+    if before is None:
+        tensor.grad = layouts.lying_like(node, tensor, tracked) if laid else wrap(node, tracked)
+    elif tracked:
+        tensor.grad = wrap(node_of(before) + node, True)
+    else:
+        quietly_add(before, node)
+    if tensor._rare is not None:
+        for hook in list(tensor._rare.accumulated.values()):
+            hook(tensor)
+
+
+def quietly_add(tensor: Tensor, node: Node) -> None:
+    """Add to a tensor in place, unseen by later passes."""
+    before = grads.get()
+    try:
+        grads.set(False)
+        write(tensor, node_of(tensor) + node, False)
+    finally:
+        grads.set(before)
+
+
+def hooks_of_leaf(tensor: Tensor) -> dict[int, Callable]:
+    """The hooks that see a leaf's gradient when all of it is known."""
+    return tensor._rare.hooks if tensor._requires and tensor._rare is not None else {}
+
+
+def gather_all(
+    waiting: dict[Node, list[Tensor]],
+    gradients: Sequence[Node | None],
+    chosen: set[int] | None,
+    tracked: bool,
+) -> list[Tensor]:
+    """Gather the gradients of a pass in the leaves that are asked for, and list these."""
+    parts: dict[int, tuple[Tensor, list[Node]]] = {}
+    for tensors, gradient in zip(waiting.values(), gradients, strict=True):
+        for tensor in tensors:
+            asked = chosen is None or id(tensor) in chosen
+            if gradient is not None and tensor._requires and asked:
+                parts.setdefault(id(tensor), (tensor, []))[1].append(gradient)
+    for tensor, found in parts.values():
+        hooks = hooks_of_leaf(tensor)
+        # a leaf that was written to over a mesh, or is watched, stands in a graph several times
+        whole = reduce(add, found)
+        gather(tensor, through(hooks, whole, tracked) if hooks else whole, tracked)
+    return [tensor for tensor, _ in parts.values()]
