@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import gnomon as gn
 from gnomon.errors import ArgumentError, ShapeError
+from gnomon.nn.value_checks import seen
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -58,6 +61,13 @@ class Constraint:
     def check(self, value: Tensor) -> Tensor:
         """Truth values: where a value lies inside."""
         raise NotImplementedError
+
+    def holds(self, value: Tensor) -> bool | None:
+        """Whether all values lie inside; None where they are not known yet."""
+        values = seen(value)
+        if values is None:
+            return None
+        return not values.size or bool(self.check(value.detach()).all())
 
     def __repr__(self) -> str:
         bounds = ", ".join(f"{k}={v}" for k, v in vars(self).items())
@@ -155,7 +165,17 @@ def bounded(
     def check(self: Any, value: Tensor) -> Tensor:
         return holds(value, *(vars(self)[word] for word in words))
 
-    return type(name, (Constraint,), {"__init__": __init__, "check": check, **said})
+    def by_numpy(self: Any, value: Tensor) -> bool | None:
+        known = [seen(x) for x in (value, *(vars(self)[word] for word in words))]
+        if any(x is None for x in known):
+            return None
+        values, *bounds = (x.astype(np.float64) if x.dtype.kind in "fV" else x for x in known)
+        return bool(holds(values, *bounds).all())
+
+    methods = {"__init__": __init__, "check": check}
+    if said.get("event_dim", 0) < 2:
+        methods["holds"] = by_numpy  # a comparison of a few numbers needs no program
+    return type(name, (Constraint,), {**methods, **said})
 
 
 def is_whole(x: Tensor) -> Tensor:
@@ -219,9 +239,7 @@ interval = bounded(
 half_open_interval = bounded(
     "_HalfOpenInterval", lambda x, low, high: (x >= low) & (x < high), "lower_bound upper_bound"
 )
-_Simplex = bounded(
-    "_Simplex", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < CLOSE), **VECTORS
-)
+_Simplex = bounded("_Simplex", lambda x: (x >= 0).all(-1) & (abs(x.sum(-1) - 1) < CLOSE), **VECTORS)
 multinomial = bounded("_Multinomial", is_multinomial, "upper_bound", **COUNTED, **VECTORS)
 _LowerTriangular = bounded("_LowerTriangular", is_triangle, **MATRICES)
 _LowerCholesky = bounded("_LowerCholesky", has_positive_diagonal, **MATRICES)

@@ -6,7 +6,7 @@ import math
 
 import gnomon as gn
 from gnomon.distributions import constraints
-from gnomon.distributions.distribution import ExponentialFamily, Family, Shape
+from gnomon.distributions.distribution import ExponentialFamily, Family, Shape, check
 from gnomon.distributions.parameters import EULER, HALF_LOG_TAU
 from gnomon.tensor.tensor import Tensor
 
@@ -132,6 +132,9 @@ class Uniform(Family):
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         return constraints.interval(self.low, self.high)
+
+    def _check_parameters(self) -> None:
+        check("Uniform: low", constraints.less_than(self.high), self.low)
 
     def log_density(self, value: Tensor) -> Tensor:
         inside = (self.low <= value) & (self.high > value)

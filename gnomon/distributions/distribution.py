@@ -1,7 +1,7 @@
 """The interface of every distribution: torch.distributions' names.
 
-Parameters and samples are checked where validate_args asks for it, and not by default: a look at
-their values would compute them.
+Parameters and samples are checked by default, as PyTorch's are, unless `validate_args=False`. In a
+compiled function, under vmap and over ranks values are not known yet, and are not checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Distribution:
     """Parameter -> the values that it may have."""
     support: Any = None
     """The values that samples have."""
-    _validate_args = False
+    _validate_args = True
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -177,8 +177,8 @@ class Distribution:
 
 
 def check(what: str, constraint: Constraint, value: Tensor) -> None:
-    """Refuse values outside of a region."""
-    if not bool(constraint.check(value).all()):
+    """Refuse values outside of a region, where they are known."""
+    if constraint.holds(value) is False:
         raise ArgumentError(f"{what} does not satisfy {constraint}: got {value.detach()}.")
 
 
