@@ -90,6 +90,8 @@ def __dlpack__(
     """A capsule over the tensor's memory."""
     if self.requires_grad:
         raise GradientError("dlpack: can't export tensors that require gradient: use detach().")
+    if stream is not None and not isinstance(stream, int):
+        raise DtypeError(f"dlpack: stream must be an int or None: got a {type(stream).__name__}.")
     if dl_device not in (None, (CPU, 0)):
         raise ArgumentError(f"dlpack: the tensor is on the CPU, not on device {dl_device}.")
     tensor = self.clone() if copy else self

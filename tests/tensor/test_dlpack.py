@@ -105,3 +105,5 @@ def test_what_dlpack_cannot_say_is_refused():
         gn.ones(2, requires_grad=True).__dlpack__()
     with pytest.raises(DtypeError, match="no code for float8"):
         gn.from_numpy(np.ones(2, gn.float8_e5m2.numpy)).__dlpack__()
+    with pytest.raises(DtypeError, match="stream must be an int or None: got a str"):
+        gn.ones(2).__dlpack__(stream="0")
