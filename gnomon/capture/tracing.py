@@ -87,6 +87,8 @@ class Capture(Questioned, Ambient, Wholes):
         """Nodes that `freed` tells of already."""
         self.flags: dict[Storage, tuple[bool, bool]] = {}
         """Whether storages from outside were tracked and released before."""
+        self.leaves: dict[Any, tuple[Node | None, Node | None]] = {}
+        """By tensor the nodes that stood for leaves before: they have sums of their own."""
         self.switched: dict[int, tuple[Tensor, bool, Site]] = {}
         """Tensors from outside that wanted gradients, or none, for a while; before, and a line."""
         self.passed: set[Storage] = set()
@@ -123,6 +125,8 @@ class Capture(Questioned, Ambient, Wholes):
         self.leave()
         for storage, flags in self.flags.items():
             storage.tracked, storage.released = flags
+        for rare, nodes in self.leaves.items():
+            rare.source, rare.leaf = nodes
         for tensor, wanted, _ in self.switched.values():
             tensor._requires = wanted
 

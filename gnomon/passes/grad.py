@@ -66,7 +66,7 @@ def pull_back(
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
         added(total, paths.first.get(root, root), seed)
-    lying = gradient_layouts.GradientLayouts(nodes, on_the_way, mesh) if mesh else None
+    lying = gradient_layouts.GradientLayouts(paths, on_the_way) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -85,7 +85,7 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            inputs = to if mesh else [paths.summed_at(x) for x in to]
+            inputs = [paths.summed_at(x) for x in to]
             parts = (total[node],) if passing else gradient_of(gs, needed, bool(mesh))
             for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
                 if part is None or not needed[k]:

@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.layouts import LAYOUTS, axes_of, is_constant, place, rows_of
 from gnomon.passes.choose import types
+from gnomon.passes.gradient_paths import GradientPaths
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Placement, Split
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up
@@ -25,18 +26,17 @@ __all__ = ["GradientLayouts"]
 class GradientLayouts:
     """The types of the values whose gradients are asked for, along the axes of a mesh."""
 
-    def __init__(
-        self, nodes: Sequence[Node], on_the_way: AbstractSet[Node], mesh: Mapping[str, int]
-    ) -> None:
-        self.mesh = mesh
+    def __init__(self, paths: GradientPaths, on_the_way: AbstractSet[Node]) -> None:
+        self.mesh = paths.mesh
         self.kinds: dict[str, dict[Node, Placement]] = {}
         self.own: dict[str, set[Node]] = {}
         """By mesh axis the whole values whose gradients are each rank's own."""
-        if any(map(mixes, nodes)):
-            values = [x for x in nodes if axes_of(x)]
-            self.kinds = types_of(nodes, values, mesh)
-            passed = [x for x in reversed(nodes) if x in on_the_way]
-            self.own = {name: with_own_gradients(passed, x) for name, x in self.kinds.items()}
+        if any(map(mixes, paths.nodes)):
+            values = [x for x in paths.nodes if axes_of(x)]
+            self.kinds = types_of(paths.nodes, values, self.mesh)
+            passed = [x for x in reversed(paths.nodes) if x in on_the_way]
+            for name, kinds in self.kinds.items():
+                self.own[name] = with_own_gradients(passed, kinds, paths)
 
     def laid(self, g: Node, reader: Node | None, x: Node) -> Node:
         """The gradient of x that one of its readers gives, lying as x does where it varies."""
@@ -58,7 +58,9 @@ class GradientLayouts:
         return g
 
 
-def with_own_gradients(nodes: Sequence[Node], kinds: Mapping[Node, Placement]) -> set[Node]:
+def with_own_gradients(
+    nodes: Sequence[Node], kinds: Mapping[Node, Placement], paths: GradientPaths
+) -> set[Node]:
     """The whole values whose gradients are each rank's own, among nodes, readers first.
 
     A value that varies, as every plain one does, has such a gradient, and hands it on to what is
@@ -70,7 +72,7 @@ def with_own_gradients(nodes: Sequence[Node], kinds: Mapping[Node, Placement]) -
         if kind == VARYING and node.inputs:
             found.add(node)
         if kind == VARYING or node in found:
-            found.update(x for x in node.inputs if not isinstance(kinds.get(x), Split))
+            found.update(x for x in paths.predecessors(node) if not isinstance(kinds.get(x), Split))
     return found
 
 

@@ -24,10 +24,7 @@ Values: TypeAlias = "Sequence[Sequence[Node]]"
 
 
 class GradientPaths:
-    """The history behind the roots of a pass.
-
-    Over a mesh it is the graph as it stands: gradients are laid out by calls.
-    """
+    """The history behind the roots of a pass."""
 
     def __init__(self, roots: Iterable[Node], wanted: Iterable[Node], values: Values = ()) -> None:
         self.wanted, self.nodes = set(wanted), topological(roots)
@@ -35,15 +32,14 @@ class GradientPaths:
         """For each further value of a leaf the first one in order."""
         self.images: dict[Node, Node] = {}
         """For each result of an opened function the value in a copy of its body."""
-        self.mesh, self.opens = axes_in(self.nodes), False
+        self.opens = False
         self.closed: set[Node] = set()
-        if self.mesh:
-            return
         if any(map(is_captured, self.nodes)):
             self._open(roots, values)
         elif any(map(has_other_history, self.nodes)):
             self.nodes = topological(roots, to=self.predecessors)
         self.first = first_values(self.nodes, values)
+        self.mesh = axes_in(self.nodes)
 
     def predecessors(self, node: Node) -> Sequence[Node]:
         """The nodes to which the gradient of a node goes."""
@@ -84,11 +80,7 @@ class GradientPaths:
         """Open the captured functions that share operands with other readers."""
         self.first = {x: known[0] for known in values for x in known}
         self.closed, self.opens = self._lone(roots), True
-        opened = topological(roots, to=self.predecessors)
-        if axes_in(opened):
-            self.opens = False
-        else:
-            self.nodes = opened
+        self.nodes = topological(roots, to=self.predecessors)
 
     def _lone(self, roots: Iterable[Node]) -> set[Node]:
         """The results of captured functions that read what nobody else does.

@@ -371,6 +371,8 @@ def leaf_node(tensor: Tensor) -> Node:
     if views.lying_of(tensor._view):
         note_axes(waits, node)
     made = waits if inside or own else rewritten(waits, node)  # written: the leaf outside waits
+    if state.capture is not None:
+        state.capture.leaves.setdefault(kept, (kept.source, kept.leaf))
     waits.watch, kept.source, kept.leaf = [ref(tensor)], node, made
     return made
 

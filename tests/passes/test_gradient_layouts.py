@@ -12,11 +12,11 @@ from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
 from gnomon.ops.layouts import from_local, place, to_local
 from gnomon.passes.gradient_layouts import GradientLayouts, mixes
+from gnomon.passes.gradient_paths import GradientPaths
 from gnomon.passes.layout import VARYING, Split
 from tests.distributed.on_threads import on_threads
 from tests.fuzz_ranks import whole_of
 
-ACROSS = {"dp": 2}
 
 
 def test_types_of_what_mixes_say_how_gradients_lie():
@@ -26,7 +26,7 @@ def test_types_of_what_mixes_say_how_gradients_lie():
     y = x * plain
     z = place(x, (("dp", 2, None),)) * plain
     nodes = [part, plain, x, y, *z.inputs[:1], z]
-    layouts = GradientLayouts(nodes, {x, y, z, z.inputs[0]}, ACROSS)
+    layouts = GradientLayouts(GradientPaths([y, z], [plain]), {x, y, z, z.inputs[0]})
     assert [mixes(node) for node in nodes] == [False, False, False, True, False, True]
     assert layouts.kinds["dp"][y] == Split(0)
     assert layouts.kinds["dp"][z] == VARYING
@@ -39,7 +39,7 @@ def test_a_program_without_a_ranks_own_values_has_no_types_to_ask_for():
     arena = Arena()
     x = from_local(arena.input((1, 2), float32), (("dp", 2, 0),))
     y = to_local(x * x, (("dp", 2, 0),))
-    assert GradientLayouts([*x.inputs, x, *y.inputs, y], {x, y}, ACROSS).kinds == {}
+    assert GradientLayouts(GradientPaths([y], [x]), {x, y}).kinds == {}
 
 
 READS = {
