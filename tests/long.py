@@ -20,6 +20,7 @@ SEARCHES = (
     ("tests.fuzz_breaks",),
     ("tests.fuzz_objects",),
     ("tests.fuzz_ranks",),
+    ("tests.fuzz_orders",),
     ("tests.fuzz_files",),
     ("tests.fuzz_hostile",),
     ("tests.stress", "forks"),

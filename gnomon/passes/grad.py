@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gnomon.forking import held
 from gnomon.ir.memo import memo
@@ -32,7 +32,10 @@ from gnomon.ops.op_calls import OpCall, fill
 from gnomon.ops.registry import Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
-from gnomon.passes.gradient_paths import GradientPaths, depends_on
+from gnomon.passes.gradient_paths import GradientPaths
+
+if TYPE_CHECKING:
+    from gnomon.passes.gradient_layouts import GradientLayouts
 
 SHOWS = frozenset({"expand", "permute", "reshape"})
 """Steps that show a value as it is."""
@@ -61,12 +64,12 @@ def pull_back(
     """
     paths = GradientPaths(seeds, wanted, values)
     nodes, mesh = paths.nodes, paths.mesh
-    on_the_way = depends_on(nodes, wanted, paths.predecessors)
+    on_the_way = paths.on_the_way
     calls = results_by_call(nodes, lambda x: is_whole(x) and not paths.is_passing(x))
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
         added(total, paths.first.get(root, root), seed)
-    lying = gradient_layouts.GradientLayouts(paths, on_the_way) if mesh else None
+    lying = gradient_layouts.GradientLayouts(paths) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -90,9 +93,8 @@ def pull_back(
             for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
                 if part is None or not needed[k]:
                     continue
-                if lying is not None and not is_stretch(part):
-                    part = lying.laid(part, node, x)
-                x, part = (x, part) if not mesh else ranks_own(part, x, mesh, paths.wanted)
+                if lying is not None:
+                    x, part = over_ranks(part, node, x, paths, lying)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -100,6 +102,23 @@ def pull_back(
         finally:
             scope.sites = before
     return [total.get(w) for w in wanted]
+
+
+def over_ranks(
+    g: Node, reader: Node, x: Node, paths: GradientPaths, lying: GradientLayouts
+) -> tuple[Node, Node]:
+    """The node at which the gradient that a reader gives x is added up, over a mesh, and of which.
+
+    The readers of a value that is read in several layouts are added up in one order.
+    """
+    while True:
+        g = g if is_stretch(g) else lying.laid(g, reader, x)
+        x, g = ranks_own(g, x, paths.mesh, paths.wanted)
+        if is_stretch(g) or x not in lying.passed_through:
+            return x, g
+        (part,) = PRIMITIVES[x.op].gradient(x, g, (True,))
+        assert part is not None, "a boundary passes its gradient"
+        reader, x, g = x, paths.summed_at(x.inputs[0]), part
 
 
 def ranks_own(

@@ -9,7 +9,6 @@ goes on with another's stretch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.layouts import LAYOUTS, axes_of, is_constant, place, rows_of
@@ -17,6 +16,7 @@ from gnomon.passes.choose import types
 from gnomon.passes.gradient_paths import GradientPaths
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Placement, Split
 from gnomon.passes.localize import is_alike
+from gnomon.passes.several_layouts import in_several_layouts
 from gnomon.passes.shard import open_up
 from gnomon.settings import current
 
@@ -26,15 +26,18 @@ __all__ = ["GradientLayouts"]
 class GradientLayouts:
     """The types of the values whose gradients are asked for, along the axes of a mesh."""
 
-    def __init__(self, paths: GradientPaths, on_the_way: AbstractSet[Node]) -> None:
+    def __init__(self, paths: GradientPaths) -> None:
         self.mesh = paths.mesh
+        ordered = current().numerics != "fast"
+        self.passed_through = in_several_layouts(paths) if ordered else set()
+        """Layouts whose gradients are added up at the values that they are layouts of."""
         self.kinds: dict[str, dict[Node, Placement]] = {}
         self.own: dict[str, set[Node]] = {}
         """By mesh axis the whole values whose gradients are each rank's own."""
         if any(map(mixes, paths.nodes)):
             values = [x for x in paths.nodes if axes_of(x)]
             self.kinds = types_of(paths.nodes, values, self.mesh)
-            passed = [x for x in reversed(paths.nodes) if x in on_the_way]
+            passed = [x for x in reversed(paths.nodes) if x in paths.on_the_way]
             for name, kinds in self.kinds.items():
                 self.own[name] = with_own_gradients(passed, kinds, paths)
 

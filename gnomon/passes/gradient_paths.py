@@ -28,6 +28,7 @@ class GradientPaths:
 
     def __init__(self, roots: Iterable[Node], wanted: Iterable[Node], values: Values = ()) -> None:
         self.wanted, self.nodes = set(wanted), topological(roots)
+        """What gradients are computed for, and the history in order, operands first."""
         self.first: dict[Node, Node] = {}
         """For each further value of a leaf the first one in order."""
         self.images: dict[Node, Node] = {}
@@ -39,6 +40,8 @@ class GradientPaths:
         elif any(map(has_other_history, self.nodes)):
             self.nodes = topological(roots, to=self.predecessors)
         self.first = first_values(self.nodes, values)
+        self.on_the_way = depends_on(self.nodes, self.wanted, self.predecessors)
+        """The nodes through which gradients reach the wanted ones."""
         self.mesh = axes_in(self.nodes)
 
     def predecessors(self, node: Node) -> Sequence[Node]:
@@ -87,7 +90,7 @@ class GradientPaths:
 
         Their bodies add up in a plain run's order by themselves, and their derivations are kept.
         """
-        on_the_way = depends_on(self.nodes, list(self.wanted))
+        on_the_way = depends_on(self.nodes, self.wanted)
         readers: dict[Node, set[Any]] = {self.summed_at(x): {None} for x in roots}
         captured: dict[Any, list[Node]] = {}
         for node in self.nodes:
@@ -137,7 +140,7 @@ def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
 
 
 def depends_on(
-    nodes: Sequence[Node], wanted: Sequence[Node], predecessors: Predecessors = passed
+    nodes: Sequence[Node], wanted: Iterable[Node], predecessors: Predecessors = passed
 ) -> set[Node]:
     """The nodes through which gradients reach the wanted ones."""
     marked = set(wanted)

@@ -18,7 +18,6 @@ from tests.distributed.on_threads import on_threads
 from tests.fuzz_ranks import whole_of
 
 
-
 def test_types_of_what_mixes_say_how_gradients_lie():
     arena = Arena()
     part, plain = arena.input((1, 2), float32), arena.input((2, 2), float32)
@@ -26,7 +25,7 @@ def test_types_of_what_mixes_say_how_gradients_lie():
     y = x * plain
     z = place(x, (("dp", 2, None),)) * plain
     nodes = [part, plain, x, y, *z.inputs[:1], z]
-    layouts = GradientLayouts(GradientPaths([y, z], [plain]), {x, y, z, z.inputs[0]})
+    layouts = GradientLayouts(GradientPaths([y, z], [plain, part]))
     assert [mixes(node) for node in nodes] == [False, False, False, True, False, True]
     assert layouts.kinds["dp"][y] == Split(0)
     assert layouts.kinds["dp"][z] == VARYING
@@ -39,7 +38,7 @@ def test_a_program_without_a_ranks_own_values_has_no_types_to_ask_for():
     arena = Arena()
     x = from_local(arena.input((1, 2), float32), (("dp", 2, 0),))
     y = to_local(x * x, (("dp", 2, 0),))
-    assert GradientLayouts(GradientPaths([y], [x]), {x, y}).kinds == {}
+    assert GradientLayouts(GradientPaths([y], [x])).kinds == {}
 
 
 READS = {
