@@ -125,8 +125,8 @@ class Capture(Questioned, Ambient, Wholes):
         self.leave()
         for storage, flags in self.flags.items():
             storage.tracked, storage.released = flags
-        for rare, nodes in self.leaves.items():
-            rare.source, rare.leaf = nodes
+        for attributes, nodes in self.leaves.items():
+            attributes.source, attributes.leaf = nodes
         for tensor, wanted, _ in self.switched.values():
             tensor._requires = wanted
 
