@@ -37,7 +37,10 @@ class Lowering:
         self.known: dict[tuple[Any, ...], Node] = {}
 
     def at(self, node: Node, index: Index, guard: Node | None = None, fill: object = None) -> Node:
-        """The scalar that node holds at index; where guard is false, any value, and no access."""
+        """The scalar that node holds at index; where guard is false, nothing is accessed.
+
+        A load gives the fill there, anything else any value.
+        """
         key = (node, index, guard, fill if guard is not None else None)
         if key not in self.known:
             self.known[key] = self._lower(node, index, guard, fill)
@@ -63,7 +66,8 @@ class Lowering:
             return self.at(x, clip(self.arena, x, node, index), guard, fill_for(x))
 
         if f == "where" and (known := operand(operands[0])).op == "const":
-            return operand(operands[1 if known.params["value"] else 2])
+            x = operands[1 if known.params["value"] else 2]
+            return self.at(x, clip(self.arena, x, node, index), guard, fill)
         inputs = tuple(map(operand, operands))
         if f in ("ge", "lt") and all(map(is_index, inputs)):
             return self.compare(f, *inputs)
@@ -120,17 +124,15 @@ class Lowering:
             tests += self.inside(moved, n)
         if not x.size or any(t.op == "const" and not t.params["value"] for t in tests):
             return constant(self.arena, p["value"], x.dtype)
-        return self.choose(
-            x, tuple(inner), [t for t in tests if t.op != "const"], guard, p["value"]
-        )
+        condition = self.all_of([t for t in tests if t.op != "const"])
+        if condition is None:
+            return self.at(x, tuple(inner), guard, fill)
+        return self.choose(x, tuple(inner), condition, guard, p["value"])
 
     def choose(
-        self, x: Node, inner: Index, tests: list[Node], guard: Node | None, value: Scalar
+        self, x: Node, inner: Index, condition: Node, guard: Node | None, value: Scalar
     ) -> Node:
-        """x where all tests hold, else the constant."""
-        condition = self.all_of(tests)
-        if condition is None:
-            return self.at(x, inner, guard, fill_for(x))
+        """x where a condition holds, else the constant."""
         both = condition if guard is None else self.all_of([guard, condition])
         found = self.at(x, inner, both, value)
         if guard is None and found.op == "load":

@@ -7,11 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.dtypes import float64, int64
+import gnomon as gn
+from gnomon.dtypes import bool_, float64, int64
 from gnomon.ir.node import PRIMITIVES, Arena, Node
+from gnomon.ir.operators import constant
 from gnomon.ir.symbolic import flatten, loop_range
+from gnomon.nn import functional as F
 from gnomon.ops.interpret import interpret
 from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import expand
+from gnomon.ops.view_primitives import pad, slice_
 from gnomon.schedule.kernel import load
 from gnomon.schedule.lower import Lowering
 from tests import drawn as st
@@ -102,3 +107,39 @@ def test_a_value_that_two_read_at_one_place_is_lowered_once():
 
     assert len(inputs) == 1
     assert found.inputs[0] is found.inputs[1]
+
+
+def chosen(x: Node) -> Node:
+    """x where a truth value holds that is known."""
+    true = expand(constant(x.arena, True, bool_), x.shape)
+    return x.arena.node("map", (true, x, x * 2.0), f="where")
+
+
+KNOWN = {
+    "a choice": chosen,
+    "a part of what is padded": lambda x: slice_(pad(x, (0,), (2,)), ((0, 4, 1),)),
+    "both": lambda x: chosen(slice_(pad(x, (1,), (2,), 7.0), ((1, 5, 1),))),
+}
+
+
+@pytest.mark.parametrize("made", KNOWN.values(), ids=KNOWN)
+def test_a_constant_around_what_is_known_to_be_inside_is_that_constant(made: Callable):
+    x = leaf(4, dtype=float64)
+
+    check(pad(made(x), (2,), (1,), 0.5), {x: np.arange(4.0)})
+
+
+def test_rows_that_were_written_over_are_padded_by_the_constant():
+    # 16 rows of 33 begin a loop of their own, in which it is known which rows were written
+    def pooled(x: gn.Tensor) -> gn.Tensor:
+        y = x * 1
+        y[:16] = y[17:] * 2
+        return F.avg_pool1d(F.pad(y, (2, 3), value=0.5), 3, 2)
+
+    rows = np.random.default_rng(0).standard_normal((33, 2, 15)).astype(np.float32)
+    found = pooled(gn.tensor(rows.copy()))
+
+    rows[:16] = rows[17:] * 2
+    wide = np.pad(rows, ((0, 0), (0, 0), (2, 3)), constant_values=0.5)
+    expected = np.stack([wide[..., 2 * k : 2 * k + 3].mean(-1) for k in range(9)], -1)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
