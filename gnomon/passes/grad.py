@@ -89,6 +89,7 @@ def pull_back(
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
             inputs = [paths.summed_at(x) for x in to]
+            gs = gs if lying is None or passing else lying.as_gathered(gs)
             parts = (total[node],) if passing else gradient_of(gs, needed, bool(mesh))
             for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
                 if part is None or not needed[k]:

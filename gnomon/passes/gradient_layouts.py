@@ -41,6 +41,25 @@ class GradientLayouts:
             for name, kinds in self.kinds.items():
                 self.own[name] = with_own_gradients(passed, kinds, paths)
 
+    def as_gathered(self, gs: Mapping[Node, Node]) -> Mapping[Node, Node]:
+        """The results of a call and their gradients, where each rank folded what is split whole.
+
+        Its gradient reads it whole too: a product with the split value would be split, and each
+        rank's stretch of it is of that rank's own values.
+        """
+        (node, *_) = gs
+        whole: dict[int, Node] = {}
+        for name, kinds in self.kinds.items():
+            if kinds.get(node) != VARYING or node.op in LAYOUTS:
+                continue
+            for k, x in enumerate(node.inputs):
+                if isinstance(kinds.get(x), Split):
+                    whole[k] = place(whole.get(k, x), ((name, self.mesh[name], None),))
+        if not whole:
+            return gs
+        inputs = tuple(whole.get(k, x) for k, x in enumerate(node.inputs))
+        return {x.arena.with_inputs(x, inputs): g for x, g in gs.items()}
+
     def laid(self, g: Node, reader: Node | None, x: Node) -> Node:
         """The gradient of x that one of its readers gives, lying as x does where it varies."""
         for name, kinds in self.kinds.items():

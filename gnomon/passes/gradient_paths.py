@@ -91,23 +91,30 @@ class GradientPaths:
         Their bodies add up in a plain run's order by themselves, and their derivations are kept.
         """
         on_the_way = depends_on(self.nodes, self.wanted)
-        readers: dict[Node, set[Any]] = {self.summed_at(x): {None} for x in roots}
+        readers: dict[Node, set[Any]] = {self._value_of(x): {None} for x in roots}
         captured: dict[Any, list[Node]] = {}
         for node in self.nodes:
             if node in on_the_way:
                 reader = call_of(node) if is_captured(node) else node
                 for x in passed(node):
-                    readers.setdefault(self.summed_at(x), set()).add(reader)
+                    readers.setdefault(self._value_of(x), set()).add(reader)
                 if is_captured(node):
                     captured.setdefault(reader, []).append(node)
         found: set[Node] = set()
         for node, *others in captured.values():
-            operands = [self.summed_at(x) for x in node.inputs if x in on_the_way]
+            operands = [self._value_of(x) for x in node.inputs if x in on_the_way]
             made = [x for x in operands if not on_the_way.isdisjoint(passed(x))]
             is_alone = all(len(readers[x]) == 1 for x in operands)
             if not others and is_alone and len({*operands}) == len(operands) and len(made) < 2:
                 found.add(node)
         return found
+
+    def _value_of(self, x: Node) -> Node:
+        """The node at which a value is added up, whichever layout of it is read."""
+        x = self.summed_at(x)
+        while x.op in LAYOUTS:
+            x = self.summed_at(x.inputs[0])
+        return x
 
 
 def passed(node: Node) -> Sequence[Node]:

@@ -360,3 +360,17 @@ def test_two_calls_with_the_same_arguments_have_results_of_their_own():
     assert first[1].tolist() == [0, 0]
     assert again[1].tolist() == [2, 4]
     assert gradient_or_error((again[0] * again[1]).sum(), x) == [6, 24]
+
+
+def test_a_write_that_gradients_see_is_one_into_memory_where_it_is_compiled():
+    w = gn.tensor(3.0, requires_grad=True)
+
+    def scaled(held: gn.Tensor) -> gn.Tensor:
+        held.mul_(w)
+        return held * w
+
+    for call, answer in ((scaled, 12.0), (gn.compile(scaled), "written over")):
+        held = gn.ones(2)
+        first = call(held)
+        call(held)
+        assert gradient_or_error(first.sum(), w) == answer
