@@ -29,7 +29,7 @@ class GradientLayouts:
     def __init__(self, paths: GradientPaths) -> None:
         self.mesh = paths.mesh
         ordered = current().numerics != "fast"
-        self.passed_through = in_several_layouts(paths) if ordered else set()
+        self.passed_through: set[Node] = in_several_layouts(paths) if ordered else set()
         """Layouts whose gradients are added up at the values that they are layouts of."""
         self.kinds: dict[str, dict[Node, Placement]] = {}
         self.own: dict[str, set[Node]] = {}
