@@ -1,4 +1,4 @@
-"""The command line: train, launch, plan, run, bisect, generate, eval, profile, diverge, bench ...
+"""The command line: train, launch, plan, run, bisect, generate, chat, serve, eval, profile ...
 
 Words become calls here; what they do is in gnomon/train. __main__.py enters.
 """
@@ -21,6 +21,7 @@ from gnomon.distributed.launcher import Launch, delimited
 from gnomon.distributed.restarts import Restarts, counts_of
 from gnomon.drop_in.command import run as run_torch_script
 from gnomon.errors import ConfigError, GnomonError, told
+from gnomon.train.chat import chat
 from gnomon.train.config import keys
 from gnomon.train.diverge import diverge as compare_runs
 from gnomon.train.doctor import findings, table_of
@@ -32,6 +33,7 @@ from gnomon.train.profile import compare as compare_profiles
 from gnomon.train.profile import profile as profile_recipe
 from gnomon.train.progress import Progress
 from gnomon.train.runs import begin, find_checkpoint, resumable, together
+from gnomon.train.serve import serve
 from gnomon.train.state import model_of
 from gnomon.train.team import Team
 from gnomon.train.tokenizer import load_tokenizer
@@ -47,6 +49,8 @@ app = App(
 )
 app.command(run_torch_script)
 app.command(bisect_script)
+app.command(chat)
+app.command(serve)
 
 
 @app.command(help_epilogue=f"Configuration, for --set GROUP.NAME=VALUE:\n\n{keys()}")

@@ -8,8 +8,19 @@ from gnomon.commands import app, called
 from gnomon.errors import ConfigError
 
 NAMES = (
-    *("bench", "bisect", "diverge", "doctor", "eval", "generate", "launch", "plan", "profile"),
-    *("run", "train", "values"),
+    *(
+        "bench",
+        "bisect",
+        "chat",
+        "diverge",
+        "doctor",
+        "eval",
+        "generate",
+        "launch",
+        "plan",
+        "profile",
+    ),
+    *("run", "serve", "train", "values"),
 )
 
 

@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 91_500
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0091)."""
+MOST_CODE = 92_400
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0092)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""

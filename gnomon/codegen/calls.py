@@ -249,11 +249,12 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
         f"i{8 * x.dtype.itemsize}",
         index.dtype,
         size=x.shape[axis],
-        count=index.size,
+        count=index.shape[-1],
         before=merge(axes[:axis]),
         step=seen.strides[axis],
         after=merge(axes[axis + 1 :]),
         start=seen.offset,
+        alike=prod(x.shape[index.rank - 1 : axis]) if index.rank > 1 else 0,
     )
     buffers, moved = (node, whole_below(x), index, seen.node), 2 * nbytes(values) + nbytes(index)
     more = {"checks": 1, "over": ((0, 1),), "bytes": moved}

@@ -18,7 +18,7 @@ from gnomon.lazy import Lazy
 
 jinja2, sandbox = Lazy("jinja2"), Lazy("jinja2.sandbox")
 
-__all__ = ["chat_text"]
+__all__ = ["TEMPLATE", "chat_text", "rendered", "special_tokens"]
 
 TEMPLATE = "tokenizer.chat_template"
 SPECIAL = {
@@ -55,14 +55,21 @@ def chat_text(
     said = file.metadata.get(TEMPLATE)
     if not isinstance(said, str):
         raise ArgumentError(f"gguf.chat_text: {file.path}: {TEMPLATE} is {brief(said)}.")
-    given: dict[str, Any] = {"messages": messages, "tools": None, **special_tokens(file)}
-    given["add_generation_prompt"] = add_generation_prompt
+    variables = {**special_tokens(file), "add_generation_prompt": add_generation_prompt} | variables
+    return rendered(f"gguf.chat_text: {file.path}", said, messages, variables)
+
+
+def rendered(
+    place: str, template: str, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+) -> str:
+    """The text that a template makes of messages. place: how a message about it begins."""
     environment = sandboxed()
     try:
-        return environment.from_string(said).render(**given | variables)
+        given = {"messages": messages, "tools": None, **variables}
+        return environment.from_string(template).render(**given)
     except (jinja2.TemplateError, *BROKEN) as wrong:
         raise ArgumentError(
-            f"gguf.chat_text: {file.path}: the chat template fails: {clipped(wrong).rstrip('.')}. "
+            f"{place}: the chat template fails: {clipped(wrong).rstrip('.')}. "
             "Give messages as it expects them."
         ) from wrong
 

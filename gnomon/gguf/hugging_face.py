@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gnomon.errors import ArgumentError, brief
+from gnomon.gguf.element_types import plain_dtype
 from gnomon.gguf.families import FAMILIES, KEYS, GGUFFamily, family_of, gguf_name, hugging_face_name
 from gnomon.gguf.file import GGUFFile, GGUFTensor
 from gnomon.gguf.rotation import (
@@ -36,20 +38,44 @@ NEUTRAL: dict[str, tuple] = {
 """Fields of configs that GGUF cannot say, and the values that they may have."""
 
 
+@dataclass(frozen=True)
+class LaterTensor:
+    """A tensor of a file whose values are decoded when they are taken."""
+
+    tensor: GGUFTensor
+    heads: int = 0
+    """The heads whose rows are in another order in the file; 0: none are."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of its values: blocks are decoded to float32."""
+        return np.dtype(plain_dtype(self.tensor.type) or np.float32)
+
+    def __getitem__(self, where: Any) -> np.ndarray:
+        array = self.tensor.numpy()
+        return (in_halves(array, self.heads) if self.heads else array)[where]
+
+
 class DecodedTensors(Mapping[str, np.ndarray]):
     """Tensors by Hugging Face's names, of which each is decoded when it is taken."""
 
-    def __init__(self, makers: dict[str, Callable[[], np.ndarray]]) -> None:
-        self._makers = makers
+    def __init__(self, later: dict[str, LaterTensor]) -> None:
+        self.later = later
+        """The same, not decoded yet."""
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._makers[name]()
+        return self.later[name][...]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self.later)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self.later)
 
 
 def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
@@ -69,7 +95,7 @@ def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
                 f"{ARCHITECTURE} is {brief(file.metadata.get(ARCHITECTURE))}, and known are {known}"
             )
         config = config_of(file, family)
-        return config, DecodedTensors(makers_of(file, family, config))
+        return config, DecodedTensors(tensors_of(file, family, config))
     except ArgumentError as refused:
         raise ArgumentError(f"gguf.to_hugging_face: {file.path}: {refused}.") from refused
 
@@ -134,11 +160,11 @@ def plain(key: str, value: Any) -> int | float | str | bool:
     return found
 
 
-def makers_of(
+def tensors_of(
     file: GGUFFile, family: GGUFFamily, config: dict[str, Any]
-) -> dict[str, Callable[[], np.ndarray]]:
-    """A function for each tensor of Hugging Face's that makes it."""
-    makers: dict[str, Callable[[], np.ndarray]] = {}
+) -> dict[str, LaterTensor]:
+    """The tensors of a file by Hugging Face's names."""
+    found: dict[str, LaterTensor] = {}
     for name, tensor in file.tensors.items():
         if name == FACTORS:
             continue
@@ -150,18 +176,12 @@ def makers_of(
             count = config.get("num_experts", 0)
             if len(tensor.shape) < 2 or tensor.shape[0] != count or 0 in tensor.shape:
                 raise ArgumentError(f"tensor {brief(name)} has not {count} experts")
-            parts = {theirs.format(k): tensor.part(k) for k in range(count)}
-            makers |= {key: maker(part, 0) for key, part in parts.items()}
+            found |= {theirs.format(k): LaterTensor(tensor.part(k)) for k in range(count)}
         elif heads and (not tensor.shape or tensor.shape[0] != heads * config["head_dim"]):
             raise ArgumentError(f"tensor {brief(name)} has shape {tensor.shape}")
         else:
-            makers[theirs] = maker(tensor, heads)
-    return makers
-
-
-def maker(tensor: GGUFTensor, heads: int) -> Callable[[], np.ndarray]:
-    """A function that decodes a tensor, with the rows of its heads in Hugging Face's order."""
-    return lambda: in_halves(tensor.numpy(), heads) if heads else tensor.numpy()
+            found[theirs] = LaterTensor(tensor, heads)
+    return found
 
 
 def heads_of(family: GGUFFamily, name: str, config: Mapping[str, Any]) -> int:

@@ -15,6 +15,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.models.config import DecoderConfig
+from gnomon.models.generation import GeneratesTokens
 from gnomon.models.saving import PretrainedModel
 from gnomon.nn import functional as F
 from gnomon.utils.checkpoint import checkpoint
@@ -25,7 +26,7 @@ Cache = list[tuple[gn.Tensor, gn.Tensor]]
 """Per layer the keys and the values, (b, g, longest, k), of every position so far."""
 
 
-class CausalLM(PretrainedModel):
+class CausalLM(GeneratesTokens, PretrainedModel):
     """A model of the next token; `model` holds embedding, layers and norm."""
 
     config: DecoderConfig
@@ -67,25 +68,38 @@ class CausalLM(PretrainedModel):
         """Minus the log probability, in nats, of every token of each window but its first."""
         return token_losses(self(window_bt[:, :-1]), window_bt)
 
-    def empty_cache(self, batch: int) -> Cache:
-        """An empty cache."""
+    def empty_cache(self, batch: int, longest: int | None = None) -> Cache:
+        """An empty cache for so many positions; if nothing is said, for the longest context."""
         c = self.config
-        shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
+        size = c.max_position_embeddings if longest is None else longest
+        shape = (batch, c.num_key_value_heads, size, c.head_dim)
         kind = self.head.dtype
         both = ((gn.zeros(shape, dtype=kind) for _ in range(2)) for _ in range(c.num_hidden_layers))
         return [(keys, values) for keys, values in both]
 
-    def extend(self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache) -> gn.Tensor:
-        """Scores (b, v) after one more token at a position; the cache is updated in place.
+    def extend(
+        self,
+        tokens_bt: gn.Tensor,
+        start_b: gn.Tensor,
+        cache: Cache,
+        last_b: gn.Tensor | None = None,
+    ) -> gn.Tensor:
+        """Scores (b, v) of what follows after more tokens of each row; the cache takes them in.
 
-        The position is a tensor and the cache has its full length from the start,
-        so that one compiled program serves every position.
+        start_b: the position of each row's first token. last_b: the place of each row's last token
+        among them, if tokens after it fill the row up: those are seen by nobody, as long as the
+        next ones are put in their place.
+
+        Positions are a tensor and the cache is written in place, so that one compiled program
+        serves every position.
         """
-        model = self.model
-        x_b1d, rotary = model.embedded(token_b1, position_1), model.rotary(position_1)
+        model, (b, t) = self.model, tokens_bt.shape
+        positions_bt = start_b.reshape(-1, 1) + gn.arange(t)
+        x_btd, rotary = model.embedded(tokens_bt, positions_bt), model.rotary(positions_bt)
         for layer, pair, old in zip(model.layers, rotary, cache, strict=True):
-            x_b1d = layer.extend(x_b1d, pair, old, position_1)
-        return F.linear(model.norm(x_b1d), self.head)[:, 0]
+            x_btd = layer.extend(x_btd, pair, old, positions_bt)
+        x_bd = x_btd[:, -1] if last_b is None else x_btd[gn.arange(b), last_b]
+        return F.linear(model.norm(x_bd), self.head)
 
 
 def token_losses(scores_btv: gn.Tensor, window_bt: gn.Tensor) -> gn.Tensor:

@@ -3,7 +3,7 @@
 Qwen3's parts: RMSNorm before attention and before the gated MLP, rotary positions, fewer key heads
 than query heads, a norm on every query and key, one matrix for embedding and head. Other families
 are in families.py, sizes in config.py, first weights in initialization.py, generation with a cache
-in gnomon/train/generate.py.
+in generation.py.
 
 Letters: b batch, t tokens, d width, h query heads, g key heads, k width of a head, v vocabulary.
 """
@@ -133,16 +133,21 @@ class Attention(nn.Module):
         return seen if self.window is None else seen & (others_s > position - self.window)
 
     def extend(
-        self, x_b1d: gn.Tensor, rotary: Rotary, cache: Rotary, position_1: gn.Tensor
+        self, x_btd: gn.Tensor, rotary: Rotary, cache: Rotary, positions_bt: gn.Tensor
     ) -> gn.Tensor:
-        """Attention of one new position over the cache, which takes it in."""
-        q, k, v = self.queries_keys_values(x_b1d, rotary)
-        keys, values = (
-            old.index_copy_(2, position_1, new) for old, new in zip(cache, (k, v), strict=True)
-        )
-        seen_1s = self.seen(position_1, keys.shape[2]).reshape(1, -1)
+        """Attention of new positions over the cache, which takes their keys and values in.
+
+        Which of the cache's positions are seen is a mask's business at any number of tokens, so
+        that the bits don't depend on how a text is divided into passes.
+        """
+        waves = None if rotary is None else tuple(x.unsqueeze(1) for x in rotary)
+        q, *new = self.queries_keys_values(x_btd, waves)
+        longest, places_b1t1 = cache[0].shape[2], positions_bt.unsqueeze(1).unsqueeze(3)
+        for old, x_bgtk in zip(cache, new, strict=True):
+            old.scatter_(2, places_b1t1.expand(x_bgtk.shape), x_bgtk)
+        seen_b1ts = self.seen(places_b1t1, longest)
         y = F.scaled_dot_product_attention(
-            q, keys, values, attn_mask=seen_1s, scale=self.scale, enable_gqa=True
+            q, *cache, attn_mask=seen_b1ts, scale=self.scale, enable_gqa=True
         )
         return self.join(y)
 
@@ -200,13 +205,13 @@ class DecoderLayer(nn.Module):
         return F.dropout(y_btd, self.dropout, self.training) if self.dropout else y_btd
 
     def extend(
-        self, x_b1d: gn.Tensor, rotary: Rotary, cache: Rotary, position_1: gn.Tensor
+        self, x_btd: gn.Tensor, rotary: Rotary, cache: Rotary, positions_bt: gn.Tensor
     ) -> gn.Tensor:
-        """One layer for one new position."""
-        normal = self.input_layernorm(x_b1d)
-        y_b1d = self.self_attn.extend(normal, rotary, cache, position_1)
-        x_b1d = x_b1d + self.attended(y_b1d)
-        return x_b1d + self.fed(x_b1d)
+        """One layer for new positions."""
+        normal = self.input_layernorm(x_btd)
+        y_btd = self.self_attn.extend(normal, rotary, cache, positions_bt)
+        x_btd = x_btd + self.attended(y_btd)
+        return x_btd + self.fed(x_btd)
 
 
 class DenseLayer(DecoderLayer):

@@ -12,9 +12,13 @@ import numpy as np
 
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart
 from gnomon.distributed.checkpoint.reader import StoredTensor
+from gnomon.gguf.hugging_face import LaterTensor
 from gnomon.models.expert_names import expert_name, is_stacked
 
-__all__ = ["StackedArrays", "by_expert", "stacked"]
+__all__ = ["StackedArrays", "StoredArray", "by_expert", "stacked"]
+
+StoredArray = np.ndarray | StoredTensor | LaterTensor
+"""An array, or one in a file that is read when it is used."""
 
 
 def by_expert(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
@@ -43,7 +47,7 @@ def one_of(tensor: DividedTensor, expert: int) -> DividedTensor:
 class StackedArrays:
     """Arrays of one shape that are read as if they were stacked."""
 
-    arrays: Sequence[np.ndarray | StoredTensor]
+    arrays: Sequence[StoredArray]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,13 +65,13 @@ class StackedArrays:
 
 
 def stacked(
-    arrays: Mapping[str, np.ndarray | StoredTensor], shapes: Mapping[str, Sequence[int]]
-) -> dict[str, np.ndarray | StoredTensor | StackedArrays]:
+    arrays: Mapping[str, StoredArray], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, StoredArray | StackedArrays]:
     """Arrays under a model's names: those of experts stacked, where they are one by one.
 
     shapes: of the model's parameters.
     """
-    found: dict[str, np.ndarray | StoredTensor | StackedArrays] = {**arrays}
+    found: dict[str, StoredArray | StackedArrays] = {**arrays}
     for name, shape in shapes.items():
         names = [expert_name(name, k) for k in range(shape[0])] if is_stacked(name) else []
         if names and name not in found and all(each in found for each in names):

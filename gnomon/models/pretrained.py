@@ -16,8 +16,10 @@ from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader, dec
 from gnomon.distributed.mesh import Mesh
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import CheckpointError, ConfigError, brief
+from gnomon.gguf.file import load
+from gnomon.gguf.hugging_face import LaterTensor, to_hugging_face
 from gnomon.models.bert import BertConfig, BertModel
-from gnomon.models.carried import carried_from
+from gnomon.models.carried import Carried, carried_from
 from gnomon.models.causal import CausalLM
 from gnomon.models.config import DecoderConfig, PretrainedConfig
 from gnomon.models.config_json import converted
@@ -36,6 +38,7 @@ __all__ = [
 FLOATS = ("float32", "bfloat16", "float16", "float64")
 """The types of elements that a model's parameters may have in files."""
 WEIGHTS = "model.safetensors"
+GGUF, END_OF_MESSAGE = ".gguf", "tokenizer.ggml.eot_token_id"
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 COMPUTED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".position_ids")
 """The ends of names of tensors that yesterday's files have, and that follow from sizes."""
@@ -46,12 +49,13 @@ def from_pretrained(
 ) -> CausalLM | BertModel:
     """A model out of a folder that `save_pretrained` wrote, here or in transformers.
 
-    It is a decoder, or of `model_type` bert an encoder.
+    It is a decoder, or of `model_type` bert an encoder. A file that ends in .gguf is read too: its
+    tensors are decoded.
 
     dtype: of the parameters; none: as config.json says, or else as the files have them. The model
     is in evaluation mode. Raises ConfigError, which names the field, where config.json asks for
-    what no model here can be, and CheckpointError, which names tensor or file, where tensors are
-    not those of the model.
+    what no model here can be, CheckpointError, which names tensor or file, where tensors are
+    not those of the model, and ArgumentError for a GGUF file that cannot be read.
 
     >>> from_pretrained("there/is/none")
     Traceback (most recent call last):
@@ -59,6 +63,8 @@ def from_pretrained(
 No such file or directory.
     """
     path = Path(folder)
+    if path.suffix == GGUF:
+        return from_gguf(path, dtype)
     found = decoded(path / CONFIG, read_text(path / CONFIG), dict[str, Any])
     if found.get("model_type") == "bert":
         model = BertModel(converted(found, BertConfig))
@@ -69,6 +75,24 @@ No such file or directory.
     model.to(dtype or stored_dtype(found, tensors))
     load_parameters(model, tensors, dtypes=FLOATS)
     model.carried = carried_from(path, found)
+    return model.eval()
+
+
+def from_gguf(path: Path, dtype: DType | None) -> CausalLM:
+    """A decoder out of a GGUF file; parameters take the type of its embedding if none is given."""
+    file = load(path)
+    found, tensors = to_hugging_face(file)
+    ends = [found.pop("eos_token_id", None), file.metadata.get(END_OF_MESSAGE)]
+    try:
+        config = from_hugging_face(found)
+    except ConfigError as wrong:
+        raise ConfigError(f"{path}: its metadata as a {wrong}") from None
+    model = kind_of(config).model(config)
+    model.to(dtype or stored_dtype({}, tensors.later))
+    load_parameters(model, tensors.later, dtypes=FLOATS)
+    tokens = {k: found[k] for k in ("bos_token_id", "pad_token_id") if k in found}
+    known = [int(k) for k in ends if k is not None]
+    model.carried = Carried(tokens | ({"eos_token_id": known} if known else {}))
     return model.eval()
 
 
@@ -103,7 +127,9 @@ def pretrained_tensors(folder: Path, config: PretrainedConfig) -> dict[str, Stor
     return tensors
 
 
-def stored_dtype(found: Mapping[str, object], tensors: Mapping[str, StoredTensor]) -> DType:
+def stored_dtype(
+    found: Mapping[str, object], tensors: Mapping[str, StoredTensor | LaterTensor]
+) -> DType:
     """The type of parameters that config.json tells, or else the first tensor has."""
     first = next((str(x.dtype) for x in tensors.values()), FLOATS[0])
     stated = found.get("dtype", found.get("torch_dtype")) or first

@@ -39,8 +39,7 @@ class Qwen3MoeConfig(DecoderConfig):
         "mlp_only_layers": [],
     }
     may_lack: ClassVar[frozenset[str]] = DecoderConfig.may_lack | {
-        "router_bias_rate",
-        "routed_scaling_factor",
+        *("router_aux_loss_coef", "router_bias_rate", "routed_scaling_factor")
     }
 
     @classmethod

@@ -13,10 +13,9 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
-from gnomon.distributed.checkpoint.reader import StoredTensor
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
-from gnomon.models.expert_files import StackedArrays
+from gnomon.models.expert_files import StackedArrays, StoredArray
 from gnomon.ops.layouts import Lying
 from gnomon.tensor.layouts import layout_of, local_of, whole_of
 from gnomon.tensor.tensor import array_of
@@ -39,8 +38,8 @@ __all__ = [
 ]
 
 Tensors = dict[str, DividedTensor]
-Stored = Mapping[str, np.ndarray | StoredTensor]
-AnyArray = np.ndarray | StoredTensor | StackedArrays
+Stored = Mapping[str, StoredArray]
+AnyArray = StoredArray | StackedArrays
 
 
 class OwnPart(NamedTuple):

@@ -16,11 +16,11 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import choice, filling_of, one_axis, positions_only
-from gnomon.ops.facts import Claim
 from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
-from gnomon.ops.registry import internal, op
+from gnomon.ops.registry import op
+from gnomon.ops.row_writes import put_rows, slices_put
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.views import part
@@ -157,16 +157,6 @@ def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
     values = reshape(values, (1,)) if (x.rank, values.rank) == (1, 0) else values
     slices_match("index_copy", x, axis, index, values)
     return put_rows(x, index, cast(values, x.dtype), axis=axis) if index.size else x
-
-
-@internal(claim=Claim("put_rows", floats=False, over=True))
-def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
-    """x with slices put at a vector of positions along an axis, the last of those that meet."""
-    number = x.arena.node("iota", (), size=index.size, dtype=int64)
-    winner = lookup_primitives.scatter("max", "x,x->z", number, index, x.shape[axis])
-    new = rows(values, axis, elementwise("maximum", winner, 0))
-    lying = reshape(winner, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
-    return where(elementwise("ge", lying, 0), new, x)
 
 
 @op(
@@ -353,7 +343,9 @@ def scatter(
     if reduce is not None:
         choice("scatter", "reduce", reduce, ("add", "multiply"))
         return scatter_reduce(x, axis, index, values, {"add": "sum", "multiply": "prod"}[reduce])
-    return placed(x, axis, index, values)
+    axis = fits("scatter", x, axis, index) if index.size else axis
+    found = slices_put(x, axis, index, values) if index.size else None
+    return placed(x, axis, index, values) if found is None else found
 
 
 @op(reference=np_scatter)

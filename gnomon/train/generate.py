@@ -1,7 +1,7 @@
-"""Writing text one token at a time, with a cache of keys and values.
+"""Writing on without an end, as `gnomon generate` and the end of a run do it.
 
-A step is one compiled program whatever the position. When the context is full, the newer half of
-it is read again and writing goes on.
+When the context is full, the newer half of it is read anew and writing goes on. Programs, draws and
+pieces of text are those of all generation: gnomon/models/generation.py.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from itertools import count, islice
 import numpy as np
 from tokenizers import Tokenizer
 
-import gnomon as gn
 from gnomon.errors import ConfigError
-from gnomon.models.causal import Cache, CausalLM
-from gnomon.train.order import mix
+from gnomon.models.causal import CausalLM
+from gnomon.models.passes import CachedRows
+from gnomon.models.sampling import TokenDraw, drawn, share_of
+from gnomon.models.text_pieces import text_pieces
 from gnomon.train.tokenizer import END_ID
 
 __all__ = ["Sampling", "TextGenerator", "choose", "stream"]
@@ -43,40 +44,21 @@ class Sampling:
 
 
 class TextGenerator:
-    """A model and its compiled step."""
+    """A model that writes texts as training reads them: each begins after the end mark."""
 
     def __init__(self, model: CausalLM) -> None:
-        self.model = model
-        self.longest = model.config.max_position_embeddings
-
-        @gn.compile
-        def extend(token: gn.Tensor, position: gn.Tensor, cache: Cache) -> gn.Tensor:
-            with gn.no_grad():
-                return model.extend(token, position, cache)
-
-        self.extend = extend
-
-    def read(self, tokens: Sequence[int], cache: Cache, position: int) -> np.ndarray:
-        """Scores for what follows the tokens, which begin at a position and go into the cache."""
-        scores = None
-        for offset, token in enumerate(tokens):
-            place = gn.from_numpy(np.array([position + offset], np.int64))
-            scores = self.extend(gn.from_numpy(np.array([[token]], np.int64)), place, cache)
-        assert scores is not None, "there is always a token to read: the end mark opens a text."
-        return scores[0].numpy()
+        self.passes = model.passes
+        self.extend = self.passes.extend
 
     def write(self, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
         """Tokens after the prompt, until the end mark or forever."""
-        tokens = [END_ID, *prompt]
-        position, cache = 0, self.model.empty_cache(1)
-        fresh = tokens[-self.longest :]
+        cached, tokens = CachedRows(self.passes), [END_ID, *prompt]
+        fresh = tokens[-cached.longest :]
         for number in count():
-            if position + len(fresh) > self.longest:
-                position, cache = 0, self.model.empty_cache(1)
-                fresh = tokens[-(self.longest // 2) :]
-            scores = self.read(fresh, cache, position)
-            position += len(fresh)
-            chosen = choose(scores, sampling, number)
+            if len(cached.rows[0]) + len(fresh) > cached.longest:
+                cached = CachedRows(self.passes)
+                fresh = tokens[-(cached.longest // 2) :]
+            chosen = choose(cached.read([fresh])[0], sampling, number)
             if chosen == END_ID:
                 return
             tokens.append(chosen)
@@ -92,26 +74,13 @@ def choose(scores: np.ndarray, sampling: Sampling, number: int) -> int:
     """
     if sampling.temperature == 0:
         return int(scores.argmax())
-    order = np.argsort(-scores, kind="stable")
-    kept = order[: sampling.top_k] if sampling.top_k else order
-    scaled = scores[kept].astype(np.float64) / sampling.temperature
-    weights = np.exp(scaled - scaled[0])
-    word = mix(mix(np.array([sampling.seed], np.uint64)) + np.uint64(number))[0]
-    drawn = float(word >> np.uint64(11)) * 2.0**-53 * weights.sum()
-    place = int(np.searchsorted(np.cumsum(weights), drawn, side="right"))
-    return int(kept[min(place, len(kept) - 1)])
+    draw = TokenDraw(sampling.temperature, sampling.top_k)
+    return drawn(scores, draw, share_of(sampling.seed, number))
 
 
 def stream(
     writer: TextGenerator, tokenizer: Tokenizer, prompt: str, sampling: Sampling, most: int
 ) -> Iterator[str]:
     """Pieces of text as they are written; a character is given when all its bytes are there."""
-    written: list[int] = []
-    given = ""
-    for token in islice(writer.write(tokenizer.encode(prompt).ids, sampling), most):
-        written.append(token)
-        text = tokenizer.decode(written)
-        if not text.endswith("\N{REPLACEMENT CHARACTER}"):
-            yield text[len(given) :]
-            given = text
-    yield tokenizer.decode(written)[len(given) :]
+    tokens = writer.write(tokenizer.encode(prompt).ids, sampling)
+    return text_pieces(islice(tokens, most), tokenizer)

@@ -11,21 +11,11 @@ from functools import lru_cache
 import numpy as np
 
 from gnomon.ir.memo import memo
+from gnomon.utils.hashing import mix
 
-__all__ = ["batch_at", "mix", "windows"]
+__all__ = ["batch_at", "windows"]
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
-
-
-def mix(words: np.ndarray) -> np.ndarray:
-    """A hash of 64-bit integers, one to one (SplitMix64's finishing steps).
-
-    >>> int(mix(np.array([0], np.uint64))[0]), int(mix(np.array([1], np.uint64))[0]) >> 60
-    (0, 5)
-    """
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
 
 
 def windows(tokens: int, length: int) -> int:

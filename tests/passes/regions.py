@@ -17,6 +17,7 @@ from gnomon.ops.indexing import index_copy
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.ops.registry import REGIONS
 from gnomon.ops.routed import routed_mm
+from gnomon.ops.row_writes import put_rows
 from gnomon.ops.sliding import spread_back
 from gnomon.ops.windows import interleave, zero_padding
 from gnomon.passes.grad import gradients
@@ -101,6 +102,13 @@ def rows_put() -> Made:
     return Graph(given.leaves, [index_copy(x, 1, index, values)]), given.arrays
 
 
+def rows_put_by_row() -> Made:
+    """Slices put in their places, with positions for each place of the first axis."""
+    given = Given()
+    x, values, index = given.floats(8, 2, 16, 4), given.floats(8, 2, 4, 4), given.numbers(16, 8, 4)
+    return Graph(given.leaves, [put_rows(x, index, values, axis=2)]), given.arrays
+
+
 def slid() -> Made:
     """The transpose of a convolution with strides."""
     given = Given()
@@ -148,6 +156,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Made], tuple[str, ...]]] = {
     ),
     "narrow loss": (lambda: loss(bfloat16, strategy="vocab"), ("logit_blocks", "logit_slopes")),
     "rows put": (rows_put, ("put_rows",)),
+    "rows put by row": (rows_put_by_row, ("put_rows",)),
     "transposed convolution": (slid, ("slide_back",)),
     "padding": (padded, ("zero_padding",)),
     "interleaved": (interleaved, ("interleave",)),

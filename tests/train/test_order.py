@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.train.order import batch_at, mix, windows
+from gnomon.train.order import batch_at, windows
 
 pytestmark = pytest.mark.unit
 
@@ -43,13 +43,6 @@ def test_seeds_differ_and_the_order_is_what_it_was_on_the_first_day():
 
     assert (one != two).any()
     assert one.tolist() == FIRST_DAY
-
-
-def test_mixing_is_one_to_one_and_spreads_neighbours():
-    mixed = mix(np.arange(1000, dtype=np.uint64))
-
-    assert len(set(mixed.tolist())) == 1000
-    assert abs(np.unpackbits(mixed.view(np.uint8)).mean() - 0.5) < 0.01
 
 
 FIRST_DAY = [10, 20, 30, 90]

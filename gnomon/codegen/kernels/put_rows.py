@@ -19,6 +19,8 @@ from gnomon.dtypes import DType
 class PutRowsSpec:
     """out = x, (outer, size, inner) in a row; out[o, index[k]] = values[o, k] for ascending k.
 
+    If `alike` outer places have positions of their own, index[o // alike, k] is in its place.
+
     The values lie where their axes say: those before the positions, `step` between two positions,
     those after, from element `start` on.
     """
@@ -31,6 +33,7 @@ class PutRowsSpec:
     step: int
     after: Dims
     start: int
+    alike: int = 0
 
     @property
     def item(self) -> int:
@@ -92,7 +95,8 @@ class PutRows:
     def put(self, outer: str, number: str) -> None:
         """One slice, if its place is this thread's."""
         e, spec = self.e, self.spec
-        place = position(e, self.index, number, spec.index)
+        own = e.mul(e.value(f"udiv i64 {outer}, {spec.alike}"), spec.count) if spec.alike else ""
+        place = position(e, self.index, e.add(own, number) if own else number, spec.index)
         outside = e.value(f"icmp uge i64 {place}, {spec.size}")
         e.when(outside, lambda: e.store(self.number, self.report, "i64", 8))
         row = e.add(e.mul(outer, spec.size), place)

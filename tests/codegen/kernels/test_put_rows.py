@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -18,8 +20,10 @@ CASES = [
     ((70,), 0, [0, 69, 3, 3]),
     ((6, 5), 0, [5]),
     ((2, 9, 4), 2, [1, 1, 0]),
+    ((3, 2, 9, 4), 2, [[1, 8], [0, 0], [5, 4]]),
+    ((2, 3, 5), 2, [[[1, 4, 1], [0, 0, 2], [4, 3, 2]], [[0, 1, 2], [3, 4, 0], [2, 2, 2]]]),
 ]
-"""(shape, axis, positions)"""
+"""(shape, axis, positions); several vectors of positions: each for a place of the first axes"""
 ITEMS = [np.uint8, np.int16, np.float32, np.float64]
 
 
@@ -29,24 +33,28 @@ class Case:
     def __init__(self, rng, shape, axis, index, dtype=np.float32, positions=int64):
         self.x = (100 * rng.random(shape)).astype(dtype)
         self.index = np.array(index, positions.numpy)
-        sizes = [len(index) if k == axis else n for k, n in enumerate(shape)]
+        lead, count = self.index.ndim - 1, self.index.shape[-1]
+        sizes = [count if k == axis else n for k, n in enumerate(shape)]
         # rows twice as far apart as they are long, from the second element on
         self.home = (100 * rng.random((*sizes[:-1], 2 * sizes[-1] + 1))).astype(dtype)
         values = self.home[..., 1 : sizes[-1] + 1]
         self.expected = self.x.copy()
-        for k, place in enumerate(index):
-            np.moveaxis(self.expected, axis, 0)[place] = np.moveaxis(values, axis, 0)[k]
+        for at in np.ndindex(self.index.shape[:-1]):
+            here, new = (np.moveaxis(x[at], axis - lead, 0) for x in (self.expected, values))
+            for k, place in enumerate(self.index[at]):
+                here[place] = new[k]
         item = self.x.itemsize
         axes = [(n, step // item) for n, step in zip(sizes, values.strides, strict=True)]
         self.spec = PutRowsSpec(
             f"i{8 * item}",
             positions,
             shape[axis],
-            len(index),
+            count,
             merge(axes[:axis]),
             axes[axis][1],
             merge(axes[axis + 1 :]),
             1,
+            prod(shape[lead:axis]) if lead else 0,
         )
 
     def run(self, out, x, threads):

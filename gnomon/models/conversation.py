@@ -1,0 +1,82 @@
+"""A conversation with a model: messages in turn, each answer as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gnomon.models.causal import CausalLM
+from gnomon.models.generation import Writing
+from gnomon.models.passes import CachedRows
+from gnomon.models.text_format import TextFormat
+from gnomon.models.text_pieces import text_pieces
+
+__all__ = ["Answer", "Conversation"]
+
+
+class Conversation:
+    """Messages of a user and a model. What the model has read of them is not read anew."""
+
+    def __init__(
+        self, model: CausalLM, texts: TextFormat, system: str | None = None, **options: Any
+    ) -> None:
+        self.model, self.texts, self.options = model, texts, options
+        self.messages = [{"role": "system", "content": system}] if system else []
+        self.cached = CachedRows(model.passes)
+
+    def say(self, text: str) -> Iterator[str]:
+        """Say something; pieces of the answer as they are written.
+
+        Raises what `generate` raises, and then nothing was said.
+        """
+        messages = [*self.messages, {"role": "user", "content": text}]
+        ids = self.texts.chat_ids(messages)
+        found = Answer(self.model, self.texts, ids, self.options, self.cached)
+        return self.kept(messages, iter(found))
+
+    def kept(self, messages: list[dict[str, Any]], pieces: Iterator[str]) -> Iterator[str]:
+        """The pieces, which become a message; one that is broken off stays as far as it came."""
+        written: list[str] = []
+        try:
+            for piece in pieces:
+                written.append(piece)
+                yield piece
+        finally:
+            self.messages = [*messages, {"role": "assistant", "content": "".join(written)}]
+
+
+class Answer:
+    """The text that follows some tokens, at most to the end of the model's context.
+
+    options: of `generate`, and its seed. Raises what `generate` raises.
+    """
+
+    def __init__(
+        self,
+        model: CausalLM,
+        texts: TextFormat,
+        ids: Sequence[int],
+        options: dict[str, Any],
+        cached: CachedRows | None = None,
+    ) -> None:
+        given = {k: v for k, v in options.items() if k != "seed"}
+        longest = model.config.max_position_embeddings
+        if not {"max_new_tokens", "max_length"} & given.keys():
+            given["max_new_tokens"] = max(longest + 1 - len(ids), 1)
+        self.texts, self.count = texts, 0
+        self.ended = True
+        """Whether the text ended by itself, and not at the most tokens; known at the end."""
+        writing = Writing(model, given, texts.tokenizer, options.get("seed"))
+        self.config, self.steps = writing.config, writing.tokens([ids], cached)
+
+    def __iter__(self) -> Iterator[str]:
+        return text_pieces(self.tokens(), self.texts.tokenizer, self.config.stops)
+
+    def tokens(self) -> Iterator[int]:
+        """The tokens as they come, without one that ends the text."""
+        for step in self.steps:
+            self.count += 1
+            if int(step[0]) in self.config.ends:
+                return
+            yield int(step[0])
+        self.ended = False

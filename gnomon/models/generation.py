@@ -1,0 +1,208 @@
+"""Generation: `model.generate` and `model.stream`, of every model of the next token.
+
+A prompt is read in one pass, then each pass has one token of each row. Rows that are padded on the
+left are read without their padding, so a row of a batch has the tokens that it has alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.errors import ArgumentError
+from gnomon.models.generation_config import generation_config
+from gnomon.models.passes import CachedRows, Passes
+from gnomon.models.sampling import TokenDraw, drawn, penalized, share_of
+from gnomon.models.text_pieces import Decodes, TextPieces
+from gnomon.tensor.random import default_generator
+
+if TYPE_CHECKING:
+    from gnomon.models.causal import CausalLM
+
+__all__ = ["GeneratesTokens", "Writing"]
+
+
+class GeneratesTokens:
+    """The part of a model that writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes = Passes(self)
+        """Its compiled passes; they are there from the start, so that no capture sees it change."""
+
+    def generate(
+        self: CausalLM,
+        input_ids: gn.Tensor,
+        *,
+        attention_mask: gn.Tensor | None = None,
+        tokenizer: Decodes | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> gn.Tensor:
+        """Prompts and what follows them, under transformers' names.
+
+        attention_mask: 0 where a row is padded, on the left. tokenizer: decodes tokens, for
+        `stop_strings`. seed: of drawn tokens; if there is none, Gnomon's generator makes one.
+        options: fields of `GenerationConfig`, instead of those of the model's
+        generation_config.json: max_new_tokens, max_length, do_sample, temperature, top_k, top_p,
+        min_p, repetition_penalty, eos_token_id, pad_token_id, stop_strings.
+
+        Shapes: input_ids (b, t), attention_mask (b, t) -> (b, t + n), n the most new tokens of a
+        row; after its end a row has pad_token_id.
+
+        Raises ConfigError for an option that is not implemented, or has no such value, and
+        ArgumentError for prompts that are none, or too long.
+
+        >>> from gnomon.models.registry import MODELS
+        >>> kind = MODELS["qwen3"]
+        >>> model = kind.model(kind.config(hidden_size=8, head_dim=4, num_hidden_layers=1))
+        >>> kind.initialize(model, 0)
+        >>> model.generate(gn.tensor([[1, 2, 3]]), max_new_tokens=4).shape
+        Size([1, 7])
+        """
+        prompts = prompts_of(input_ids, attention_mask)
+        writing = Writing(self, options, tokenizer, seed)
+        return gn.cat([input_ids.to(gn.int64), *columns(writing.tokens(prompts))], 1)
+
+    def stream(
+        self: CausalLM,
+        input_ids: gn.Tensor,
+        *,
+        attention_mask: gn.Tensor | None = None,
+        tokenizer: Decodes | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> Iterator[gn.Tensor]:
+        """The tokens of `generate` as they are written: of each step a tensor (b).
+
+        Raises what `generate` raises, at the call.
+        """
+        prompts = prompts_of(input_ids, attention_mask)
+        writing = Writing(self, options, tokenizer, seed)
+        return (gn.from_numpy(chosen) for chosen in writing.tokens(prompts))
+
+
+class Writing:
+    """A model, settings of its writing, and the seed of draws."""
+
+    def __init__(
+        self,
+        model: CausalLM,
+        options: dict[str, Any],
+        tokenizer: Decodes | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.config = generation_config(model.carried, options)
+        if self.config.stops and tokenizer is None:
+            raise ArgumentError("generate: stop_strings need a tokenizer. Give tokenizer=.")
+        self.seed = drawn_seed() if seed is None and self.config.do_sample else seed or 0
+        if not 0 <= self.seed < 1 << 64:
+            raise ArgumentError(f"generate: seed must be 0 or more, of 64 bits: got {seed}.")
+
+    def tokens(
+        self, prompts: Sequence[Sequence[int]], cached: CachedRows | None = None
+    ) -> Iterator[np.ndarray]:
+        """Of each step the tokens of all rows, until all have ended.
+
+        cached: what the model has read; what it has of the prompts is not read anew.
+        """
+        cached = cached or CachedRows(self.model.passes, len(prompts))
+        length = max(map(len, prompts))
+        most = self.config.most_new(length)
+        if length + most - 1 > cached.longest:
+            raise ArgumentError(
+                f"generate: {length} tokens and {most} new ones are more than "
+                f"max_position_embeddings ({cached.longest}). Take a shorter prompt, or a smaller "
+                "max_new_tokens."
+            )
+        return self.steps(cached, cached.unread(prompts), most)
+
+    def steps(
+        self, cached: CachedRows, fresh: Sequence[Sequence[int]], most: int
+    ) -> Iterator[np.ndarray]:
+        """The same, at most so many."""
+        config, rows = self.config, range(len(fresh))
+        texts = [TextPieces(self.tokenizer, config.stops) for _ in rows if self.tokenizer]
+        running, seen = [True for _ in rows], Seen(config.repetition_penalty)
+        for number in range(most):
+            scores_bv = seen.penalized(cached.read(fresh), cached.rows)
+            chosen = [
+                self.choice(scores_bv[row], number, row) if running[row] else config.padding
+                for row in rows
+            ]
+            yield np.array(chosen, np.int64)
+            for row, token in enumerate(chosen):
+                if running[row] and config.stops:
+                    texts[row].add(token)
+                stopped = bool(config.stops) and texts[row].stopped
+                running[row] = running[row] and not stopped and token not in config.ends
+            if not any(running):
+                return
+            fresh = [[token] if running[row] else [] for row, token in enumerate(chosen)]
+
+    def choice(self, scores_v: np.ndarray, number: int, row: int) -> int:
+        """The number-th token of a row."""
+        c = self.config
+        if not c.do_sample:
+            return int(scores_v.argmax())
+        draw = TokenDraw(c.temperature, c.top_k or 0, c.top_p, c.min_p or 0.0)
+        return drawn(scores_v, draw, share_of(self.seed, number, row))
+
+
+class Seen:
+    """The tokens that rows have, for their penalty."""
+
+    def __init__(self, penalty: float) -> None:
+        self.penalty = penalty
+        self.seen_bv = np.zeros((0, 0), bool)
+        self.counts: list[int] = []
+
+    def penalized(self, scores_bv: np.ndarray, rows: Sequence[Sequence[int]]) -> np.ndarray:
+        """Scores, lower for the tokens that the rows have."""
+        if self.penalty == 1:
+            return scores_bv
+        if not self.counts:
+            self.seen_bv, self.counts = np.zeros(scores_bv.shape, bool), [0 for _ in rows]
+        for place, row in enumerate(rows):
+            self.seen_bv[place, row[self.counts[place] :]] = True
+            self.counts[place] = len(row)
+        return penalized(scores_bv, self.seen_bv, self.penalty)
+
+
+def drawn_seed() -> int:
+    """A seed out of Gnomon's generator, which `manual_seed` sets."""
+    high, low = default_generator.key().tolist()
+    return (high << 32) + low
+
+
+def prompts_of(input_ids: gn.Tensor, attention_mask: gn.Tensor | None) -> list[list[int]]:
+    """The tokens of each row, without the padding on its left."""
+    if input_ids.ndim != 2 or 0 in input_ids.shape or not input_ids.dtype.is_integer:
+        raise ArgumentError(
+            "generate: input_ids must be integers of shape (rows, tokens): got "
+            f"{input_ids.dtype.name} of {tuple(input_ids.shape)}."
+        )
+    rows = input_ids.tolist()
+    if attention_mask is None:
+        return rows
+    mask_bt = attention_mask.numpy() != 0
+    if mask_bt.shape != tuple(input_ids.shape):
+        raise ArgumentError(
+            f"generate: attention_mask must be {tuple(input_ids.shape)}, as input_ids: got "
+            f"{mask_bt.shape}."
+        )
+    if not mask_bt[:, -1].all() or (mask_bt[:, :-1] > mask_bt[:, 1:]).any():
+        raise ArgumentError(
+            "generate: attention_mask must be 0 on the left only, and 1 at each row's last token. "
+            "Pad prompts on the left."
+        )
+    return [row[len(row) - int(n) :] for row, n in zip(rows, mask_bt.sum(1), strict=True)]
+
+
+def columns(steps: Iterator[np.ndarray]) -> list[gn.Tensor]:
+    """The tokens of all steps, as columns."""
+    return [gn.from_numpy(chosen.reshape(-1, 1)) for chosen in steps]

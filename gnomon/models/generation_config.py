@@ -1,0 +1,142 @@
+"""The settings of generation under Hugging Face's names, out of files and out of calls."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from gnomon.errors import ConfigError, brief, clipped
+from gnomon.models.carried import Carried
+
+__all__ = ["GenerationConfig", "generation_config"]
+
+FILE = "generation_config.json"
+Count = Annotated[int, Meta(ge=0, le=1 << 24)]
+Token = Annotated[int, Meta(ge=0, le=1 << 24)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+TOKENS = ("eos_token_id", "pad_token_id")
+"""Fields that a file of yesterday has in config.json."""
+SAYS_NOTHING = frozenset(
+    {"bos_token_id", "decoder_start_token_id", "transformers_version", "_from_model_config"}
+    | {"cache_implementation", "cache_config", "use_cache", "return_dict_in_generate"}
+    | {"output_attentions", "output_hidden_states", "output_logits", "output_scores"}
+    | {"length_penalty", "early_stopping", "diversity_penalty", "num_beam_groups"}
+    | {"num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold"}
+    | {"assistant_lookbehind", "target_lookbehind", "is_assistant", "trust_remote_code"}
+    | {"disable_compile", "compile_config", "low_memory", "chat_format"}
+)
+"""Fields that choose no token here: of other results, of caches, of beams and of assistants."""
+NEUTRAL: Mapping[str, object] = {
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "typical_p": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "max_matching_ngram_size": None,
+}
+"""The values of other fields that change nothing, beside those that are empty."""
+EMPTY = (None, False, 0, "", [], {}, ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationConfig:
+    """The length of what is written, the drawing of tokens, and what ends a text.
+
+    A field has transformers' name, meaning and default.
+    """
+
+    max_new_tokens: Count | None = None
+    max_length: Count | None = None
+    """The most tokens of prompt and text together, where `max_new_tokens` doesn't say it."""
+    do_sample: bool = False
+    """Tokens are drawn; otherwise the likeliest is taken."""
+    temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
+    top_k: Count | None = 50
+    """How many of the likeliest tokens may be drawn; 0: all."""
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    """The likeliest tokens may be drawn whose probabilities sum to this much."""
+    min_p: Share | None = None
+    """Tokens may be drawn that are at least so likely beside the likeliest."""
+    repetition_penalty: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+    """The factor by which scores of tokens fall that are there already."""
+    eos_token_id: Token | tuple[Token, ...] | None = None
+    """The tokens that end a text."""
+    pad_token_id: Token | None = None
+    """The token that follows in rows that have ended; otherwise the first that ends a text."""
+    stop_strings: str | tuple[str, ...] | None = None
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The tokens that end a text."""
+        found = self.eos_token_id
+        return () if found is None else (found,) if isinstance(found, int) else found
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The strings that end a text."""
+        found = self.stop_strings
+        return () if found is None else (found,) if isinstance(found, str) else found
+
+    @property
+    def padding(self) -> int:
+        """The token that follows in rows that have ended."""
+        return self.pad_token_id if self.pad_token_id is not None else [*self.ends, 0][0]
+
+    def most_new(self, read: int) -> int:
+        """The most tokens that are written after so many: as in transformers, 20 by default."""
+        if self.max_new_tokens is not None:
+            return self.max_new_tokens
+        return 20 if self.max_length is None else max(self.max_length - read, 0)
+
+
+def generation_config(carried: Carried, options: Mapping[str, Any]) -> GenerationConfig:
+    """The settings of a folder's generation_config.json, and those that a call gives instead.
+
+    >>> generation_config(Carried({"eos_token_id": [3, 4]}), {"max_new_tokens": 2}).ends
+    (3, 4)
+    """
+    content = carried.files.get(FILE, b"{}")
+    try:
+        stored = msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        raise ConfigError(f"{FILE}: it is no JSON object: {clipped(wrong)}.") from None
+    tokens = {k: carried.fields[k] for k in TOKENS if k in carried.fields}
+    defaults = checked(FILE, tokens | {k: v for k, v in stored.items() if v is not None})
+    given = checked("generate", dict(options))
+    if "max_new_tokens" not in given and "max_length" in given:
+        defaults.pop("max_new_tokens", None)
+    return converted("generate" if given else FILE, defaults | given)
+
+
+def checked(place: str, found: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are known; others must change nothing, or they are refused by name."""
+    known = {field.name for field in fields(GenerationConfig)}
+    for name in sorted({*found} - known - SAYS_NOTHING):
+        if found[name] not in EMPTY and found[name] != NEUTRAL.get(name):
+            raise ConfigError(
+                f"{place}: {name} is not implemented: got {brief(found[name])}. Leave it out."
+            )
+    chosen = {name: plain(found[name]) for name in found if name in known}
+    converted(place, chosen)
+    return chosen
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: integers of numpy's are Python's."""
+    if isinstance(value, list | tuple):
+        return tuple(plain(x) for x in value)
+    if hasattr(value, "dtype"):
+        return operator.index(value) if hasattr(value, "__index__") else value.item()
+    return value
+
+
+def converted(place: str, entries: Mapping[str, Any]) -> GenerationConfig:
+    """Settings of their types."""
+    try:
+        return msgspec.convert(entries, GenerationConfig)
+    except msgspec.ValidationError as wrong:
+        raise ConfigError(f"{place}: {clipped(wrong)}.") from None

@@ -1,0 +1,122 @@
+"""Tokens that a model has read: its cache of keys and values, and the programs that extend it.
+
+Every row begins at position 0 of the cache, whatever padding stood before it, and each goes on at
+its own position: what a row computes depends on no other row. A pass over rows of several lengths
+fills the short ones up; what is behind a row's end is seen by none of its tokens, and is written
+over by the next ones.
+
+Letters: b rows, t tokens of a pass, v vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from gnomon.capture.jit import Compiled
+    from gnomon.models.causal import Cache, CausalLM
+
+__all__ = ["CachedRows", "Passes"]
+
+SMALLEST = 128
+"""Positions of a new cache, which is doubled when it is full: few programs serve all its sizes."""
+
+
+class Passes:
+    """A model's two programs: one reads a prompt, one extends a text by a token.
+
+    Both serve every position. Sizes become symbols as soon as a second one comes: then one program
+    serves all lengths of prompts and all sizes of caches.
+    """
+
+    def __init__(self, model: CausalLM) -> None:
+        self.model = model
+
+    @cached_property
+    def read(self) -> Compiled:
+        """The program of prompts."""
+        return gn.compile(self.scores_of_next, dynamic=True)
+
+    @cached_property
+    def extend(self) -> Compiled:
+        """The program of one token more of each row."""
+        return gn.compile(self.scores_of_next, dynamic=True)
+
+    def scores_of_next(self, *given: Any) -> gn.Tensor:
+        """The model's scores after more tokens, in float32."""
+        with gn.no_grad():
+            return self.model.extend(*given).float()
+
+
+class CachedRows:
+    """The tokens of some rows that a model has read, and its cache."""
+
+    def __init__(self, passes: Passes, rows: int = 1) -> None:
+        self.passes, self.model = passes, passes.model
+        self.rows: list[list[int]] = [[] for _ in range(rows)]
+        self.size = 0
+        """Positions of the cache."""
+        self.cache: Cache = []
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that a row may have."""
+        return self.model.config.max_position_embeddings
+
+    def unread(self, texts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The tokens of texts that were not read yet, at least the last one of each.
+
+        What was read and is in none of them is forgotten.
+        """
+        for row, text in zip(self.rows, texts, strict=True):
+            pairs = zip(row, text[:-1], strict=False)
+            row[:] = row[: next((k for k, (x, y) in enumerate(pairs) if x != y), len(text) - 1)]
+        return [[*text[len(row) :]] for row, text in zip(self.rows, texts, strict=True)]
+
+    def read(self, fresh: Sequence[Sequence[int]]) -> np.ndarray:
+        """Read more tokens of each row, in one pass; scores of what follows, (b, v), in float32.
+
+        A row without tokens stays as it is, and its scores mean nothing. Raises ArgumentError
+        where a row would be longer than the model's longest context.
+        """
+        before, counts = (np.array([*map(len, x)], np.int64) for x in (self.rows, fresh))
+        most, longest = int(counts.max()), int((before + counts).max())
+        if longest > self.longest:
+            raise ArgumentError(
+                f"generate: a text of {longest} tokens is longer than max_position_embeddings "
+                f"({self.longest}). Take a shorter one."
+            )
+        self.grow(min(int(before.max()) + most, self.longest))
+        tokens_bt = np.zeros((len(fresh), most), np.int64)
+        for place, row in enumerate(fresh):
+            tokens_bt[place, : len(row)] = row
+        # a row that isn't read on, and has no positions left, is filled up where it ends
+        start_b = np.minimum(before, self.longest - most)
+        given = gn.from_numpy(tokens_bt), gn.from_numpy(start_b), self.cache
+        if most == 1:
+            scores = self.passes.extend(*given)
+        else:
+            scores = self.passes.read(*given, gn.from_numpy(np.maximum(counts - 1, 0)))
+        for row, new in zip(self.rows, fresh, strict=True):
+            row += new
+        return scores.numpy()
+
+    def grow(self, needed: int) -> None:
+        """Make the cache larger, if it has fewer positions than are needed."""
+        if needed <= self.size:
+            return
+        most = -(-self.longest // SMALLEST) * SMALLEST
+        while self.size < needed:
+            self.size = min(max(2 * self.size, SMALLEST), most)
+        fresh = self.model.empty_cache(len(self.rows), self.size)
+        for old, new in zip(self.cache, fresh, strict=bool(self.cache)):
+            for here, there in zip(old, new, strict=True):
+                there[:, :, : here.shape[2]] = here
+        self.cache = fresh

@@ -1,0 +1,18 @@
+"""A hash of integers, for orders and draws that are pure functions of what they are drawn for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["mix"]
+
+
+def mix(words: np.ndarray) -> np.ndarray:
+    """A hash of 64-bit integers, one to one (SplitMix64's finishing steps).
+
+    >>> int(mix(np.array([0], np.uint64))[0]), int(mix(np.array([1], np.uint64))[0]) >> 60
+    (0, 5)
+    """
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,75 @@
+"""A GGUF file's model computes what the folder's computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError, CheckpointError, ConfigError
+from gnomon.models.pretrained import from_pretrained
+from tests.models.writers import prompt, save_gguf, small
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "qwen3_moe"])
+def test_a_file_has_the_bits_of_what_was_saved(name: str, tmp_path):
+    model = small(name) if name != "qwen2" else small(name, sliding_window=None, layer_types=None)
+    ends = {"tokenizer.ggml.eos_token_id": 7, "tokenizer.ggml.eot_token_id": 9}
+    save_gguf(tmp_path / "x.gguf", model, ends)
+
+    read = from_pretrained(tmp_path / "x.gguf")
+
+    assert type(read) is type(model)
+    assert not read.training
+    assert read.carried.fields["eos_token_id"] == [7, 9]
+    tokens = gn.tensor(prompt(6, 6))
+    with gn.no_grad():
+        assert read(tokens).numpy().tobytes() == model(tokens).numpy().tobytes()
+    read.save_pretrained(tmp_path / "folder")
+    again = from_pretrained(tmp_path / "folder")
+    assert again.config == read.config
+    assert again.carried.fields.items() >= read.carried.fields.items()
+
+
+def test_packed_and_narrow_tensors_are_decoded(tmp_path):
+    model = small()
+    save_gguf(tmp_path / "x.gguf", model, {}, types={"blk.0.ffn_up.weight": "Q8_0"})
+    narrow = small().to(gn.bfloat16)
+    save_gguf(tmp_path / "y.gguf", narrow, {})
+
+    packed = from_pretrained(tmp_path / "x.gguf")
+    ours, theirs = (x.model.layers[0].mlp.up_proj.weight.detach().numpy() for x in (model, packed))
+    assert 0 < np.abs(ours - theirs).max() < np.abs(ours).max() / 100
+    read = from_pretrained(tmp_path / "y.gguf")
+    assert {x.dtype for x in read.parameters()} == {gn.bfloat16}
+    assert {
+        x.dtype for x in from_pretrained(tmp_path / "y.gguf", dtype=gn.float32).parameters()
+    } == {gn.float32}
+
+
+def test_files_that_hold_no_model_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        from_pretrained(tmp_path / "x.gguf")
+    (tmp_path / "x.gguf").write_bytes(b"no")
+    with pytest.raises(ArgumentError, match=r"x.gguf is no GGUF file"):
+        from_pretrained(tmp_path / "x.gguf")
+    gn.gguf.save(tmp_path / "y.gguf", {}, {"general.architecture": "mamba"})
+    with pytest.raises(
+        ArgumentError, match=r"general.architecture is 'mamba', and known are llama"
+    ):
+        from_pretrained(tmp_path / "y.gguf")
+    metadata = (
+        {"general.architecture": "qwen3"}
+        | {f"qwen3.{key}": 2 for key in ("embedding_length", "block_count", "attention.head_count")}
+        | {"qwen3.attention.key_length": 2}
+    )
+    gn.gguf.save(tmp_path / "z.gguf", {}, metadata)
+    with pytest.raises(
+        ConfigError, match=r"z.gguf: its metadata as a config.json: vocab_size, max"
+    ):
+        from_pretrained(tmp_path / "z.gguf")
+    model = small()
+    del model.model.layers[1].mlp.up_proj
+    save_gguf(tmp_path / "w.gguf", model, {})
+    with pytest.raises(CheckpointError, match=r"missing \['model.layers.1.mlp.up_proj.weight'\]"):
+        from_pretrained(tmp_path / "w.gguf")

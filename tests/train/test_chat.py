@@ -1,0 +1,72 @@
+"""`gnomon chat` answers each line of its input, of every kind of model that has a template."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from gnomon.commands import called
+from gnomon.errors import ConfigError
+from gnomon.models.conversation import Conversation
+from gnomon.train import chat as command
+from gnomon.train.chat import opened_model, options_of
+from tests.models.writers import chat_file, chat_folder
+
+pytest.importorskip("jinja2")
+
+
+def talk(monkeypatch, capsys, said: str, *words: str) -> list[str]:
+    """The lines that the command prints."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(said))
+    assert called(["chat", *words, "--max-new-tokens", "5", "--temperature", "0"]) == 0
+    return capsys.readouterr().out.split("\n")
+
+
+def test_folders_and_files_of_one_model_say_the_same(monkeypatch, capsys, tmp_path):
+    places = chat_folder(tmp_path / "folder"), chat_file(tmp_path / "x.gguf")
+
+    found = [talk(monkeypatch, capsys, "one\n\ntwo\n", str(place)) for place in places]
+
+    assert found[0] == found[1]
+    model, texts = opened_model(str(places[0]))
+    conversation = Conversation(model, texts, max_new_tokens=5, do_sample=False)
+    wanted = ["".join(conversation.say(text)) for text in ("one", "two")]
+    assert "\n".join(found[0]) == "".join(f"{text}\n" for text in wanted)
+
+
+def test_a_message_that_cannot_be_answered_ends_nothing(monkeypatch, capsys, tmp_path):
+    place = chat_folder(tmp_path / "folder")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{'x' * 90}\none\n"))
+
+    assert called(["chat", str(place), "--max-new-tokens", "3"]) == 0
+
+    shown = capsys.readouterr()
+    assert "more than max_position_embeddings (40)" in shown.err
+    assert shown.out.count("\n") >= 1
+
+
+def test_models_that_cannot_chat_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="has no chat template"):
+        called(["chat", str(chat_folder(tmp_path / "plain", template=None))])
+    with pytest.raises(ConfigError, match="nowhere is not a run"):
+        called(["chat", str(tmp_path / "nowhere")])
+
+
+def test_an_encoder_is_refused(tmp_path, monkeypatch):
+    place = chat_folder(tmp_path / "folder")
+    monkeypatch.setattr(command, "from_pretrained", lambda _: object())
+
+    with pytest.raises(ConfigError, match="holds an encoder, which writes nothing"):
+        opened_model(str(place))
+
+
+def test_a_temperature_of_zero_draws_nothing():
+    assert options_of(None, None, {"top_k": None, "seed": 3}) == {"seed": 3}
+    assert options_of(4, 0.0, {}) == {"max_new_tokens": 4, "do_sample": False}
+    assert options_of(None, 0.5, {"top_k": 0}) == {
+        "do_sample": True,
+        "temperature": 0.5,
+        "top_k": 0,
+    }
