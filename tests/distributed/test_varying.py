@@ -86,17 +86,26 @@ def test_a_gradient_of_what_all_ranks_have_is_each_ranks_own():
 
 
 LAYOUTS = [(1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (3, 2)]
+PLANS = [
+    (attention_alone, False, LAYOUTS),
+    (attention_alone, True, [(1, 2), (2, 2)]),
+    (whole_plan, False, LAYOUTS[::2]),
+    (whole_plan, True, [(2, 2)]),
+    pytest.param(attention_alone, True, LAYOUTS, marks=pytest.mark.long),
+    pytest.param(whole_plan, True, LAYOUTS, marks=pytest.mark.long),
+]
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("plan", [attention_alone, whole_plan])
-def test_torchtitans_plans_have_one_processs_loss_and_gradients(plan, compiled: bool):
+@pytest.mark.parametrize(("plan", "compiled", "layouts"), PLANS)
+def test_torchtitans_plans_have_one_processs_loss_and_gradients(
+    plan, compiled: bool, layouts: list[tuple[int, int]]
+):
     model = model_of(gn)
     loss = loss_of(gn, model, *batch_of(gn, MESH_ROWS))
     loss.backward()
     wanted = loss.item(), norm_of(model), gradients_of(model)
 
-    for data, tensor in LAYOUTS if plan is attention_alone else LAYOUTS[::2]:
+    for data, tensor in layouts:
 
         def work(rank: int, ranks: int, data: int = data, tensor: int = tensor):
             mesh = init_device_mesh("cpu", (data, tensor), mesh_dim_names=("dp", "tp"))
