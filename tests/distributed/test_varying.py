@@ -133,6 +133,30 @@ def test_torchtitans_plans_have_one_processs_loss_and_gradients(
             assert gradients[0] == wanted[2]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_a_rank_folded_whole_has_a_gradient_of_its_own_values(compiled: bool):
+    rng = np.random.default_rng(0)
+    whole, *arrays = rng.integers(-2, 3, (7, 4, 4)).astype(np.float32)
+    plain, parts, seeds = arrays[:2], arrays[2:4], arrays[4:]
+
+    def work(rank: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
+        mesh = init_device_mesh("cpu", (2,))
+        split = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)])
+        p, part = (gn.tensor(x[rank]).requires_grad_() for x in (plain, parts))
+
+        def loss(p: gn.Tensor, part: gn.Tensor) -> gn.Tensor:
+            own = p * DTensor.from_local(part, mesh, [Partial()])
+            return ((own @ split).full_tensor() * gn.tensor(seeds[rank])).sum()
+
+        (gn.compile(loss) if compiled else loss)(p, part).backward()
+        return p.grad.numpy(), part.grad.numpy()
+
+    for rank, (of_plain, of_part) in enumerate(on_threads(work, 2)):
+        g = seeds[rank] @ whole.T
+        assert np.array_equal(of_plain, g * sum(parts))
+        assert np.array_equal(of_part, g * plain[rank])
+
+
 def gradients_of(model: nn.Module) -> list[bytes]:
     """The bits of all gradients."""
     return [whole_of(p.grad).tobytes() for p in model.parameters()]
