@@ -108,9 +108,9 @@ def pull_back(
 def over_ranks(
     g: Node, reader: Node, x: Node, paths: GradientPaths, lying: GradientLayouts
 ) -> tuple[Node, Node]:
-    """The node at which the gradient that a reader gives x is added up, over a mesh, and of which.
+    """Over a mesh, the node that adds up the gradient which a reader gives x, and that gradient.
 
-    The readers of a value that is read in several layouts are added up in one order.
+    The readers of a value that is read in several layouts are added up at the value, in one order.
     """
     while True:
         g = g if is_stretch(g) else lying.laid(g, reader, x)
