@@ -180,7 +180,7 @@ def differ(rng: random.Random) -> str:
             told = "".join(f"\n  {str(part)[:300]}" for part in parts)
             return f"{text}\ncall {k} at {shape} of {shapes}:{told}"
     for family in compiled.size_families.known.values():
-        TALLY["sized"] += bool(family.captures)
+        TALLY["sized"] += bool(family.made)
     TALLY["programs"] += 1
     TALLY["captures"] += compiled.captures
     return ""

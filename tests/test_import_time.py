@@ -34,6 +34,8 @@ FOUND = {
     *(
         "gnomon.ir.dissected",
         "gnomon.ir.sizes",
+        "gnomon.ir.specializations",
+        "gnomon.ir.substitution",
         "gnomon.ir.sym_float",
         "gnomon.ir.sym_number",
         "gnomon.ir.show",

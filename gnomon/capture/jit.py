@@ -178,7 +178,8 @@ class Compiled(CompiledObject, CompiledReports):
         found = family.program(sizes, arguments) if met is None else None
         if found is not None:
             self.programs[key] = [*self.programs.get(key, ()), found][-KEPT_PROGRAMS:]
-            self.programs.pop(family.oldest(key), None)
+            for gone in family.filled_in.put(key, None):
+                self.programs.pop(gone, None)
             return found[1].run, None
         attempt = family.attempt(sizes, met is not None)
         if attempt is None:

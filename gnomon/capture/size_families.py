@@ -8,6 +8,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from gnomon.forking import cached_property
+from gnomon.ir.specializations import (
+    ASKED,
+    CAPTURES,
+    SERVED,
+    WAYS,
+    ArtifactFamily,
+    FamilyLimits,
+    LatestEntries,
+    Specializations,
+)
 from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import sized, sized_captures, sized_trees, trees
 from gnomon.settings import current
@@ -28,18 +39,6 @@ Sizes = tuple[int, ...]
 
 MODES = 2
 """Parts of a key behind the call and its tensors: modes, and who shares memory with whom."""
-ENOUGH = 2
-"""So many other sizes before tell that sizes vary; one does where a function says so."""
-SAMPLES = 4
-"""Captures of which is learned what varies, and with which a sized one is compared."""
-CAPTURES = 8
-"""Sized captures of one family; further sizes have captures of their own."""
-UNLUCKY = 3
-"""So many may fail, one after the other, before a family is left alone."""
-WAYS = 16
-"""Captures that are kept of ways by what Python asks of values."""
-SERVED = 512
-"""Programs of a family that are kept: others are filled in again."""
 
 
 class SizeFamilies:
@@ -47,7 +46,12 @@ class SizeFamilies:
 
     def __init__(self, options: CompileOptions) -> None:
         self.options = options
-        self.known: dict[tuple, SizeFamily] = {}
+
+    @cached_property
+    def known(self) -> Specializations:
+        """All of them; none where sizes are not asked for."""
+        limits = CAPTURES._replace(enough=ASKED) if self.options.dynamic else CAPTURES
+        return Specializations(limits, SizeFamily)
 
     def family(self, key: tuple) -> tuple[SizeFamily | None, Sizes]:
         """The calls like one but for sizes, and its sizes; none where each has its capture."""
@@ -56,10 +60,8 @@ class SizeFamilies:
         if options.seconds or not asked or len(rest) != MODES:
             return None, ()
         kinds = tuple([(len(shape), *more) for shape, *more in signatures])
-        bare = (tree, kinds, *rest)
-        if bare not in self.known:
-            self.known[bare] = SizeFamily(1 if options.dynamic else ENOUGH)
-        return self.known[bare], tuple([n for shape, *_ in signatures for n in shape])
+        sizes = tuple([n for shape, *_ in signatures for n in shape])
+        return self.known.of((tree, kinds, *rest)), sizes
 
     def note(
         self, key: tuple, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
@@ -70,9 +72,8 @@ class SizeFamilies:
             return
         if steps:
             family.note_way(sizes, guard, program, steps)
-            return
-        kept = [*family.samples.items()][1 - SAMPLES :]
-        family.samples = {**dict(kept), sizes: (guard, program)}
+        else:
+            family.samples[sizes] = guard, program
 
 
 class Sample(NamedTuple):
@@ -87,62 +88,55 @@ class Sample(NamedTuple):
     program: CapturedProgram
 
 
-class SizeFamily:
+class SizeFamily(ArtifactFamily["SizedCapture"]):
     """The calls of a function that differ in sizes alone.
 
-    enough: so many other sizes before tell that sizes vary.
+    Samples are captures with sizes of their own: a guard and a program.
     """
 
-    def __init__(self, enough: int) -> None:
-        self.enough = enough
-        self.samples: dict[Sizes, tuple[Guard, CapturedProgram]] = {}
-        """The latest captures with sizes of their own."""
-        self.captures: list[SizedCapture] = []
+    def __init__(self, limits: FamilyLimits) -> None:
+        super().__init__(limits)
         self.ways: list[Sample] = []
         """The latest captures with sizes of their own in which Python looks at values."""
         self.unproven: list[tuple[SizedCapture, Sequence[Step]]] = []
         """Captures for many sizes, of ways of which there is no other yet."""
         self.trees: list[SizedTree] = []
         """The ways of proven ones."""
-        self.failed = self.grown = self.doubted = 0
-        self._served: list[tuple] = []
+        self.grown = self.doubted = 0
+        self.filled_in: LatestEntries[tuple, None] = LatestEntries(SERVED)
+        """Keys of calls whose programs were filled in."""
 
     def program(
         self, sizes: Sizes, arguments: Sequence[Tensor]
     ) -> tuple[Guard, CapturedProgram | Tree] | None:
         """A program of these sizes by a capture that is there, if one serves them."""
-        for each in reversed(self.captures):
+        for each in self.made:
             own = each.serves(sizes)
             if own is not None and each.guard.holds():
-                made = sized_captures.FilledProgram(each, own)
+                made = sized_captures.FilledProgram(each, own, False)
                 return (each.guard, made) if made.holds(arguments) else None
         shared = next((x for x in self.of(sizes) if x.guard.holds()), None)
         return shared and (shared.guard, trees.Tree(shared.guard, self, sizes))
 
     def of(self, sizes: Sizes) -> list[SizedTree]:
         """The ways for many sizes of arguments like these."""
-        return [x for x in self.trees if x.expects(sizes)]
-
-    def oldest(self, key: tuple) -> tuple | None:
-        """Note a key whose program was filled in; the one that gives way for it."""
-        self._served.append(key)
-        return self._served.pop(0) if len(self._served) > SERVED else None
+        return [x for x in self.trees if x.own_sizes(sizes) is not None]
 
     def attempt(self, sizes: Sizes, is_found: bool) -> SizedAttempt | None:
         """A capture of all sizes, if there should be one now; of one found in values, at once."""
-        if self.failed >= UNLUCKY or len(self.captures) + self.grown >= CAPTURES:
+        if self.is_closed or len(self.made) + self.grown >= self.limits.kept:
             return None
-        known = [(x, p) for x, (g, p) in self.samples.items() if x != sizes and g.holds()]
+        known = [(x, p) for x, (g, p) in [*self.samples.items()] if x != sizes and g.holds()]
         known += [(x.given, x.program) for x in self.ways if x.guard.holds()]
         others = [x for x in dict.fromkeys(x for x, _ in known) if x != sizes]
-        if not known or (len(others) < self.enough and not is_found):
+        if not known or (len(others) + 1 < self.limits.enough and not is_found):
             return None
         if any(p.graph is None for _, p in known):
             return None  # of one without a graph, all results are parts of what was there
         try:
             sized.refuse_fixed(known[-1][1].graph)
         except Unsized:
-            self.failed = UNLUCKY
+            self.failed = self.limits.failures
             return None
         symbols = sized_captures.Symbols([sizes, *others])
         if is_found and not symbols.are_distinct:
@@ -151,16 +145,16 @@ class SizeFamily:
             return None
         return sized_captures.SizedAttempt(self, symbols, sizes)
 
-    def add(self, made: SizedCapture, steps: Sequence[Step]) -> None:
+    def prove(self, made: SizedCapture, steps: Sequence[Step]) -> None:
         """Keep a capture, if one with sizes of its own comes out of it, and none does not."""
         way = sized_trees.way_of(steps) if steps else ()
-        pairs = [(x, p) for x, (g, p) in self.samples.items() if g.holds() and not steps]
+        pairs = [(x, p) for x, (g, p) in [*self.samples.items()] if g.holds() and not steps]
         pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
         told = [made.gives(*pair) for pair in pairs]
-        if steps and not pairs and self.doubted < CAPTURES:
+        if steps and not pairs and self.doubted < self.limits.kept:
             self.doubted += 1
             made.source.first = []
-            self.unproven = [*self.unproven, (made, [x.bare for x in steps])][-SAMPLES:]
+            self.unproven = [*self.unproven, (made, [x.bare for x in steps])][-CAPTURES.samples :]
             raise sized_captures.Unproven("no capture with sizes of its own goes this way yet")
         if False in told or True not in told:
             raise Unsized("captures with sizes of their own do not come out of it")
@@ -190,7 +184,7 @@ class SizeFamily:
         """Keep a capture that is proven."""
         self.failed = 0
         if not steps:
-            self.captures.append(made)
+            self.add(made)
             return
         self.grown += 1
         way, ending = [x.bare for x in steps], (made.guard, made)

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gnomon.capture import varying
 from gnomon.capture.inputs import pattern
 from gnomon.capture.replay import CapturedProgram
-from gnomon.capture.sized_graphs import SizedGraph
+from gnomon.capture.sized_graphs import AtSizes, SizedGraph
 from gnomon.errors import TraceError
-from gnomon.forking import cached_property
 from gnomon.ir.dissected import dissection, renumbered
+from gnomon.ir.relations import choosing
 from gnomon.ir.show import log
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint, is_symbolic, text_of
+from gnomon.ir.specializations import FILLED, LatestEntries
+from gnomon.ir.substitution import of_symbols, substituted
 from gnomon.ir.sym_number import Unsized
 from gnomon.tensor.pytree import Constant
 from gnomon.tensor.state import known
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from gnomon.capture.paths import Path
     from gnomon.capture.size_families import SizeFamily
     from gnomon.capture.tracing import Capture
-    from gnomon.compiler.tiers import Tiers
     from gnomon.ir.node import Graph
     from gnomon.tensor.tensor import Tensor
 
@@ -40,8 +41,8 @@ __all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "Unproven", "at_hand", "k
 
 Sizes = tuple[int, ...]
 
-FILLED = 64
-"""So many programs at the end of a way are kept."""
+TRACED = (TracedSize, TracedCount, FloatOfSizes)
+"""Sizes as Python sees them."""
 
 
 class DoneOnce(TraceError):
@@ -66,7 +67,8 @@ class Symbols:
             self.sizes.append(made.get(column, column[0]))
         self.pattern = tuple(map(text_of, self.sizes))
         """Those of arguments, the same for all captures for which the same ones vary."""
-        self._first, self._expected = [*self.places], self.env.function(self.sizes)
+        self.of_arguments = choosing(self.env, [*self.sizes], [*self.places])
+        """The symbols' values for sizes of arguments; None where they are not like these."""
         own = [x.value for x in made.values()]
         fixed = {x for x in self.sizes if type(x) is int}
         self.are_distinct = bool(own) and len({*own}) == len(own) and fixed.isdisjoint(own)
@@ -76,11 +78,6 @@ class Symbols:
         """The shapes of a call's tensors."""
         rest = iter(self.sizes)
         return [tuple([next(rest) for _ in tensor.shape]) for tensor in tensors]
-
-    def expects(self, sizes: Sizes) -> bool:
-        """Whether arguments have such sizes."""
-        own = tuple([sizes[k] for k in self._first])
-        return all(LEAST <= n < MOST for n in own) and self._expected(own) == sizes
 
     def found(self, n: int) -> Any:
         """A size that follows from values: one more symbol."""
@@ -110,77 +107,50 @@ class SizedCapture:
         self._told: dict[SymInt, SymInt] = {}
         plain(program.told, lambda n: self._told.setdefault(n, n))
         self._told_at = env.function([*self._told])
-        self._expected = env.function(symbols.sizes)
-        self._holds = env.test()
-        self.filled_in: dict[Sizes, FilledProgram] = {}
+        self._own, self._holds = choosing(env, symbols.sizes, symbols.places), env.test()
+        self.filled_in: LatestEntries[Sizes, FilledProgram] = LatestEntries(FILLED)
         """Programs of the latest sizes at the end of a way."""
 
     def serves(self, sizes: Sizes) -> Sizes | None:
         """The symbols' values for sizes; None where it is not for them."""
-        own = self.symbols.own(sizes)
-        if any(not LEAST <= n < MOST for n in own) or self._expected(own) != sizes:
-            return None
-        return own if self._holds(own) else None
+        own = self._own(sizes)
+        return own if own is not None and self._holds(own) else None
 
     def gives(self, sizes: Sizes, program: CapturedProgram) -> bool | None:
         """Whether a capture with sizes of its own comes out of this one; None: not for them."""
         own = self.serves(sizes)
         if own is None:
             return None
-        if self._told and self.filled(self.source.told, own) != program.told:
+        if self._told and self.filling(own)(self.source.told) != program.told:
             return False
         return program.graph is not None and self.sized.graph(own).key == program.graph.key
 
-    def filled(self, told: Any, own: Sizes) -> Any:
-        """Parts of what makes results, with numbers in place of the sizes in them."""
+    def filling(self, own: Sizes) -> Callable[[Any], Any]:
+        """A function that puts numbers in place of sizes into parts of what makes results."""
         values = dict(zip(self._told, self._told_at(own), strict=True))
-        return plain(told, values.__getitem__) if values else told
+        return partial(plain, number=values.__getitem__) if values else lambda told: told
 
     def program(self, sizes: Sizes, tracked: bool) -> FilledProgram | None:
         """The program of sizes at the end of a way; None where it is not for them."""
         own = self.serves(sizes)
         if own is None:
             return None
-        found = self.filled_in.get(own)
-        if found is None:
-            found = self.filled_in[own] = FilledProgram(self, own)
-            found.opens = tracked
-            if len(self.filled_in) > FILLED:
-                self.filled_in.pop(next(iter([*self.filled_in])), None)
-        return found
+        return self.filled_in.found(own, lambda own: FilledProgram(self, own, tracked))
 
 
-class FilledProgram(CapturedProgram):
+class FilledProgram(AtSizes, CapturedProgram):
     """A sized capture's program for some sizes; its graph is made if somebody asks for it."""
 
-    def __init__(self, capture: SizedCapture, own: Sizes) -> None:
+    def __init__(self, capture: SizedCapture, own: Sizes, opens: bool) -> None:
         source = capture.source
-        vars(self).update({x: y for x, y in vars(source).items() if x != "graph"})
+        vars(self).update({x: y for x, y in vars(source).items() if x not in ("graph", "leaves")})
         self.sized, self.own_sizes = capture.sized, own
-        self.results = source.results.settled(partial(capture.filled, own=own))
-        self.outcome = source.outcome.settled(partial(capture.filled, own=own))
-        self.draws = dict(
-            zip(source.draws, capture.filled([*source.draws.values()], own), strict=True)
-        )
+        fill = capture.filling(own)
+        self.results, self.outcome = source.results.settled(fill), source.outcome.settled(fill)
+        self.draws = {**fill(source.draws)}
         self.first, source.first = source.first, []
         self.latest = ((), [])
-        self.leaves = self.sized.leaves(own)
-
-    @cached_property
-    def graph(self) -> Graph:  # type: ignore[override]
-        """The graph of these sizes."""
-        return self.sized.graph(self.own_sizes)
-
-    @property
-    def form(self) -> Graph:
-        """A graph that differs from it in sizes alone."""
-        return self.sized.form
-
-    @cached_property
-    def tiers(self) -> Tiers:
-        """The tiers that run it: of a program for all sizes where there is one."""
-        given = self.options, self.title, self.rewritten, self.lasting
-        return self.sized.tiers(self.own_sizes, *given)
+        self.opens = opens
 
 
 def at_hand(graph: Graph) -> Graph:
@@ -201,16 +171,12 @@ def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
 
 def plain(value: Any, number: Callable[[Any], Any] = hint) -> Any:
     """A part of what makes results, with the sizes at hand or other numbers for them."""
-    if isinstance(value, Constant):
-        return Constant(number(known(value.value))) if has_size(value.value) else value
-    if has_size(value):
-        return number(known(value))
-    if isinstance(value, tuple):
-        parts = [plain(x, number) for x in value]
-        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
-    if isinstance(value, list):
-        return [plain(x, number) for x in value]
-    return {key: plain(x, number) for key, x in value.items()} if type(value) is dict else value
+
+    def constant(x: Constant) -> Constant:
+        return Constant(number(known(x.value))) if has_size(x.value) else x
+
+    traced = dict.fromkeys(TRACED, lambda x: number(known(x)))
+    return substituted(value, {**of_symbols(number), **traced, Constant: constant})
 
 
 def known_sizes(value: Any) -> Any:
@@ -227,7 +193,7 @@ def is_of_all(program: CapturedProgram) -> bool:
 
 def has_size(value: Any) -> bool:
     """Whether a value is a size that varies."""
-    return type(value) in (TracedSize, TracedCount, FloatOfSizes) or is_symbolic(value)
+    return type(value) in TRACED or is_symbolic(value)
 
 
 class Unproven(Unsized):
@@ -269,10 +235,8 @@ class SizedAttempt(NamedTuple):
         made, sizes = SizedCapture(self.symbols, guard, program), self.symbols.now
         if made.serves(sizes) is None:
             raise Unsized("it does not serve the sizes that it was made with")
-        self.family.add(made, path.steps)
-        found = FilledProgram(made, self.symbols.own(sizes))
-        found.opens = bool(path.steps)
-        return found
+        self.family.prove(made, path.steps)
+        return FilledProgram(made, self.symbols.own(sizes), bool(path.steps))
 
     def refuse_second_run(self, name: str, guard: Guard, path: Path, error: BaseException) -> None:
         """Refuse to capture a function again that has done something; what it did is done."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from gnomon.capture.inputs import pattern
 from gnomon.compiler import sized, tiers
+from gnomon.forking import cached_property
 from gnomon.ir.dissected import dissection, renumbered
 from gnomon.ir.relations import Formulas
 from gnomon.ir.sizes import LEAST, ShapeEnv, text_of
+from gnomon.ir.specializations import GRAPHS, Specializations
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -21,14 +22,12 @@ if TYPE_CHECKING:
     from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
 
-__all__ = ["SizedGraph"]
+__all__ = ["AtSizes", "SizedGraph"]
 
 Sizes = tuple[int, ...]
 
 STEPS = (-2, -1, 1, 2, 3, 8, 16)
 """Sizes that are so much more are asked for to tell whether a program serves others."""
-NARROW = 2
-"""So many programs may serve no other size: further ones are of one size each from the start."""
 
 
 class SizedGraph:
@@ -38,8 +37,7 @@ class SizedGraph:
         self.env, self.form, self._taken = env, graph, dissection(graph)
         self._numbers = env.function(self._taken.numbers)
         self._shapes = env.function([n for x in graph.outputs for n in x.shape])
-        self._programs: dict[tuple, list[sized.SizedProgram]] = {}
-        self._lock, self._narrow = Lock(), 0
+        self._programs = Specializations(GRAPHS)
 
     @property
     def key(self) -> Hashable:
@@ -68,23 +66,49 @@ class SizedGraph:
 
     def _executable(self, own: Sizes, context: CompileContext) -> Executable | None:
         """The executable of some sizes, of a program for many; None where there is none."""
-        with self._lock:
-            known, form = self._programs.setdefault(context.key, []), self.form
-            for each in known:
-                if each.serves(own) is not None:
-                    return each.at(own, form)
-            if len(known) >= sized.PROGRAMS or self._narrow >= NARROW:
-                return None
+        family = self._programs.of(context.key)
+
+        def make(_: list[Sizes]) -> sized.SizedProgram | None:
             formulas = (self.env, self._taken.numbers), self._taken.leaves, own
-            made = sized.on_symbols(form, partial(Formulas, *formulas), own, context)
-            if made is None or not any(made.serves(near(own, step)) for step in STEPS):
-                self._narrow += 1
-            if made is None:
-                return None
-            known.append(made)
-        found = made.at(own, form)
-        found.fresh = made.fresh
-        return found
+            made = sized.on_symbols(self.form, partial(Formulas, *formulas), own, context)
+            if made is not None and not any(made.serves(near(own, step)) for step in STEPS):
+                family.failed += 1
+            return made
+
+        found = family.served(own, make)
+        return found and found[0].at(found[1], self.form)
+
+
+class AtSizes:
+    """A program of a graph on symbols, at some sizes."""
+
+    sized: SizedGraph
+    own_sizes: Sizes
+    options: CompileOptions
+    title: str
+    rewritten: Pairs
+    lasting: Kept
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph of these sizes, which is made if somebody asks for it."""
+        return self.sized.graph(self.own_sizes)
+
+    @property
+    def form(self) -> Graph:
+        """A graph that differs from it in sizes alone."""
+        return self.sized.form
+
+    @cached_property
+    def leaves(self) -> list[Node]:
+        """Leaves like those that hold its outputs."""
+        return self.sized.leaves(self.own_sizes)
+
+    @cached_property
+    def tiers(self) -> Tiers:
+        """The tiers that run it: of a program for all sizes where there is one."""
+        given = self.options, self.title, self.rewritten, self.lasting
+        return self.sized.tiers(self.own_sizes, *given)
 
 
 def near(own: Sizes, step: int) -> Sizes:

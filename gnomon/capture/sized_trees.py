@@ -8,29 +8,26 @@ and what stands at the end is a sized capture.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.inputs import Read
 from gnomon.capture.looks import Answer
 from gnomon.capture.segments import Look, OtherSizes, Segment, Step
-from gnomon.capture.sized_graphs import SizedGraph
+from gnomon.capture.sized_graphs import AtSizes, SizedGraph
 from gnomon.capture.trees import Tree
-from gnomon.forking import cached_property
 from gnomon.ir.dissected import dissection
-from gnomon.ir.node import Graph, Node
+from gnomon.ir.node import Graph
 from gnomon.ir.sizes import LEAST, MOST, is_symbolic
+from gnomon.ir.specializations import FILLED, LatestEntries
 
 if TYPE_CHECKING:
     from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
     from gnomon.capture.replay import CapturedProgram
     from gnomon.capture.sized_captures import SizedCapture, Symbols
-    from gnomon.compiler.tiers import Tiers
 
 __all__ = ["SizedSegment", "SizedTree", "segment_of", "way_of"]
-
-FILLED = 64
-"""So many segments of one on symbols are kept, each of its sizes."""
 
 
 class SizedSegment(Segment):
@@ -48,7 +45,7 @@ class SizedSegment(Segment):
         super().__init__(name, options, graph, reads, look)
         self.sized, self.places = SizedGraph(symbols.env, graph), [*symbols.places]
         self._holds = symbols.env.test()
-        self.filled_in: dict[tuple[int, ...], FilledSegment] = {}
+        self.filled_in: LatestEntries[tuple[int, ...], FilledSegment] = LatestEntries(FILLED)
         """Segments of the latest sizes."""
 
     def is_like(self, other: Segment) -> bool:
@@ -61,21 +58,16 @@ class SizedSegment(Segment):
         own = tuple([sizes[k] for k in self.places])
         if not self._holds(own):
             raise OtherSizes
-        found = self.filled_in.get(own)
-        if found is None:
-            found = self.filled_in[own] = FilledSegment(self, own)
-            if len(self.filled_in) > FILLED:
-                self.filled_in.pop(next(iter([*self.filled_in])), None)
-        return found
+        return self.filled_in.found(own, partial(FilledSegment, self))
 
 
-class FilledSegment(Segment):
+class FilledSegment(AtSizes, Segment):
     """A segment on symbols, at some sizes."""
 
     def __init__(self, of: SizedSegment, own: tuple[int, ...]) -> None:
         self.of, self.sized, self.own_sizes = of, of.sized, own
         self.name, self.options, self.look, self.lasting = of.name, of.options, of.look, of.lasting
-        self.follow = of.follow
+        self.follow, self.title, self.rewritten = of.follow, of.name, ()
 
     @property
     def calls(self) -> int:  # type: ignore[override]
@@ -86,26 +78,6 @@ class FilledSegment(Segment):
     def spent(self) -> int:  # type: ignore[override]
         """Their nanoseconds."""
         return self.of.spent
-
-    @cached_property
-    def graph(self) -> Graph:  # type: ignore[override]
-        """The graph of these sizes."""
-        return self.sized.graph(self.own_sizes)
-
-    @property
-    def form(self) -> Graph:
-        """A graph that differs from it in sizes alone."""
-        return self.sized.form
-
-    @cached_property
-    def leaves(self) -> list[Node]:
-        """Leaves like those that hold its outputs."""
-        return self.sized.leaves(self.own_sizes)
-
-    @cached_property
-    def tiers(self) -> Tiers:
-        """The code that runs it."""
-        return self.sized.tiers(self.own_sizes, self.options, self.name, (), self.lasting)
 
 
 def segment_of(
@@ -127,7 +99,7 @@ class SizedTree(Tree):
 
     def __init__(self, guard: Guard, symbols: Symbols) -> None:
         super().__init__(guard, None, ())
-        self.expects, self.pattern = symbols.expects, symbols.pattern
+        self.own_sizes, self.pattern = symbols.of_arguments, symbols.pattern
 
     def turning(self, step: Step) -> Answer:
         """The part of an answer that selects what follows."""

@@ -7,8 +7,7 @@ code that reads those numbers when it runs; further sizes find that code and com
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,16 +17,13 @@ from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
 from gnomon.codegen.numbers import Dissected, dissected, may_vary, restored
-from gnomon.forking import held
 from gnomon.ir.memo import digest, memo
 from gnomon.ir.show import log
 from gnomon.ir.sizes import hint, is_symbolic
+from gnomon.ir.specializations import KERNELS, ArtifactFamily, Specializations
 from gnomon.schedule.kernel import LoopKernel
 
 __all__ = ["Emit", "Families", "NumberedCode", "code_of"]
-
-MOST = 8
-"""Open codes of one outline; further kernels get code of their own."""
 
 Pattern = tuple[int | None, ...]
 """A code's numbers; None where it reads them at run time."""
@@ -52,32 +48,22 @@ class Opened:
     scratch: int | Lifted
     parts: tuple[Code, ...]
 
-    def serves(self, numbers: Sequence[int]) -> bool:
-        """Whether the code is right for a kernel with these numbers, and reads all that vary."""
-        if any(
-            own is not None and is_symbolic(n) for own, n in zip(self.pattern, numbers, strict=True)
-        ):
-            return False
-        known = [hint(n) for n in numbers]
-        return not apart(self.pattern, known) and self.lifting.holds(self._read(known))
+    def serves(self, numbers: Sequence[int]) -> Sequence[int] | None:
+        """Those of a kernel's numbers that the code reads; None where another is not its own."""
+        pairs = [*zip(self.pattern, numbers, strict=True)]
+        if any(own is not None and (is_symbolic(n) or n != own) for own, n in pairs):
+            return None
+        read = [n for own, n in pairs if own is None]
+        return read if self.lifting.holds([*map(hint, read)]) else None
 
-    def given(self, numbers: Sequence[int]) -> NumberedCode:
-        """The code with a kernel's numbers, and the scratch that it then needs."""
-        read, scratch = self._read(numbers), self.scratch
+    def given(self, read: Sequence[int]) -> NumberedCode:
+        """The code with the numbers that it reads, and the scratch that it then needs."""
+        scratch = self.scratch
         assert self.lifting.holds(read)  # of numbers that vary: they are what the code is for
         bytes_needed = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
         return NumberedCode(
             Code(self.symbol, self.text, bytes_needed, self.parts), self.lifting.passed(read)
         )
-
-    def _read(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        return tuple(n for n, own in zip(numbers, self.pattern, strict=True) if own is None)
-
-
-def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
-    """The places at which a kernel's numbers are not those of a code."""
-    pairs = enumerate(zip(pattern, numbers, strict=True))
-    return [k for k, (own, n) in pairs if own is not None and own != n]
 
 
 Emit = Callable[..., int | Lifted]
@@ -85,7 +71,7 @@ Emit = Callable[..., int | Lifted]
 
 
 class Families:
-    """All codes by what they have in common.
+    """All codes by what they have in common; samples are numbers, None for those that are read.
 
     Kernels are taken apart when sizes first vary, so that programs whose sizes never do pay
     nothing.
@@ -93,15 +79,13 @@ class Families:
 
     def __init__(self) -> None:
         self._fresh: list[tuple] = []
-        self._patterns: dict[Hashable, list[Pattern]] = {}
-        self._opened: dict[Hashable, list[Opened]] = {}
-        self._lock = held(threading.Lock())
+        self._known = Specializations(KERNELS)
 
     def clear(self) -> None:
         """Forget all kernels."""
-        with self._lock:
-            for known in (self._fresh, self._patterns, self._opened):
-                known.clear()
+        with self._known.lock:
+            self._fresh.clear()
+            self._known.clear()
 
     def add(self, *kernel: Any) -> None:
         """Remember a kernel whose code was written for its own numbers."""
@@ -112,71 +96,67 @@ class Families:
 
         Its numbers begin at slot `first`.
         """
-        with self._lock:
-            self._sort()
-            taken = dissected(kernel)
-            found = self._serving(taken)
-            if found is None and (self._patterns.get(taken.outline) or varying(taken.numbers)):
-                found = self._open(taken, self._near(taken), partial(written, emit, first, kernel))
-            return found and found.given(taken.numbers)
+        return self._code(near, emit, first, kernel)
 
     def share(self, emit: Emit, first: int, *kernel: Any) -> NumberedCode | None:
         """Code that reads all numbers of a kernel that may vary; None if there is none.
 
         For kernels that lose nothing by it: those of a first program share it too.
         """
-        with self._lock:
+        read = {k for k, varies in enumerate(may_vary(kernel)) if varies}
+        return self._code(lambda *_: read, emit, first, kernel)
+
+    def _code(self, reads: Reads, emit: Emit, first: int, kernel: tuple) -> NumberedCode | None:
+        """A code that is there already, or a new one."""
+        with self._known.lock:
+            while self._fresh:
+                fresh = dissected(self._fresh.pop())
+                self._known.of(fresh.outline).samples[tuple(map(hint, fresh.numbers))] = None
             taken = dissected(kernel)
-            found = self._serving(taken)
-            if found is None:
-                read = {k for k, varies in enumerate(may_vary(kernel)) if varies}
-                read |= varying(taken.numbers)
-                found = self._open(taken, read, partial(written, emit, first, kernel))
-            return found and found.given(taken.numbers)
+            family = self._known.of(taken.outline)
+            found = family.serving(taken.numbers)
+            varies, read = varying(taken.numbers), set[int]()
+            if found is None and (varies or not family.is_closed):
+                read = reads(family, taken) | varies
+            if read:
+                open_code(family, taken, read, partial(written, emit, first, kernel))
+                found = family.serving(taken.numbers)
+            return found and found[0].given(found[1])
 
-    def _serving(self, taken: Dissected) -> Opened | None:
-        """A code that is there already."""
-        opened = self._opened.get(taken.outline, ())
-        return next((each for each in opened if each.serves(taken.numbers)), None)
 
-    def _sort(self) -> None:
-        """Take apart what has come since."""
-        while self._fresh:
-            taken = dissected(self._fresh.pop())
-            known = tuple([hint(n) for n in taken.numbers])
-            self._patterns.setdefault(taken.outline, []).append(known)
+Reads = Callable[[ArtifactFamily[Opened], Dissected], set[int]]
+"""The numbers of a kernel that a new code of its family reads."""
 
-    def _near(self, taken: Dissected) -> set[int]:
-        """The numbers that a code has to read that also serves the kernel's nearest relative."""
-        known, read = [hint(n) for n in taken.numbers], varying(taken.numbers)
-        patterns = self._patterns.get(taken.outline)
-        if not patterns:
-            return read
-        nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, known)))
-        open_there = {k for k, own in enumerate(nearest) if own is None}
-        return {*read, *open_there, *apart(nearest, known)}
 
-    def _open(
-        self, taken: Dissected, read: set[int], write: Callable[..., Opened]
-    ) -> Opened | None:
-        """A code that reads these numbers, and those that follow from them."""
-        numbers = [hint(n) for n in taken.numbers]
-        opened = self._opened.setdefault(taken.outline, [])
-        if len(opened) == MOST and not varying(taken.numbers):
-            return None
-        # no leaves at all say that an axis is one with another
-        read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
-        pattern = tuple(None if k in read else n for k, n in enumerate(numbers))
-        try:
-            opened.append(write(pattern, numbers))
-        except TypeError as cause:
-            told = f"sizes: a kernel keeps its sizes in its text: {cause}"
-            log(1, lambda: told)
-            return None
-        self._patterns.setdefault(taken.outline, []).append(pattern)
-        if len(opened) > MOST:  # a program for many sizes takes the place of the oldest
-            opened.pop(0)
-        return opened[-1]
+def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
+    """The places at which a kernel's numbers are not those of a code."""
+    pairs = enumerate(zip(pattern, numbers, strict=True))
+    return [k for k, (own, n) in pairs if own is not None and own != n]
+
+
+def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
+    """Those that it has to read to serve the kernel's nearest relative too."""
+    known = tuple(map(hint, taken.numbers))
+    patterns = reversed([*family.samples])
+    nearest = min(patterns, key=lambda pattern: len(apart(pattern, known)), default=known)
+    return {k for k, own in enumerate(nearest) if own is None} | {*apart(nearest, known)}
+
+
+def open_code(
+    family: ArtifactFamily[Opened], taken: Dissected, read: set[int], write: Callable[..., Opened]
+) -> None:
+    """Add a code that reads these numbers, and those that follow from them."""
+    numbers = [*map(hint, taken.numbers)]
+    # no leaves at all say that an axis is one with another
+    read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
+    pattern = tuple(None if k in read else n for k, n in enumerate(numbers))
+    try:
+        family.add(write(pattern, numbers))
+    except TypeError as cause:
+        told = f"sizes: a kernel keeps its sizes in its text: {cause}"
+        log(1, lambda: told)
+    else:
+        family.samples[pattern] = None
 
 
 def varying(numbers: Sequence[int]) -> set[int]:

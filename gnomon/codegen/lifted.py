@@ -169,9 +169,6 @@ class Lifted:
     def __eq__(self, other: object) -> bool:
         return self is other or (is_number(other) and decided("==", self, other))
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
     def __lt__(self, other: object) -> bool:
         return decided("<", self, other)
 

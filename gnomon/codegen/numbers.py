@@ -17,7 +17,8 @@ from gnomon.codegen.machine import Machine
 from gnomon.dtypes import DType, bool_, computed, float32, float64, int32, int64
 from gnomon.ir.memo import digest
 from gnomon.ir.node import Node, row_of
-from gnomon.ir.sizes import agree, is_symbolic
+from gnomon.ir.sizes import SymInt, agree, is_symbolic
+from gnomon.ir.substitution import substituted
 from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
 from gnomon.schedule.kernel import LoopKernel
 
@@ -252,13 +253,11 @@ def may_vary(x: object) -> list[bool]:
 
 def restored(x: Any, numbers: Iterator[Any]) -> Any:
     """A description with other numbers in place of its own."""
-    if isinstance(x, WHOLE):
-        return x
-    if isinstance(x, int):
-        return next(numbers)
-    if isinstance(x, LoopKernel):
-        own = {f.name: getattr(x, f.name) for f in fields(LoopKernel)}
-        given = {place: next(numbers) for place in numbers_of(x)}
+
+    def opened(kernel: LoopKernel) -> OpenKernel:
+        given = {place: next(numbers) for place in numbers_of(kernel)}
+        own = {f.name: getattr(kernel, f.name) for f in fields(LoopKernel)}
         return OpenKernel(**own, lifted={k: n for k, n in given.items() if is_lifted(n)})
-    inner = [restored(part, numbers) for _, part, _ in parts_of(x)]
-    return type(x)(*inner) if is_dataclass(x) else tuple(inner)
+
+    numbered = dict.fromkeys((int, SymInt), lambda _: next(numbers))
+    return substituted(x, {**numbered, LoopKernel: opened, Machine: lambda machine: machine})

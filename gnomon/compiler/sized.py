@@ -9,22 +9,21 @@ the program does not serve it.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnomon.forking import held
 from gnomon.ir import collector
 from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
-from gnomon.ir.memo import Recent, memo
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Graph
 from gnomon.ir.relations import Formulas, Relations, StandIn, first_that_serves
-from gnomon.ir.sizes import SymInt, is_symbolic
+from gnomon.ir.sizes import is_symbolic
+from gnomon.ir.specializations import ASKED, PROGRAMS, Specializations
+from gnomon.ir.substitution import of_symbols, substituted, symbols_in
 from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import assembly, bound, conformance, pipeline
 from gnomon.ops.collectives import MEETINGS
@@ -39,82 +38,26 @@ from gnomon.settings import override
 if TYPE_CHECKING:
     from gnomon.program.blocks import ProgramBlock
 
-__all__ = ["PROGRAMS", "SizedProgram", "on_symbols", "refuse_fixed", "serving"]
+__all__ = ["SizedProgram", "on_symbols", "refuse_fixed", "serving"]
 
-SAMPLES = 4
-"""Graphs of an outline, the latest, of which is learned what follows from what."""
-PROGRAMS = 8
-"""Programs of one outline; further sizes get programs of their own."""
-ENOUGH = 2
-"""So many other sizes before tell that sizes vary; one does where a function says so."""
-UNLUCKY = 2
-"""So many attempts may fail before an outline is left alone."""
-
-
-@dataclass
-class ShapeFamily:
-    """The graphs of one outline: the numbers of some, and programs for many."""
-
-    samples: list[Numbers] = field(default_factory=list)
-    programs: list[SizedProgram] = field(default_factory=list)
-    failed: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def known(self, numbers: Numbers, graph: Graph) -> Executable | None:
-        """The executable of a graph by a program that is there, if one serves it."""
-        for each in reversed(self.programs):
-            own = each.serves(numbers)
-            if own is not None:
-                return each.at(own, graph)
-        return None
-
-    def opened(self, taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
-        """The executable of a graph by a new program; None where it keeps its sizes."""
-        numbers = taken.numbers
-        with self.lock:
-            before = [x for x in self.samples if x != numbers]
-            if len(self.programs) >= PROGRAMS or self.failed >= UNLUCKY:
-                self.samples = []
-                return None
-            self.samples = [*before, numbers][-SAMPLES:]
-            if len(before) < (1 if context.dynamic else ENOUGH):
-                return None
-            made = new_program(graph, [numbers, *before], taken.leaves, context)
-            if made is None:
-                self.failed += 1
-                return None
-            self.programs.append(made)
-        found = self.known(numbers, graph)
-        assert found is not None, "sized: a program that serves a graph does so twice"
-        found.fresh = made.fresh
-        return found
-
-
-_families: Recent[tuple, ShapeFamily] = memo(Recent())
-_lock = held(threading.Lock())
-os.register_at_fork(after_in_child=_families.clear)  # their locks may be taken
-
-
-def family_of(taken: Dissection, context: CompileContext) -> ShapeFamily:
-    """The family of a graph, taken apart: of its outline, and of the numbers that are no sizes."""
-    key = (taken.outline, taken.structure, context.key)
-    with _lock:
-        found = _families.get(key)
-        if found is None:
-            found = _families[key] = ShapeFamily()
-    return found
+_families = memo(Specializations(PROGRAMS))
 
 
 def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
     """The executable of a graph, taken apart, by a program that serves other sizes too.
 
     None where there can be none, as for the first graph of its outline, or one that is told its
-    rank.
+    rank. The numbers that are no sizes are part of the key.
     """
     if ranks_of(graph):
         return None
-    family = family_of(taken, context)
-    return family.known(taken.numbers, graph) or family.opened(taken, graph, context)
+    family = _families.of((taken.outline, taken.structure, context.key))
+
+    def make(others: list[Numbers]) -> SizedProgram | None:
+        return new_program(graph, [taken.numbers, *others], taken.leaves, context)
+
+    found = family.served(taken.numbers, make, ASKED if context.dynamic else 0)
+    return found and found[0].at(found[1], graph)
 
 
 def new_program(
@@ -170,12 +113,11 @@ class SizedProgram:
         fixed = [(base, 0 if is_symbolic(offset) else offset) for base, offset in rows]
         self._rows = np.array(fixed, np.int64).reshape(-1, 2)
         self._varying = np.array(varying, np.int64)
-        self._rest = replace(plan, steps=())
-        found: dict[SymInt, None] = {}
-        bound.sizes_in(self._rest, found)
-        self._names = own = [*found]
+        rest = {f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "steps"}
+        self._rest = {name: part for name, part in rest.items() if symbols_in(part)}
+        self._names = symbols_in(self._rest)
         self._offsets_of = sizes.function([offsets[k] for k in varying])
-        self._rest_of = sizes.function(own)
+        self._rest_of = sizes.function(self._names)
         self._sizes = sizes
 
     def serves(self, numbers: Numbers) -> Numbers | None:
@@ -186,20 +128,17 @@ class SizedProgram:
     def at(self, own: Numbers, graph: Graph) -> Executable:
         """The executable of a graph of these sizes."""
         values = dict(zip(self._names, self._rest_of(own), strict=True))
-        plan: SavedProgram = bound.bound(self._rest, values.__getitem__)
-
-        def value_of(size: SymInt) -> int:
-            (value,) = self._sizes.function([size])(own)
-            return value
-
-        needs = replace(plan.needs, alone=bool(plan.needs.alone))
-        steps: Any = bound.LazySteps(self.plan.steps, value_of)
-        plan = replace(plan, steps=steps, needs=needs)
+        rest = {"needs": self.plan.needs, **substituted(self._rest, of_symbols(values.get))}
+        rest["needs"] = replace(rest["needs"], alone=bool(rest["needs"].alone))
+        steps: Any = bound.LazySteps(self.plan.steps, partial(self._sizes.value, own))
+        plan = replace(self.plan, **rest, steps=steps)
         rows = self._rows.copy()
         rows[self._varying, 1] = self._offsets_of(own)
         remake = self._remaking(own)
         tables = (self._calls, rows)
-        return Executable(graph, plan, self.addresses, self.context, remake, tables=tables)
+        made = Executable(graph, plan, self.addresses, self.context, remake, tables=tables)
+        made.fresh, self.fresh = self.fresh, 0  # codes are new to who had them made
+        return made
 
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
         """A function that runs the passes again, as when the program was made."""
@@ -209,12 +148,7 @@ class SizedProgram:
             with override(**self.context.settings._asdict()):
                 flat = renumbered(self._graph, iter(related.numbers))
                 block = pipeline.kernels_of(flat, self.context)
-
-            def value_of(size: SymInt) -> int:
-                (value,) = related.sizes.function([size])(own)
-                return value
-
-            return bound.BoundBlock(value_of).block(block)
+            return bound.BoundBlock(partial(related.sizes.value, own)).block(block)
 
         return remake
 

@@ -188,7 +188,7 @@ def on_symbols(
     if undo is not None:
         undo()
     family, _ = compiled.size_families.family(key)
-    made = family.captures[-1] if family and family.captures else None
+    made = family.made[-1] if family and family.made else None
     if made is None:
         names = ", ".join(x.name for x in sizes)
         raise refused(

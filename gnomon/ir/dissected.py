@@ -8,7 +8,7 @@ they agree in the numbers that are no sizes: axes, and which of several results 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ from gnomon.ir.memo import hashlib, memo, typed
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.sizes import SymInt
+from gnomon.ir.substitution import Rules, names_of, substituted
 from gnomon.ir.sym_float import FloatBits, SymFloat, real
 
 __all__ = ["Dissection", "Numbers", "dissection", "renumbered"]
@@ -214,9 +215,10 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
     if isinstance(x, Graph):
         found.has_graphs = True
         return outline_of(x)
-    if hasattr(x, "kwargs"):
-        args = apart(x.args, found)
-        return (type(x).__name__, args, apart(x.kwargs, found))
+    kind: Any = type(x)
+    names = names_of(kind)
+    if names:
+        return (kind.__name__, *[without(getattr(x, name), name, found) for name in names])
     return typed(x)
 
 
@@ -245,23 +247,11 @@ def renumbered_params(
     for inner in graphs_of(node) if parts.has_graphs else ():
         if told_by(inner) not in known:
             known[told_by(inner)] = renumbered(inner, numbers, known)
+    rules: Rules = {
+        **dict.fromkeys((int, SymInt), lambda _: next(own)),
+        **dict.fromkeys((float, SymFloat), lambda _: real(next(own))),
+        Graph: lambda x: known[told_by(x)],
+    }
     names = sorted(name for name in node.params if name != "serial")
-    params = {name: together(node.params[name], own, known) for name in names}
+    params = {name: substituted(node.params[name], rules) for name in names}
     return params | ({"serial": node.params["serial"]} if "serial" in node.params else {})
-
-
-def together(x: Any, numbers: Iterator[Any], graphs: Mapping[Hashable, Graph]) -> Any:
-    """A parameter with other numbers."""
-    if type(x) in (int, SymInt):
-        return next(numbers)
-    if type(x) in (float, SymFloat):
-        return real(next(numbers))
-    if issubclass(type(x), tuple):
-        made = [together(part, numbers, graphs) for part in x]
-        return x._make(made) if hasattr(x, "_make") else tuple(made)
-    if isinstance(x, Graph):
-        return graphs[told_by(x)]
-    if hasattr(x, "kwargs"):
-        args = together(x.args, numbers, graphs)
-        return type(x)(args, together(x.kwargs, numbers, graphs))
-    return x

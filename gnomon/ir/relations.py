@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations, combinations_with_replacement
 from math import isqrt
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.dissected import Numbers
 from gnomon.ir.show import log
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt
+from gnomon.ir.specializations import Made
 from gnomon.ir.sym_float import OF_FLOATS, FloatBits
 from gnomon.ir.sym_number import Unsized
 
-__all__ = ["Formulas", "Relations", "Serving", "first_that_serves", "unremarkable"]
+__all__ = ["Formulas", "Relations", "choosing", "first_that_serves", "unremarkable"]
 
 StandIn = Callable[[int], int]
 """The size for which a program is made, for one at hand."""
@@ -62,15 +63,8 @@ class Relations:
                 found = following(column, self._bases) if k >= inputs and plain else None
                 made[key] = found or self._given(k, column, stand_in if plain else int, least)
             self.numbers.append(made[key])
-        self._expected = self.sizes.function(self.numbers)
-        self._bounds = [atom.bounds for atom in self.sizes.atoms[: len(self.places)]]
-
-    def given_by(self, numbers: Numbers) -> Numbers | None:
+        self.given_by = choosing(self.sizes, self.numbers, self.places)
         """The given ones among the numbers of a graph; None where the others do not follow."""
-        own = tuple([numbers[k] for k in self.places])
-        if any([not low <= n < high for n, (low, high) in zip(own, self._bounds, strict=True)]):
-            return None
-        return own if self._expected(own) == numbers else None
 
     def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int) -> SymInt:
         """A number that follows from no other."""
@@ -80,6 +74,24 @@ class Relations:
         if stand_in is not int:
             self._bases.append((column, size))
         return size
+
+
+def choosing(
+    env: ShapeEnv, numbers: Sequence[Any], places: Sequence[int]
+) -> Callable[[Numbers], Numbers | None]:
+    """A function that gives the symbols, which stand at places, of numbers like these.
+
+    It gives None where a symbol is out of its bounds, or another number does not follow.
+    """
+    expected, bounds = env.function(numbers), [numbers[k].bounds for k in places]
+
+    def choose(found: Numbers) -> Numbers | None:
+        own = tuple([found[k] for k in places])
+        if any([not low <= n < high for n, (low, high) in zip(own, bounds, strict=True)]):
+            return None
+        return own if expected(own) == found else None
+
+    return choose
 
 
 class Formulas:
@@ -103,17 +115,6 @@ class Formulas:
     def given_by(self, own: Numbers) -> Numbers:
         """The sizes, which are all that is given."""
         return own
-
-
-class Serving(Protocol):
-    """Something made for sizes, which says whose."""
-
-    def serves(self, numbers: Numbers) -> Numbers | None:
-        """The given sizes among these numbers; None if it is not for them."""
-        ...
-
-
-Made = TypeVar("Made", bound=Serving)
 
 
 def first_that_serves(

@@ -76,6 +76,10 @@ class ShapeEnv:
         """A function that computes these numbers of the given ones."""
         return self._compiled(numbers, f"({''.join(text_of(x) + ', ' for x in numbers)})")
 
+    def value(self, given: Sequence[int], number: Any) -> Any:
+        """One of these numbers, where it is asked for once."""
+        return self.function([number])(given)[0]
+
     def formulas(self, numbers: Sequence[Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         """The same of sizes that are another program's."""
         text = f"({''.join(text_of(x) + ', ' for x in numbers)})"
@@ -259,9 +263,6 @@ class SymInt(SymNumber):
     def __eq__(self, other: object) -> bool:
         alike = is_whole(other) or isinstance(other, float)
         return self is other or (alike and self.sizes.decide("==", self, other))
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     def __lt__(self, other: Any) -> bool:
         return self.sizes.decide("<", self, other)

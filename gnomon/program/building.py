@@ -17,11 +17,12 @@ from gnomon.errors import CompileError
 from gnomon.forking import cached_property
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import late
+from gnomon.ir.specializations import CLUSTERS
+from gnomon.ir.substitution import of_symbols, substituted, symbols_in
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
-from gnomon.program.bound import bound, sizes_in
 from gnomon.program.collectives import transfer
 from gnomon.program.context import CompileContext
 from gnomon.program.external import external_kernel
@@ -31,7 +32,7 @@ from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.nest import ClusterSignature, KernelPart, name_of, parts_of
 from gnomon.schedule.placed import Placed
-from gnomon.schedule.shared_nests import MANY, NestAtSizes, SharedNests
+from gnomon.schedule.shared_nests import NestAtSizes, SharedNests
 from gnomon.settings import current
 
 __all__ = ["KernelBuilder"]
@@ -202,7 +203,7 @@ class KernelBuilder:
         taken = dissected(call.spec)
         known = self.described.setdefault((call.name, taken.outline), {})
         known[taken.numbers] = None
-        return len(known) >= MANY and any(are_near(taken.numbers, x) for x in known)
+        return len(known) >= CLUSTERS.enough and any(are_near(taken.numbers, x) for x in known)
 
     def _packing(self, pack: OpaqueCall, node: Node) -> Kernel:
         """The kernel that lays a factor out as panels, which may last from run to run."""
@@ -223,6 +224,5 @@ def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
 
 def bound_at(told: tuple[Any, ...], nest: NestAtSizes) -> tuple[Any, ...]:
     """Data of a shared nest at the sizes of one cluster."""
-    names: dict[Any, None] = {}
-    sizes_in(told, names)
-    return bound(told, nest.values(names).__getitem__)
+    values = nest.values(symbols_in(told))
+    return substituted(told, of_symbols(values.__getitem__))

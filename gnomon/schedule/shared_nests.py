@@ -16,16 +16,13 @@ from gnomon.ir.dissected import parts_of as parts_of_kind
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.relations import Relations, StandIn, first_that_serves
 from gnomon.ir.sizes import LEAST, is_symbolic
+from gnomon.ir.specializations import CLUSTERS, Specializations
 from gnomon.ir.sym_number import Unsized
 from gnomon.schedule.alike import KernelPart
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.nest import ClusterSignature, LoopNest
 
-__all__ = ["MANY", "NestAtSizes", "SharedNests"]
-
-MANY = 8
-"""So many sizes of one outline share kernels; fewer have kernels of their own, which are quicker.
-"""
+__all__ = ["NestAtSizes", "SharedNests"]
 
 
 class SharedNests:
@@ -33,29 +30,26 @@ class SharedNests:
 
     def __init__(self, signatures: Iterable[tuple[Cluster, ClusterSignature]]) -> None:
         self._taken: dict[Cluster, tuple[Hashable, Numbers]] = {}
-        self._samples: dict[Hashable, dict[Numbers, None]] = {}
-        self._nests: dict[Hashable, SizedNest | None] = {}
+        self._known = Specializations(CLUSTERS)
         for cluster, signature in signatures:
             taken = taken_apart(signature)
             if taken is not None:
                 self._taken[cluster] = taken
-                self._samples.setdefault(taken[0], {})[taken[1]] = None
+                self._known.of(taken[0]).samples[taken[1]] = None
 
     def at(self, cluster: Cluster, signature: ClusterSignature) -> NestAtSizes | None:
         """The nest that a cluster shares, at its sizes; None where it has its own."""
-        outline, numbers = self._taken.get(cluster, (None, ()))
-        samples = self._samples.get(outline, {})
-        if len(samples) < MANY:
+        if cluster not in self._taken:
             return None
-        if outline not in self._nests:
+        outline, numbers = self._taken[cluster]
+
+        def make(others: list[Numbers]) -> SizedNest | None:
             # who has few elements runs a kernel for many well, and not the other way round
-            ordered = sorted(samples, key=elements, reverse=True)
-            self._nests[outline] = nest_for(cluster, signature, ordered)
-        nest = self._nests[outline]
-        own = None if nest is None else nest.serves(numbers)
-        if nest is None or own is None:
-            return None
-        return NestAtSizes(nest, own, [*signature.numbers])
+            ordered = sorted([numbers, *others], key=elements, reverse=True)
+            return nest_for(cluster, signature, ordered)
+
+        found = self._known.of(outline).served(numbers, make)
+        return found and NestAtSizes(found[0], found[1], [*signature.numbers])
 
 
 def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:

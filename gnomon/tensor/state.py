@@ -12,6 +12,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
+import numpy as np
+
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, Sites, copy_into
@@ -228,6 +230,56 @@ class strict(Block):
             refused.__cause__ = None  # nor is what it was raised in shown
         elif isinstance(error, Exception):
             raise refused from None
+
+
+class TracedFace:
+    """A number that varies as the code that is captured sees it: each use of C's takes `pinned`."""
+
+    __slots__ = ()
+    kind: type[Any]
+    """The class that it is taken for."""
+
+    @property
+    def __class__(self) -> type[Any]:
+        return self.kind
+
+    @__class__.setter
+    def __class__(self, kind: type[Any]) -> None:
+        raise TypeError(f"a {self.kind.__name__} keeps its class")
+
+    def pinned(self) -> Any:
+        """The number itself: the program is for this one alone, or asks for it."""
+        raise NotImplementedError
+
+    def __int__(self) -> int:
+        return int(self.pinned())
+
+    def __float__(self) -> float:
+        return float(self.pinned())
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.pinned(), digits)
+
+    def __repr__(self) -> str:
+        return repr(self.pinned())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.pinned(), spec)
+
+    def __hash__(self) -> int:
+        return hash(self.pinned())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The number as numpy's."""
+        return np.asarray(self.pinned(), dtype)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.pinned().__reduce_ex__(protocol)
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(self.kind, name):
+            raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
+        return getattr(self.pinned(), name)
 
 
 def known(value: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from gnomon.dtypes import float64, int64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
-from gnomon.tensor.state import state
+from gnomon.tensor.state import TracedFace, state
 from gnomon.tensor.tensor import Tensor, detached, from_array, raw, wrap
 
 __all__ = [
@@ -47,13 +47,13 @@ class StandInRefused(TypeError):
     """A place where nothing can stand for a number: the function is captured with the number."""
 
 
-class TracedNumber:
+class TracedNumber(TracedFace):
     """A number that varies; `parts` holds the tensor that stands for it."""
 
     __slots__ = ("__weakref__", "bound", "formula", "origins", "settled", "tensor", "thread")
     __array_priority__ = 1000
     __array_ufunc__ = None
-    plain: type = float
+    kind = float
 
     tensor: Tensor
     origins: tuple[Tensor, ...]
@@ -86,6 +86,8 @@ class TracedNumber:
             return self.formula()
         return state.capture.path.look(node).numpy(node.dtype.numpy, (1,))[0].item()
 
+    pinned = value
+
     @property
     def is_settled(self) -> bool:
         """Whether it is a plain number for who asks: the capture is over, or another thread's."""
@@ -112,48 +114,18 @@ class TracedNumber:
         state.capture.constants_needed += self.origins
         return bool(state.capture.path.look(raw(tensor)).numpy(tensor.dtype.numpy, (1,))[0])
 
-    def __float__(self) -> float:
-        return float(self.value())
-
-    def __int__(self) -> int:
-        return int(self.value())
-
-    def __hash__(self) -> int:
-        return hash(self.value())
-
-    def __repr__(self) -> str:
-        return repr(self.value())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.value(), spec)
-
-    def __round__(self, *digits: int) -> Any:
-        return round(self.value(), *digits)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The number as numpy's."""
-        return np.asarray(self.value(), dtype)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.value().__reduce_ex__(protocol)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.plain, name).__get__(self.value())
-
 
 class TracedFloat(TracedNumber):
     """A float that varies."""
 
     __slots__ = ()
-    __class__ = property(lambda self: float)  # pyright: ignore[reportAssignmentType]
 
 
 class TracedInt(TracedNumber):
     """An integer that varies."""
 
     __slots__ = ()
-    __class__ = property(lambda self: int)  # pyright: ignore[reportAssignmentType]
-    plain = int
+    kind = int
 
     def __index__(self) -> int:
         return int(self.value())

@@ -14,13 +14,11 @@ from threading import get_ident
 from typing import Any
 from weakref import ref
 
-import numpy as np
-
 from gnomon.ir import sym_float
 from gnomon.ir.node import Node, topological
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_float import SymFloat
-from gnomon.tensor.state import known, state
+from gnomon.tensor.state import TracedFace, known, state
 
 __all__ = ["FloatOfSizes", "SizeLeft", "TracedSize", "shown"]
 
@@ -29,22 +27,15 @@ class SizeLeft(TypeError):
     """A traced size where only the library's own numbers may be: the capture is given up."""
 
 
-class TracedSize:
+class TracedSize(TracedFace):
     """An integer that varies from call to call; `_symint` is what the program knows of it."""
 
     __slots__ = ("__weakref__", "_symint", "settled")
+    kind = int
     formula = None
 
     def __init__(self, symbol: SymInt) -> None:
         self._symint, self.settled = symbol, None
-
-    @property
-    def __class__(self) -> type[Any]:
-        return int
-
-    @__class__.setter
-    def __class__(self, kind: type[Any]) -> None:
-        raise TypeError("a size keeps its class")
 
     @property
     def key(self) -> Any:
@@ -57,7 +48,7 @@ class TracedSize:
         """Whether nobody captures with it any more, or somebody else does."""
         return self._symint.sizes.thread != get_ident()
 
-    def number(self) -> Any:
+    def pinned(self) -> Any:
         """The number itself: a capture then is for this one alone."""
         return self._symint.value if self.is_over else self._symint.pinned()
 
@@ -70,18 +61,14 @@ class TracedSize:
         return self._symint.value
 
     def __index__(self) -> int:
-        return self.number()
+        return self.pinned()
 
-    def __hash__(self) -> int:
-        return hash(self.number())
+    __hash__ = TracedFace.__hash__
 
     def __eq__(self, other: object) -> bool:
         if self.is_over:
             return self.value() == (other.value() if isinstance(other, TracedSize) else other)
         return self is other or bool(self._symint == known(other))
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     def __bool__(self) -> bool:
         return self != 0
@@ -92,33 +79,7 @@ class TracedSize:
     def __deepcopy__(self, known: Any) -> TracedSize:
         return self
 
-    def __reduce__(self) -> Any:
-        return self.__class__, (self.number(),)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.number(), dtype)
-
-    def __str__(self) -> str:
-        return str(self.number())
-
-    __repr__ = __str__
-
-    def __format__(self, spec: str) -> str:
-        return format(self.number(), spec)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.number(), name)
-
-    def __int__(self) -> int:
-        return int(self.number())
-
     __trunc__ = __floor__ = __ceil__ = __index__
-
-    def __float__(self) -> float:
-        return float(self.number())
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.number(), digits)
 
 
 class TracedCount(TracedSize):
@@ -135,35 +96,28 @@ class FloatOfSizes(TracedSize):
     """A float that was computed of sizes: their quotient, or one of them with a float."""
 
     __slots__ = ()
-
-    @property
-    def __class__(self) -> type[Any]:
-        return float
-
-    @__class__.setter
-    def __class__(self, kind: type[Any]) -> None:
-        raise TypeError("a float of sizes keeps its class")
+    kind = float
 
     def __index__(self) -> int:
         raise TypeError("'float' object cannot be interpreted as an integer")
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.number() == other
+        return self is other or self.pinned() == other
 
-    __hash__ = TracedSize.__hash__
+    __hash__ = TracedFace.__hash__
 
     def hex(self) -> Any:
         """Its text; nothing that a node could be known by."""
-        return self.number().hex() if self.is_over else self.key
+        return self.pinned().hex() if self.is_over else self.key
 
     def __trunc__(self) -> int:
-        return int(self.number())
+        return int(self.pinned())
 
     def __floor__(self) -> int:
-        return math.floor(self.number())
+        return math.floor(self.pinned())
 
     def __ceil__(self) -> int:
-        return math.ceil(self.number())
+        return math.ceil(self.pinned())
 
 
 def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,7 +127,7 @@ def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
         if not all(isinstance(x, (int, float)) for x in others):
             return NotImplemented
         if self.is_over:
-            return compute(self.number(), *others)
+            return compute(self.pinned(), *others)
         numbers = [self._symint, *map(known, others)]
         if sym_float.gives_float(compute, *numbers):
             return shown_size(sym_float.computed(compute, *numbers))

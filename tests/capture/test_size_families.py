@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.capture.size_families import SAMPLES, UNLUCKY
+from gnomon.ir.specializations import CAPTURES
 from gnomon.settings import override
 
 pytestmark = pytest.mark.unit
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 def families(compiled) -> list[tuple[int, int, int]]:
     """Samples, captures and failures of each."""
     known = compiled.size_families.known.values()
-    return [(len(x.samples), len(x.captures), x.failed) for x in known]
+    return [(len(x.samples), len(x.made), x.failed) for x in known]
 
 
 def test_what_differs_in_more_than_sizes_is_another_family():
@@ -36,7 +36,7 @@ def test_the_third_sizes_ask_and_few_samples_are_kept():
     assert families(compiled) == [(2, 0, 0)]
     for n in range(5, 15):
         compiled(gn.ones(n))
-    assert families(compiled) == [(SAMPLES, 0, UNLUCKY)]
+    assert families(compiled) == [(CAPTURES.samples, 0, CAPTURES.failures)]
 
 
 def test_a_success_forgets_failures():

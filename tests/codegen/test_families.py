@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gnomon.codegen import families as families_module
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.families import Families
 from gnomon.codegen.lifted import Lifted
 from gnomon.ir.sizes import ShapeEnv
+from gnomon.ir.specializations import KERNELS
 
 
 def emit(module: LLVMModule, name: str, size: int | Lifted, step: int | Lifted) -> int | Lifted:
@@ -87,9 +87,9 @@ def test_a_kernel_that_loses_nothing_shares_its_code_from_the_start():
     assert Families().share(emit_table, 1, 20, 4) is None
 
 
-def test_a_size_that_varies_takes_the_place_of_the_oldest_code(monkeypatch):
-    monkeypatch.setattr(families_module, "MOST", 1)
+def test_a_size_that_varies_takes_the_place_of_the_oldest_code():
     families = grown((10, 4))
+    families._known.limits = KERNELS._replace(kept=1)
     small = families.find(emit, 1, 20, 4)
 
     assert families.find(emit, 1, 200, 4) is None

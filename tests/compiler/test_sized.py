@@ -19,6 +19,7 @@ from gnomon.compiler.build import build
 from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import cast
+from gnomon.ir.specializations import CAPTURES, PROGRAMS
 from gnomon.models.config import Qwen3Config
 from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.nn import functional as F
@@ -49,8 +50,8 @@ def passes() -> Iterator[list[int]]:
     state.arena.constants.clear()
     with (
         patch.object(pipeline, "kernels_of", counting),
-        patch.object(sized, "ENOUGH", 1),
-        patch.object(size_families, "ENOUGH", 1),
+        patch.object(sized._families, "limits", PROGRAMS._replace(enough=2)),
+        patch.object(size_families, "CAPTURES", CAPTURES._replace(enough=2)),
         override(cache=False, dynamic_sizes=True),
         gn.no_grad(),
     ):
@@ -187,7 +188,7 @@ def test_who_is_told_its_rank_has_a_program_of_its_own():
 
 def test_many_programs_of_one_outline_end_in_programs_of_their_own():
     shapes = [(3, n) for n in (3, 4, 20, 5, 21)]  # few and many rows are two programs
-    with patch.object(sized, "PROGRAMS", 1):
+    with patch.dict(globals(), PROGRAMS=PROGRAMS._replace(kept=1)):
         assert swept(lambda x: x.T @ x, shapes) >= 4
 
 
@@ -321,7 +322,7 @@ def test_tokens_one_after_the_other_compile_few_programs():
     sizes = {"hidden_size": 64, "intermediate_size": 128, "head_dim": 16, "vocab_size": 320}
     model = DecoderForCausalLM(Qwen3Config(num_hidden_layers=1, **sizes))
     gn.evaluate(*model.parameters())
-    with passes() as counted, patch.object(sized, "ENOUGH", 2):
+    with passes() as counted, patch.object(sized._families, "limits", PROGRAMS):
         for n in range(2, 30):
             model(gn.from_numpy(np.arange(n).reshape(1, -1) % 32))[:, -1].argmax(-1).numpy()
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gnomon.dtypes import float32
 from gnomon.ir import memo
-from gnomon.ir.dissected import dissection, renumbered
+from gnomon.ir.dissected import NumberPlaces, apart, dissection, renumbered
 from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.sym_float import FloatBits
 from gnomon.ops.normalization import softmax as softmax_of
 from gnomon.ops.primitives import reduce
 from gnomon.ops.view_primitives import permute
@@ -142,3 +145,16 @@ def test_floats_are_numbers_to_the_last_bit():
     assert len(set(numbers)) == 3
     for graph, own in zip(graphs, numbers, strict=True):
         assert renumbered(graphs[0], iter(own)).key == graph.key
+
+
+def test_numbers_are_found_where_others_are_put_in_their_place():
+    @dataclass(frozen=True)
+    class Placed:
+        axis: int
+        count: Any
+
+    found = NumberPlaces()
+    outline = apart((Placed(3, (5, 0.5)), "a"), found)
+
+    assert outline == ("tuple", ("Placed", int, ("tuple", int, float)), "a")
+    assert (found.numbers, found.fixed) == ([3, 5, FloatBits.of(0.5)], [0])

@@ -43,6 +43,7 @@ ALIVE = {
     "gnomon/forking.py": {"_locks", "_taken"},
     "gnomon/fx/graph_module.py": {"graphs"},
     "gnomon/ir/node.py": {"_KINDS"},  # nodes hold its numbers: none is given twice
+    "gnomon/ir/specializations.py": {"_tables"},
     "gnomon/ir/provenance.py": {"_written"},  # while modules of graphs have the text
     "gnomon/multiprocessing/__init__.py": {"_chosen"},
     "gnomon/runtime/cache.py": {"_said"},

@@ -9,17 +9,20 @@ import pytest
 
 import gnomon as gn
 from gnomon.ir.dissected import Numbers
+from gnomon.ir.specializations import CLUSTERS
 from gnomon.nn import functional as F
 from gnomon.program.executable import Executable
 from gnomon.schedule import shared_nests
 from gnomon.schedule.nest import ClusterSignature
-from gnomon.schedule.shared_nests import MANY, SharedNests, taken_apart
+from gnomon.schedule.shared_nests import SharedNests, taken_apart
 from tests.fenced import fenced, judged
 from tests.fuzz_empty import lawful
 from tests.fuzz_together import check
 from tests.schedule.kernels_of import partition
 
 pytestmark = pytest.mark.unit
+
+MANY = CLUSTERS.enough
 
 SIZES = (1, 2, 3, 5, 7, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 100)
 

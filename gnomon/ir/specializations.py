@@ -1,0 +1,209 @@
+"""Kernels, clusters, programs and captures that are made once for many numbers: one cache for all.
+
+The key of a family is all but the numbers: an outline, or a signature without sizes. Its artifacts
+have guards: each says for which numbers it is right (`serves`), and the first that is right is
+taken, since it knows most of its numbers. When one more is tried, of which samples it learns what
+varies, and how much is kept stands in the table of limits below. There is one rule for what is too
+much: the oldest goes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
+
+from gnomon.ir.memo import Recent
+
+__all__ = ["ArtifactFamily", "FamilyLimits", "LatestEntries", "Made", "Specializations"]
+
+Numbers = tuple[Any, ...]
+ALL = 1 << 62
+
+
+class FamilyLimits(NamedTuple):
+    """When artifacts of a family are tried, and how much of it is kept."""
+
+    enough: int
+    """So many different numbers tell that they vary."""
+    kept: int
+    """Artifacts; what none of them serves has one of its own numbers from then on."""
+    samples: int = ALL
+    """Numbers that came before: the latest ones."""
+    failures: int = ALL
+    """Attempts that may fail before a family is left alone."""
+
+
+KERNELS = FamilyLimits(enough=2, kept=8, samples=512)
+"""Code that knows its sizes is up to 5 % quicker (decision 0026): only where other sizes come is
+code written that reads them. Writers split by few decisions: one row or many, whole vectors or a
+rest. An attempt costs no more than the code that is written instead: no failure is counted."""
+CLUSTERS = FamilyLimits(enough=8, kept=1, failures=1)
+"""ResNets have two to four sizes of a layer, and code of their own is quicker; DenseNets have
+dozens (decision 0072). All sizes of a program are samples: one nest is made for all of them."""
+PROGRAMS = FamilyLimits(enough=3, kept=8, samples=4, failures=2)
+"""Passes on symbols cost more than those of one size, and who has two sizes never gains (decision
+0068: tests took twice as long when the second one asked). Relations that hold in four graphs are
+not by chance."""
+GRAPHS = FamilyLimits(enough=1, kept=8, samples=1, failures=2)
+"""A graph on symbols was captured for many sizes: its first program is one for many. One that
+serves no size nearby counts as failed, since further ones would do no better."""
+CAPTURES = FamilyLimits(enough=3, kept=8, samples=4, failures=3)
+"""As of programs; but what Python decides at one size need not be decided at the next, so that a
+capture is tried once more, and a success makes good what failed before."""
+ASKED = 2
+"""Different sizes that are enough for a function with `dynamic=True`."""
+WAYS = 16
+"""Captures of a family in which Python looks at values: samples too, of which there are several
+for the same sizes."""
+FILLED = 64
+"""Programs at their sizes that are kept of one for many, behind a look at values: enough for sizes
+that come again in a loop over experts. To fill one in takes less than a millisecond."""
+SERVED = 512
+"""The same of a function that looks at no values: its sizes are those of its arguments."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Serving(Protocol):
+    """Something made for many numbers, which says for which."""
+
+    def serves(self, numbers: Any, /) -> Any | None:
+        """The numbers that it is given among these; None if it is not for them."""
+        ...
+
+
+Made = TypeVar("Made", bound=Serving)
+
+
+class LatestEntries(dict[K, V]):
+    """A table of the latest entries: beyond `most` the oldest goes.
+
+    >>> squares = LatestEntries(2)
+    >>> for x in range(4):
+    ...     squares[x] = x * x
+    >>> squares
+    {2: 4, 3: 9}
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def put(self, key: K, value: V) -> list[K]:
+        """Add an entry; the keys of those that go."""
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        gone = [*self][: -self.most] if len(self) > self.most else []
+        for each in gone:
+            self.pop(each, None)  # unless another thread has taken it away
+        return gone
+
+    def found(self, key: K, make: Callable[[K], V]) -> V:
+        """An entry, which is made where there is none."""
+        found = self.get(key)
+        if found is None:
+            found = self[key] = make(key)
+        return found
+
+
+class ArtifactFamily(Generic[Made]):
+    """The artifacts of one key.
+
+    `lock` is for who makes one, so that nobody makes it twice; readers need none.
+    """
+
+    def __init__(self, limits: FamilyLimits) -> None:
+        self.limits, self.lock = limits, threading.RLock()
+        self.made: list[Made] = []
+        self.samples: LatestEntries[Numbers, Any] = LatestEntries(limits.samples)
+        self.failed = 0
+
+    def serving(self, numbers: Numbers) -> tuple[Made, Any] | None:
+        """The first artifact that serves these numbers, and what it is given of them."""
+        for each in self.made:
+            given = each.serves(numbers)
+            if given is not None:
+                return each, given
+        return None
+
+    def served(
+        self, numbers: Numbers, make: Callable[[list[Numbers]], Made | None], enough: int = 0
+    ) -> tuple[Made, Any] | None:
+        """As `serving`; where none serves them, one is made of the other samples if it is time."""
+        found = self.serving(numbers)
+        if found is not None:
+            return found
+        with self.lock:
+            found = self.serving(numbers)  # another thread may have made it meanwhile
+            others = self.others(numbers, enough) if found is None else None
+            self.samples[numbers] = None
+            if others is not None:
+                self.add(make(others))
+                found = self.serving(numbers)
+            return found
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more artifacts are tried: there are many, or too many attempts have failed."""
+        return len(self.made) >= self.limits.kept or self.failed >= self.limits.failures
+
+    def others(self, numbers: Numbers, enough: int = 0) -> list[Numbers] | None:
+        """The samples beside these numbers; None where no artifact should be tried now.
+
+        enough: so many numbers tell that they vary, where the limits do not say it.
+        """
+        if self.is_closed:
+            return None
+        found = [x for x in [*self.samples] if x != numbers]
+        return found if len(found) + 1 >= (enough or self.limits.enough) else None
+
+    def add(self, made: Made | None) -> None:
+        """Keep an artifact; None is an attempt that failed."""
+        with self.lock:
+            if made is None:
+                self.failed += 1
+            else:
+                self.made = [*self.made, made][-self.limits.kept :]
+
+
+class Specializations(Recent[Hashable, Any]):
+    """Families by their keys; those that nobody asks for are forgotten when many others come.
+
+    kind: makes a family of limits. `lock` is for short work.
+    """
+
+    def __init__(
+        self, limits: FamilyLimits, kind: Callable[[FamilyLimits], Any] = ArtifactFamily
+    ) -> None:
+        super().__init__()
+        self.limits, self.kind, self.lock = limits, kind, threading.RLock()
+        _tables.add(self)
+
+    def of(self, key: Hashable) -> Any:
+        """The family of a key."""
+        with self.lock:
+            found = self.get(key)
+            if found is None:
+                found = self[key] = self.kind(self.limits)
+            return found
+
+
+_tables: WeakSet[Specializations] = WeakSet()
+
+
+def forget_locks() -> None:
+    """After a fork, in the child: what another thread was making, nobody will finish."""
+    for table in [*_tables]:
+        table.lock = threading.RLock()
+        for family in table.values():
+            family.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=forget_locks)
