@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from gnomon.ir.memo import hashlib, memo, typed
@@ -215,7 +215,7 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
     if isinstance(x, Graph):
         found.has_graphs = True
         return outline_of(x)
-    kind: Any = type(x)
+    kind = cast(Any, type(x))
     names = names_of(kind)
     if names:
         return (kind.__name__, *[without(getattr(x, name), name, found) for name in names])
