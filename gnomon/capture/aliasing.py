@@ -20,7 +20,7 @@ from gnomon.tensor.memory import overlapping
 from gnomon.tensor.state import Storage, storage_of
 from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, View, raw
-from gnomon.tensor.views import full_chain, lying_of
+from gnomon.tensor.views import full_chain, is_shown_by_storage
 
 __all__ = ["Apart", "by_id", "check", "groups", "outside", "parts", "refuse_overlaps", "stand_ins"]
 
@@ -76,13 +76,13 @@ def stand_ins(
 ) -> list[Tensor]:
     """Stand-ins for the arguments while the function is captured, some as parts of their memory.
 
-    One that it can reach from outside too is read from there. Of one that lies over ranks the
-    memory is passed in: each rank has its part.
+    One that it can reach from outside too is read from there. Of one that lies over ranks, or in
+    blocks, the memory is passed in: each rank has its part.
     """
     return [
         t
         if id(t) in capture.objects or (t._view is None and t._storage in capture.known)
-        else (in_whole if k in wholes or lying_of(t._view) else stand_in)(capture, k, t)
+        else (in_whole if k in wholes or is_shown_by_storage(t._view) else stand_in)(capture, k, t)
         for k, t in enumerate(arguments)
     ]
 

@@ -13,7 +13,7 @@ from gnomon.ops.strides import form_of
 from gnomon.tensor.pytree import LONGEST, PLACES, TreeSpec, nothing
 from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, raw
-from gnomon.tensor.views import check_kept, full_chain, lying_of
+from gnomon.tensor.views import check_kept, full_chain, is_shown_by_storage
 
 if TYPE_CHECKING:
     from gnomon.capture.call_objects import Named
@@ -60,7 +60,7 @@ def signature_of(tensor: Tensor) -> tuple:
         check_kept(view)
         part = storage.tracked or view.base is not None
         form = form_of(laid_of(tensor))
-        if lying_of(view):
+        if is_shown_by_storage(view):
             steps = tuple((op, *sorted(params.items())) for op, params in full_chain(tensor))
             part = (part, steps)
     return (node.shape, node.dtype, wanted, leaf, gathered, part, form)

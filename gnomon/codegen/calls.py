@@ -12,6 +12,7 @@ from gnomon.codegen.emitter import LANES
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
 from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
+from gnomon.codegen.kernels.block_product import BlockProductSpec, emit_block_product
 from gnomon.codegen.kernels.convolution import (
     FEWEST,
     emit_convolutions,
@@ -30,7 +31,7 @@ from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.phases import phase_specs
 from gnomon.codegen.products import FACTORS, contract
 from gnomon.codegen.scalar import register
-from gnomon.dtypes import bfloat16
+from gnomon.dtypes import bfloat16, float32
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import split_spec
 from gnomon.ops.registry import asks_for_chunks, facts_of
@@ -287,6 +288,26 @@ def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> Op
     buffers = (node, x.node, y.node, node.inputs[2])
     flops = 2 * shares * rows.size * columns.size * steps.size
     return OpaqueCall("grouped", emit_grouped, (spec, machine), buffers, flops)
+
+
+@kernel(fits=lambda node: node.inputs[0].dtype is float32)
+def block_product(node: Node, machine: Machine) -> OpaqueCall:
+    """A product with a matrix in blocks."""
+    x, blocks = operand(node.inputs[0]), node.inputs[1]
+    (rows, steps), columns = node.inputs[0].shape, node.shape[1]
+    product = MatmulSpec(
+        "float",
+        (),
+        (Axis(rows, a=x.strides[0], c=columns),),
+        (Axis(columns, b=steps, c=1),),
+        (Axis(steps, a=x.strides[1], b=1, leaves=leaves_in(node, (steps,))[0]),),
+        (x.offset, 0, 0),
+    )
+    kind = dict(node.params["call"].kwargs)["kind"]
+    spec = BlockProductSpec(product, kind, blocks.shape[1])
+    flops = 2 * rows * columns * steps
+    buffers = (node, x.node, blocks)
+    return OpaqueCall("matmul_of_blocks", emit_block_product, (spec, machine), buffers, flops)
 
 
 @kernel()

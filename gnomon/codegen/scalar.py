@@ -158,8 +158,9 @@ def cut(e: Emitter, name: str, value: str, within: str, kinds: tuple[str, str]) 
 
 
 def bitcast(e: Emitter, value: str, given: DType, result: DType) -> str:
-    """The same bits under another dtype."""
-    return e.value(f"bitcast {vector(register(given))} {value} to {vector(register(result))}")
+    """The same bits under another dtype, whose elements in memory are as wide."""
+    stored, kinds = narrow(e, value, given), [vector(memory(x)) for x in (given, result)]
+    return widen(e, e.value(f"bitcast {kinds[0]} {stored} to {kinds[1]}"), result)
 
 
 CASTS = {"cast": cast, "bitcast": bitcast}

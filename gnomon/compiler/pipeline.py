@@ -2,6 +2,7 @@
 
 recompute   gradients of checkpointed functions read copies; first, since regions open after it
 inline      regions open, except those a hand-written kernel claims
+blocks      products and lookups read encoded blocks in place of what is decoded from them
 divide      a program over a mesh becomes one rank's, with collectives; claims are asked anew
 lower       collectives become transfers of bytes, folds and views
 hoist       what all iterations of a loop compute alike stands before it
@@ -29,11 +30,12 @@ from time import perf_counter
 from gnomon.codegen.calls import is_claimed
 from gnomon.codegen.products import carries_epilogue, opens
 from gnomon.compiler.pass_log import passed, shown
-from gnomon.ir.node import Graph
+from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log
 from gnomon.passes.divide import divide, mesh_axes
 from gnomon.passes.empty import empty
+from gnomon.passes.encoded import is_decoding, read_blocks
 from gnomon.passes.hoist import hoist
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
@@ -78,7 +80,7 @@ def kernels_of(
         return node_by_node(graph)
     claimed = is_claimed if allows("claim") else lambda node: False
     flat = shown("recompute", graph, recompute) if is_marked(graph) else graph
-    flat = shown("inline", flat, lambda g: inline(g, claimed))
+    flat = opened(flat, claimed)
     if mesh_axes(flat):
         # of a part a kernel may think otherwise than of the whole
         over_ranks = partial(divide, ranks_differ=context.ranks_differ)
@@ -88,6 +90,22 @@ def kernels_of(
         flat = shown(name, flat, step) if allows(name) else flat
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         return opened_block(flat, context, ask, judge)
+
+
+def opened(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
+    """The graph without regions that no kernel claims; products read blocks, not what they mean."""
+    decodings: list[Node] = []
+
+    def stays(node: Node) -> bool:
+        if not is_decoding(node):
+            return claimed(node)
+        decodings.append(node)
+        return True
+
+    flat = shown("inline", graph, lambda g: inline(g, stays))
+    if not decodings:
+        return flat
+    return inline(shown("blocks", flat, read_blocks), claimed)
 
 
 def opened_block(

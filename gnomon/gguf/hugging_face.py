@@ -21,6 +21,9 @@ from gnomon.gguf.rotation import (
     rotation_of,
 )
 from gnomon.gguf.writing import array_of_value
+from gnomon.ops.blocks import FORMATS
+from gnomon.tensor.encoded import from_blocks
+from gnomon.tensor.tensor import Tensor, from_array
 
 __all__ = ["DecodedTensors", "from_hugging_face", "to_hugging_face"]
 
@@ -57,8 +60,17 @@ class LaterTensor:
         return np.dtype(plain_dtype(self.tensor.type) or np.float32)
 
     def __getitem__(self, where: Any) -> np.ndarray:
-        array = self.tensor.numpy()
-        return (in_halves(array, self.heads) if self.heads else array)[where]
+        return self.ordered(self.tensor.numpy())[where]
+
+    def ordered(self, rows: np.ndarray) -> np.ndarray:
+        """Rows of the file in the order of Hugging Face's."""
+        return in_halves(rows, self.heads) if self.heads else rows
+
+    def encoded(self) -> Tensor | None:
+        """A matrix in the blocks of the file, decoded where it is read; None of other tensors."""
+        if self.tensor.type not in FORMATS or len(self.shape) != 2:
+            return None
+        return from_blocks(from_array(self.ordered(self.tensor.packed)), self.tensor.type)
 
 
 class DecodedTensors(Mapping[str, np.ndarray]):

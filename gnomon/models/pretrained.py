@@ -14,8 +14,8 @@ import numpy as np
 
 from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader, decoded, read_text
 from gnomon.distributed.mesh import Mesh
-from gnomon.dtypes import DType, dtype_of
-from gnomon.errors import CheckpointError, ConfigError, brief
+from gnomon.dtypes import DType, dtype_of, float32
+from gnomon.errors import ArgumentError, CheckpointError, ConfigError, brief
 from gnomon.gguf.file import load
 from gnomon.gguf.hugging_face import LaterTensor, to_hugging_face
 from gnomon.models.bert import BertConfig, BertModel
@@ -45,17 +45,20 @@ COMPUTED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".positio
 
 
 def from_pretrained(
-    folder: str | os.PathLike[str], *, dtype: DType | None = None
+    folder: str | os.PathLike[str], *, dtype: DType | None = None, encoded: bool = False
 ) -> CausalLM | BertModel:
     """A model out of a folder that `save_pretrained` wrote, here or in transformers.
 
     It is a decoder, or of `model_type` bert an encoder. A file that ends in .gguf is read too: its
     tensors are decoded.
 
-    dtype: of the parameters; none: as config.json says, or else as the files have them. The model
-    is in evaluation mode. Raises ConfigError, which names the field, where config.json asks for
-    what no model here can be, CheckpointError, which names tensor or file, where tensors are
-    not those of the model, and ArgumentError for a GGUF file that cannot be read.
+    dtype: of the parameters; none: as config.json says, or else as the files have them. encoded:
+    matrices of a .gguf file stay in their blocks, mapped from the file, and products read these:
+    the same bits in a fraction of the memory, without gradients. The model is in evaluation mode.
+    Raises ConfigError, which names the field, where config.json asks for what no model here can be,
+    CheckpointError, which names tensor or file, where tensors are not those of the model, and
+    ArgumentError for a GGUF file that cannot be read, and for `encoded` of a folder or with a dtype
+    other than float32.
 
     >>> from_pretrained("there/is/none")
     Traceback (most recent call last):
@@ -64,7 +67,12 @@ No such file or directory.
     """
     path = Path(folder)
     if path.suffix == GGUF:
-        return from_gguf(path, dtype)
+        return from_gguf(path, dtype, encoded)
+    if encoded:
+        raise ArgumentError(
+            f"from_pretrained: encoded is for .gguf files, which have blocks: got {path}. "
+            "Leave it out."
+        )
     found = decoded(path / CONFIG, read_text(path / CONFIG), dict[str, Any])
     if found.get("model_type") == "bert":
         model = BertModel(converted(found, BertConfig))
@@ -78,8 +86,12 @@ No such file or directory.
     return model.eval()
 
 
-def from_gguf(path: Path, dtype: DType | None) -> CausalLM:
+def from_gguf(path: Path, dtype: DType | None, encoded: bool) -> CausalLM:
     """A decoder out of a GGUF file; parameters take the type of its embedding if none is given."""
+    if encoded and dtype not in (None, float32):
+        raise ArgumentError(
+            f"from_pretrained: encoded matrices are float32: got dtype {dtype}. Leave it out."
+        )
     file = load(path)
     found, tensors = to_hugging_face(file)
     ends = [found.pop("eos_token_id", None), file.metadata.get(END_OF_MESSAGE)]
@@ -88,8 +100,8 @@ def from_gguf(path: Path, dtype: DType | None) -> CausalLM:
     except ConfigError as wrong:
         raise ConfigError(f"{path}: its metadata as a {wrong}") from None
     model = kind_of(config).model(config)
-    model.to(dtype or stored_dtype({}, tensors.later))
-    load_parameters(model, tensors.later, dtypes=FLOATS)
+    model.to(float32 if encoded else dtype or stored_dtype({}, tensors.later))
+    load_parameters(model, tensors.later, dtypes=FLOATS, encoded=encoded)
     tokens = {k: found[k] for k in ("bos_token_id", "pad_token_id") if k in found}
     known = [int(k) for k in ends if k is not None]
     model.carried = Carried(tokens | ({"eos_token_id": known} if known else {}))

@@ -15,6 +15,7 @@ import gnomon as gn
 from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
+from gnomon.gguf.hugging_face import LaterTensor
 from gnomon.models.expert_files import StackedArrays, StoredArray
 from gnomon.ops.layouts import Lying
 from gnomon.tensor.layouts import layout_of, local_of, whole_of
@@ -77,10 +78,12 @@ def load_parameters(
     mesh: Mesh = ALONE,
     rank: int = 0,
     dtypes: Collection[str] = ("float32",),
+    encoded: bool = False,
 ) -> None:
     """Fill a model; every name and shape must be there and nothing else.
 
     arrays: of each the part is read that this rank of the mesh holds. dtypes: of their elements.
+    encoded: matrices that a GGUF file has in blocks stay in them, and take the parameters' places.
     """
     wanted = dict(model.named_parameters())
     found = model.config.from_files(arrays, {name: p.shape for name, p in wanted.items()})
@@ -89,6 +92,12 @@ def load_parameters(
         for name, parameter in wanted.items():
             array = found[name]
             refuse_misfit(name, tuple(parameter.shape), array, dtypes)
+            blocks = array.encoded() if encoded and isinstance(array, LaterTensor) else None
+            if blocks is not None:
+                owner, _, last = name.rpartition(".")
+                kept = gn.nn.Parameter(blocks, requires_grad=False)
+                setattr(model.get_submodule(owner), last, kept)
+                continue
             part = part_of(array, parameter, mesh, rank)
             (local_of(parameter) if layout_of(parameter) else parameter).copy_(part)
 

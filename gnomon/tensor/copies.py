@@ -8,7 +8,9 @@ import numpy as np
 
 from gnomon.errors import GradientError
 from gnomon.tensor.state import state
+from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method
+from gnomon.tensor.views import Chain, full_chain, is_encoded
 
 
 @method
@@ -33,8 +35,8 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
             "deepcopy protocol at the moment. Use detach()."
         )
     made = self.__class__.__new__(self.__class__)
-    twin = alias(self, (), detached=True).clone()
-    made._storage, made._view, made._rare = twin._storage, None, None
+    twin = copied(self)
+    made._storage, made._view, made._rare = twin._storage, twin._view, None
     made._requires = self._requires
     memo[id(self)] = made
     if hasattr(self, "__dict__"):
@@ -44,18 +46,30 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
     return made
 
 
+def copied(tensor: Tensor) -> Tensor:
+    """A copy of a value; encoded blocks stay blocks."""
+    if not is_encoded(tensor._view):
+        return alias(tensor, (), detached=True).clone()
+    return alias(unviewed(tensor).clone(), full_chain(tensor), detached=True)
+
+
 @method
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
     """Pickles hold the values, the class, and whether gradients are wanted."""
-    array = array_of(self).copy()
-    return (restored, (self.__class__, array, self._requires, getattr(self, "__dict__", None)))
+    shown = is_encoded(self._view)
+    array, chain = array_of(unviewed(self) if shown else self).copy(), full_chain(self)
+    said = (self.__class__, array, self._requires, getattr(self, "__dict__", None))
+    return (restored, (*said, chain) if shown else said)
 
 
-def restored(kind: type, array: np.ndarray, requires: bool, attributes: dict | None) -> Tensor:
-    """A tensor from its pickle."""
+def restored(
+    kind: type, array: np.ndarray, requires: bool, attributes: dict | None, chain: Chain = ()
+) -> Tensor:
+    """A tensor from its pickle; chain: the steps from its blocks, where these are encoded."""
     made = kind.__new__(kind)
-    fresh = from_array(array)
-    made._storage, made._view, made._rare, made._requires = fresh._storage, None, None, requires
+    fresh = alias(from_array(array), chain, detached=True) if chain else from_array(array)
+    made._storage, made._view, made._rare = fresh._storage, fresh._view, None
+    made._requires = requires
     if attributes:
         made.__dict__.update(attributes)
     return made

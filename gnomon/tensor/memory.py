@@ -46,6 +46,8 @@ def lend(tensor: Tensor) -> np.ndarray:
     storage = tensor._storage
     if state.capture is not None and source(storage).value is None:
         return state.capture.lend(raw(tensor))
+    if views.is_encoded(tensor._view):
+        return array_of(tensor)
     if source(storage).value is None:
         evaluate([source(storage)])
     value = source(storage).value

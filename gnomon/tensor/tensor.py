@@ -83,7 +83,7 @@ class Tensor:
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return self._storage.node.dtype
+        return self._storage.node.dtype if self._view is None else raw(self).dtype
 
     @property
     def device(self) -> Device:
@@ -117,6 +117,8 @@ class Tensor:
             raise GradientError(
                 f"requires_grad: only floats have gradients: got {self.dtype.name}. Use float()."
             )
+        if value:
+            views.refuse_encoded_leaf(self._view)
         if state.capture is not None:
             state.capture.switch(self)
         elif self._storage.node.op == "input" and self._storage.node.value is not None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from gnomon.dtypes import DType, bool_, int64
-from gnomon.errors import GradientError, LayoutError
+from gnomon.errors import ArgumentError, GradientError, LayoutError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Node, kind_of, pattern_of
 from gnomon.ir.operators import constant
+from gnomon.lazy import encodings
 from gnomon.ops.indexing import index_copy
 from gnomon.ops.layouts import Lying, from_local, to_local
 from gnomon.ops.primitives import expand, flip, reshape
@@ -37,6 +38,8 @@ REPEATS = frozenset({"expand", "window"})
 """Steps that show an element in several places."""
 BOUNDARIES = {"from_local": from_local, "to_local": to_local}
 """Steps between a rank's part and the whole value."""
+DECODING = "decode"
+"""The step from a storage of encoded blocks to the numbers that these mean."""
 
 
 Shown = tuple[list[Chain], list[list[Node]], type | None]
@@ -100,6 +103,25 @@ def lying_of(view: View | None) -> Lying:
             found = tuple(each for each in found if each[0] not in named)
             found = (*found, *params["layout"]) if op == "from_local" else found
     return found
+
+
+def is_encoded(view: View | None) -> bool:
+    """Whether what a view shows is decoded from its storage."""
+    return view is not None and any(op == DECODING for op, _ in view.chain)
+
+
+def refuse_encoded_leaf(view: View | None) -> None:
+    """Refuse gradients of what is decoded from its storage."""
+    if is_encoded(view):
+        raise GradientError(
+            "requires_grad: this tensor is stored in blocks of quantized numbers, which take no "
+            "gradient. Use clone()."
+        )
+
+
+def is_shown_by_storage(view: View | None) -> bool:
+    """Whether programs take the storage behind a view, and not what it shows."""
+    return bool(lying_of(view)) or is_encoded(view)
 
 
 def refuse_parts(tensor: Tensor) -> None:
@@ -169,8 +191,8 @@ def nodes_between(result: Node, start: Node) -> list[Node] | None:
 def read(node: Node, chain: Chain) -> Node:
     """The node that a view shows of its storage's."""
     for op, params in chain:
-        boundary = BOUNDARIES.get(op)
-        node = boundary(node, **params) if boundary else node.arena.node(op, (node,), **params)
+        function = encodings.decode_blocks if op == DECODING else BOUNDARIES.get(op)
+        node = function(node, **params) if function else node.arena.node(op, (node,), **params)
     return node
 
 
@@ -231,6 +253,11 @@ def write(node: Node, chain: Chain, value: Node) -> Node:
     """The storage's node after the view was given a new value of its own shape."""
     if not chain:
         return value
+    if any(op == DECODING for op, _ in chain):
+        raise ArgumentError(
+            "write: this tensor is stored in blocks of quantized numbers, which take no values. "
+            "Write to a clone() of it."
+        )
     if not REPEATS.isdisjoint(op for op, _ in chain) and chain[0][0] not in BOUNDARIES:
         return put_places(node, chain, value)
     (op, params), rest = chain[0], chain[1:]

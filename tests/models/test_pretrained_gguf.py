@@ -8,6 +8,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError, CheckpointError, ConfigError
 from gnomon.models.pretrained import from_pretrained
+from gnomon.tensor.views import is_encoded
 from tests.models.writers import prompt, save_gguf, small
 
 
@@ -45,6 +46,41 @@ def test_packed_and_narrow_tensors_are_decoded(tmp_path):
     assert {
         x.dtype for x in from_pretrained(tmp_path / "y.gguf", dtype=gn.float32).parameters()
     } == {gn.float32}
+
+
+KINDS = {"attn_q": "Q4_0", "attn_k": "Q8_0", "ffn_up": "Q5_1", "ffn_down": "Q4_1", "attn_v": "Q5_0"}
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "qwen3_moe"])
+def test_encoded_matrices_have_the_bits_of_decoded_ones(name: str, tmp_path):
+    path, layers = tmp_path / "x.gguf", [f"blk.{k}." for k in range(2)]
+    dense = {k: x for k, x in KINDS.items() if name != "qwen3_moe" or k.startswith("attn")}
+    types = {f"{layer}{part}.weight": kind for layer in layers for part, kind in dense.items()}
+    save_gguf(path, small(name), {}, types={**types, "token_embd.weight": "Q8_0"})
+
+    decoded, encoded = from_pretrained(path), from_pretrained(path, encoded=True)
+
+    stays = [n for n, x in encoded.named_parameters() if is_encoded(x._view)]
+    assert len(stays) == len(types) + 1
+    tokens = gn.tensor(prompt(6, 6))
+    with gn.no_grad():
+        assert encoded(tokens).numpy().tobytes() == decoded(tokens).numpy().tobytes()
+    options = {"max_new_tokens": 8, "do_sample": False}
+    assert (encoded.generate(tokens, **options) == decoded.generate(tokens, **options)).all()
+    encoded.save_pretrained(tmp_path / "folder")
+    again = from_pretrained(tmp_path / "folder")
+    with gn.no_grad():
+        assert again(tokens).numpy().tobytes() == decoded(tokens).numpy().tobytes()
+
+
+def test_what_cannot_stay_encoded_is_refused(tmp_path):
+    save_gguf(tmp_path / "x.gguf", small(), {})
+    with pytest.raises(
+        ArgumentError, match=r"encoded matrices are float32: got dtype gnomon.bfloat"
+    ):
+        from_pretrained(tmp_path / "x.gguf", dtype=gn.bfloat16, encoded=True)
+    with pytest.raises(ArgumentError, match=r"encoded is for .gguf files, which have blocks: got"):
+        from_pretrained(tmp_path, encoded=True)
 
 
 def test_files_that_hold_no_model_are_refused(tmp_path):

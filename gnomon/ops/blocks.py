@@ -1,0 +1,206 @@
+"""Blocks: numbers of few bits that share scales, as GGUF's tensors hold them, and products of them.
+
+A row of K numbers is K / `elements` blocks of `nbytes` bytes. `decoded` says what the numbers are,
+in float32, with the roundings of gguf-py; a kernel that reads blocks as they are claims the product
+(gnomon/codegen/kernels/block_product.py), and has the bits of the product of decoded numbers. d, m:
+halves by which numbers are scaled and moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from gnomon.dtypes import accumulator, float16, float32, int8, uint8, uint16
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.facts import Claim
+from gnomon.ops.joining import cat
+from gnomon.ops.primitives import contract, reshape
+from gnomon.ops.registry import internal
+from gnomon.ops.rounding import bits
+from gnomon.ops.views import part
+
+__all__ = ["BlockFormat", "FORMATS", "block_product", "decode_blocks"]
+
+
+class BlockFormat(NamedTuple):
+    """A format of blocks: how many numbers one holds, in how many bytes, and what they are."""
+
+    elements: int
+    nbytes: int
+    decode: Callable[[Node], Node]
+    """Given the bytes of blocks (..., nbytes), the numbers (..., elements)."""
+
+
+def bit_field(x: Node, shift: int, mask: int) -> Node:
+    """Some bits of each byte."""
+    moved = elementwise("shift_right", x, shift) if shift else x
+    return moved if shift and mask == 255 >> shift else elementwise("and", moved, mask)
+
+
+def span(x: Node, start: int, stop: int) -> Node:
+    """Some bytes of each block."""
+    return part(x, x.rank - 1, start, stop)
+
+
+def halves(blocks: Node, place: int) -> Node:
+    """The half at a place of each block: float32 (..., 1)."""
+    low, high = (cast(span(blocks, place + k, place + k + 1), uint16) for k in (0, 1))
+    both = elementwise("or", low, elementwise("shift_left", high, 8))
+    return cast(bits(both, float16), float32)
+
+
+def nibbles(content: Node) -> Node:
+    """The low halves of all bytes, then the high ones."""
+    return cat([bit_field(content, 0, 15), bit_field(content, 4, 15)], -1)
+
+
+def signed(content: Node) -> Node:
+    """Bytes as signed numbers, in float32."""
+    return cast(bits(content, int8), float32)
+
+
+def fifth_bits(content: Node) -> Node:
+    """The bits of four bytes, each as 16 or 0: (..., 32)."""
+    places = [bit_field(span(content, k, k + 1), shift, 1) for k in range(4) for shift in range(8)]
+    return elementwise("shift_left", cat(places, -1), 4)
+
+
+def q4_0(blocks: Node) -> Node:
+    """The numbers d * (q - 8): d, 32 q of 4 bits."""
+    return halves(blocks, 0) * (cast(nibbles(span(blocks, 2, 18)), float32) - 8.0)
+
+
+def q4_1(blocks: Node) -> Node:
+    """The numbers d * q + m: d, m, 32 q of 4 bits."""
+    return halves(blocks, 0) * cast(nibbles(span(blocks, 4, 20)), float32) + halves(blocks, 2)
+
+
+def q5_0(blocks: Node) -> Node:
+    """The numbers d * (q - 16): d, the fifth bits of 32 q, their other bits."""
+    q = elementwise("or", nibbles(span(blocks, 6, 22)), fifth_bits(span(blocks, 2, 6)))
+    return halves(blocks, 0) * (cast(q, float32) - 16.0)
+
+
+def q5_1(blocks: Node) -> Node:
+    """The numbers d * q + m: d, m, the fifth bits of 32 q, their other bits."""
+    q = elementwise("or", nibbles(span(blocks, 8, 24)), fifth_bits(span(blocks, 4, 8)))
+    return halves(blocks, 0) * cast(q, float32) + halves(blocks, 2)
+
+
+def q8_0(blocks: Node) -> Node:
+    """The numbers d * q: d, 32 q of 8 bits."""
+    return signed(span(blocks, 2, 34)) * halves(blocks, 0)
+
+
+def in_parts(x: Node, parts: int, size: int) -> Node:
+    """The last axis as parts of so many."""
+    return reshape(x, (*x.shape[:-1], parts, size))
+
+
+def with_minima(blocks: Node, q: Node) -> Node:
+    """The numbers d * scale * q - m * minimum of eight parts; d, m, scales, minima come first.
+
+    Twelve bytes hold scales and minima of 6 bits. Those of the first four parts are the low bits of
+    a byte each; of the others, the low halves lie in the last four bytes, and the two highest bits
+    over the former.
+    """
+    first, second, last = (span(blocks, 4 + 4 * k, 8 + 4 * k) for k in range(3))
+
+    def joined(low: Node, own: Node) -> Node:
+        high = elementwise("shift_left", bit_field(own, 6, 3), 4)
+        return cast(cat([bit_field(own, 0, 63), elementwise("or", low, high)], -1), float32)
+
+    factor = halves(blocks, 0) * joined(bit_field(last, 0, 15), first)
+    offset = halves(blocks, 2) * joined(bit_field(last, 4, 15), second)
+    return in_parts(factor, 8, 1) * cast(q, float32) - in_parts(offset, 8, 1)
+
+
+def by_groups(content: Node) -> Node:
+    """Eight parts of 32 from four groups of 32 bytes with 4 bits each: low halves, then high."""
+    return in_parts(reshape(nibbles(in_parts(content, 4, 32)), (*content.shape[:-1], 256)), 8, 32)
+
+
+def joined_parts(x: Node) -> Node:
+    """The last two axes as one."""
+    return reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
+
+
+def q4_k(blocks: Node) -> Node:
+    """Eight parts with minima: d, m, their scales and minima, 256 q of 4 bits."""
+    return joined_parts(with_minima(blocks, by_groups(span(blocks, 16, 144))))
+
+
+def q5_k(blocks: Node) -> Node:
+    """Eight parts with minima: d, m, scales and minima, fifth bits, 256 q's other bits.
+
+    The fifth bits of part i are bits i of 32 bytes.
+    """
+    own = span(blocks, 16, 48)
+    high = in_parts(cat([bit_field(own, k, 1) for k in range(8)], -1), 8, 32)
+    q = elementwise("or", by_groups(span(blocks, 48, 176)), elementwise("shift_left", high, 4))
+    return joined_parts(with_minima(blocks, q))
+
+
+def q6_k(blocks: Node) -> Node:
+    """Sixteen parts of d * scale * (q - 32): low 4 bits, high 2 bits, signed scales of 8 bits, d.
+
+    Of each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
+    """
+    low = nibbles(in_parts(span(blocks, 0, 128), 2, 64))
+    own = in_parts(span(blocks, 128, 192), 2, 32)
+    high = cat([bit_field(own, shift, 3) for shift in (0, 2, 4, 6)], -1)
+    q = joined_parts(elementwise("or", low, elementwise("shift_left", high, 4)))
+    factor = halves(blocks, 208) * signed(span(blocks, 192, 208))
+    return joined_parts(in_parts(factor, 16, 1) * (cast(in_parts(q, 16, 16), float32) - 32.0))
+
+
+FORMATS: Mapping[str, BlockFormat] = MappingProxyType(
+    {
+        "Q4_0": BlockFormat(32, 18, q4_0),
+        "Q4_1": BlockFormat(32, 20, q4_1),
+        "Q5_0": BlockFormat(32, 22, q5_0),
+        "Q5_1": BlockFormat(32, 24, q5_1),
+        "Q8_0": BlockFormat(32, 34, q8_0),
+        "Q4_K": BlockFormat(256, 144, q4_k),
+        "Q5_K": BlockFormat(256, 176, q5_k),
+        "Q6_K": BlockFormat(256, 210, q6_k),
+    }
+)
+"""The formats by GGUF's names."""
+
+
+def decoded(blocks: Node, kind: str) -> Node:
+    """The numbers of rows of blocks: bytes (..., b) -> float32 (..., k)."""
+    form = FORMATS[kind]
+    rows, count = blocks.shape[:-1], blocks.shape[-1] // form.nbytes
+    made = form.decode(reshape(blocks, (*rows, count, form.nbytes)))
+    return reshape(made, (*rows, count * form.elements))
+
+
+@internal
+def decode_blocks(blocks: Node, *, kind: str) -> Node:
+    """The float32 numbers (n, k) of rows of blocks (n, bytes).
+
+    Raises ArgumentError for an unknown format, DtypeError for what is no bytes, and ShapeError for
+    rows of no whole blocks.
+    """
+    form = FORMATS.get(kind)
+    if form is None:
+        raise ArgumentError(f"decode_blocks: no format {kind!r}. Take one of {', '.join(FORMATS)}.")
+    if blocks.dtype is not uint8:
+        raise DtypeError(f"decode_blocks: blocks must be uint8: got {blocks.dtype.name}.")
+    if blocks.rank != 2 or blocks.shape[1] % form.nbytes:
+        raise ShapeError(
+            f"decode_blocks: {kind} has rows of {form.nbytes} bytes a block: got {blocks.shape}."
+        )
+    return decoded(blocks, kind)
+
+
+@internal(claim=Claim("block_product", (2,), floats=False, sums=True))
+def block_product(x: Node, blocks: Node, *, kind: str) -> Node:
+    """Rows (t, k) times the transpose of what rows of blocks (n, bytes) decode to: (t, n)."""
+    return contract("tk,nk->tn", x, decoded(blocks, kind), accumulator(x.dtype))

@@ -1,0 +1,77 @@
+"""Products and lookups read encoded blocks: what they need is decoded where they need it.
+
+A value that is decoded from blocks (gnomon/ops/blocks.py) is many times as large as these. Of a
+product x @ decode(blocks).T a region is made that a kernel claims, and of a lookup of decoded rows
+the decoding of rows that were looked up. All bits stay.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from gnomon.ir.node import Graph, Node
+from gnomon.ir.rewrite import rewrite
+from gnomon.ops.blocks import block_product, decode_blocks
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import reshape, split_spec
+
+__all__ = ["is_decoding", "read_blocks"]
+
+
+def is_decoding(node: Node) -> bool:
+    """Whether a node is the decoding of blocks."""
+    return node.op == "region" and node.params["name"] == decode_blocks.__name__
+
+
+def read_blocks(graph: Graph) -> Graph:
+    """The graph with its products and lookups of decoded values made of blocks."""
+    return rewrite(graph, step)
+
+
+def step(node: Node) -> Node | None:
+    """One product or lookup; None of any other node."""
+    if node.op == "contract":
+        return product_of_blocks(node)
+    return rows_of_blocks(node) if node.op == "gather" else None
+
+
+def decoding_of(x: Node, own: str) -> tuple[Node, str] | None:
+    """The decoding that a value of two axes is, and its letters in the order of these axes."""
+    while x.op == "detach" or (x.op == "permute" and x.rank == 2):
+        if x.op == "permute" and tuple(x.params["order"]) == (1, 0):
+            own = own[::-1]
+        (x,) = x.inputs
+    return (x, own) if is_decoding(x) else None
+
+
+def format_of(decoding: Node) -> str:
+    """The name of the format of blocks."""
+    return dict(decoding.params["call"].kwargs)["kind"]
+
+
+def product_of_blocks(node: Node) -> Node | None:
+    """The product of rows with a decoded matrix, of its blocks."""
+    left, right, out = split_spec(node.params["spec"])
+    found = decoding_of(node.inputs[1], right) if len(right) == 2 else None
+    if found is None:
+        return None
+    (weight, (across, along)), x = found, node.inputs[0]
+    if left[-1:] != along or out != left[:-1] + across or across in left:
+        return None
+    rows = reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
+    made = block_product(rows, weight.inputs[0], kind=format_of(weight))
+    *_, inner = (each for each in made.params["body"].nodes if each.op == "contract")
+    alike = inner.params["leaves"] == node.params["leaves"] and made.dtype is node.dtype
+    return reshape(made, node.shape) if alike else None
+
+
+def rows_of_blocks(node: Node) -> Node | None:
+    """The decoding of rows that are looked up, for a lookup of decoded rows."""
+    table, index, out = split_spec(node.params["spec"])
+    found = decoding_of(node.inputs[0], table) if len(table) == 2 else None
+    if found is None or found[1] != table or table[0] in index or out != index + table[1]:
+        return None
+    (weight, _), places = found, node.inputs[1]
+    blocks = weight.inputs[0]
+    flat = gather("yz,a->az", blocks, reshape(places, (places.size,)))
+    return reshape(decode_blocks(flat, kind=format_of(weight)), node.shape)
