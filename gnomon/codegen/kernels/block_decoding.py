@@ -1,9 +1,10 @@
 """Decodes blocks of quantized numbers, of 16 rows at once: each row has a lane.
 
-The bytes of a stretch of 16 are turned in registers, so that a vector holds one byte of every row;
-what follows is the same arithmetic on every lane. The formats, and the roundings of their numbers,
-are those of gnomon/ops/blocks.py: the products of scales and of small whole numbers are exact in
-float32, so that a fused multiply-add rounds where its two steps would.
+Stretches of 16 bytes are transposed by words of four, so that a vector holds one word of every row;
+what follows is the same arithmetic on every lane. Numbers stay where they stand in their words: a
+mask gives q * 2^n of the q at bit n, and a factor of 2^-n corrects it. The formats, and the roundings
+of their numbers, are those of gnomon/ops/blocks.py: products of scales and of small whole numbers are
+exact in float32, so that a fused multiply-add rounds where its two steps would.
 """
 
 from __future__ import annotations
@@ -14,27 +15,29 @@ from types import MappingProxyType
 from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, splat, vector
 from gnomon.ops.blocks import FORMATS
 
-__all__ = ["TABLES", "emit_decode"]
+__all__ = ["LINE", "TABLES", "emit_decode"]
 
-BYTES, WORDS, FLOATS = vector("i8"), vector("i32"), vector("float")
+WORDS, FLOATS = vector("i32"), vector("float")
 LINE = 4 * LANES
 """Bytes of one number of every row."""
 TABLES = 16 * LINE
 """Bytes of memory for the scales and minima of a block."""
+WORD = 4
+"""Bytes of a word; words of a stretch."""
+NIBBLES, BIT = 0x0F0F0F0F, 0x01010101
 Decoder = Callable[["Decoding"], None]
 
 
 def emit_decode(module: LLVMModule, name: str, kind: str) -> None:
-    """Define name(rows, place, target, step, tables), which decodes a block of 16 rows.
+    """Define name(rows, place, target, tables), which decodes a block of 16 rows.
 
-    rows: the addresses of 16 rows; place: where the block begins in each; target: the goal of the
-    first number of all rows, `step` bytes before that of the next; tables: memory for scales.
+    rows: the addresses of 16 rows; place: where the block begins in each; target: the goal, [number
+    in the block][row]; tables: memory for scales.
     """
     parameters = [
         ("ptr noalias readonly", "rows"),
         ("i64", "place"),
         ("ptr noalias", "target"),
-        ("i64", "step"),
         ("ptr noalias", "tables"),
     ]
     e = module.function(name, parameters, linkage="internal", attributes="noinline nounwind")
@@ -43,7 +46,7 @@ def emit_decode(module: LLVMModule, name: str, kind: str) -> None:
 
 
 class Decoding:
-    """Writes what decoders are made of: bytes of a block in, numbers in their places out."""
+    """Writes what decoders are made of: words of a block in, numbers in their places out."""
 
     def __init__(self, e: Emitter, nbytes: int) -> None:
         self.e, self.nbytes = e, nbytes
@@ -51,50 +54,72 @@ class Decoding:
         self.blocks = [e.offset(e.load(place, "ptr", 8), "%place") for place in places]
 
     def stretch(self, place: int | str) -> list[str]:
-        """Sixteen bytes of the block from a place on, each of all rows."""
+        """Four words of the block from a place on, each of all rows."""
+        e, narrow = self.e, vector("i32", WORD)
+        rows = [e.load(e.offset(block, place), narrow, 1) for block in self.blocks]
+        quarters = [self.joined(rows[k::WORD]) for k in range(WORD)]
+        low, high = (
+            [self.zipped(quarters[k], quarters[k + 1], 1, x) for k in (0, 2)] for x in (0, 1)
+        )
+        return [self.zipped(*pair, 2, x) for pair in (low, high) for x in (0, 1)]
+
+    def joined(self, four: Sequence[str]) -> str:
+        """Four short vectors as one."""
         e = self.e
-        values = [e.load(e.offset(block, place), BYTES, 1) for block in self.blocks]
-        for _ in range(4):
-            pairs = zip(values[: LANES // 2], values[LANES // 2 :], strict=True)
-            values = [e.shuffle(*pair, order, "i8") for pair in pairs for order in INTERLEAVED]
-        return values
+        pairs = [e.shuffle(*four[k : k + 2], range(2 * WORD), "i32", WORD) for k in (0, 2)]
+        return e.shuffle(*pairs, range(LANES), "i32", LANES // 2)
 
-    def word(self, byte: str) -> str:
-        """A byte as an i32, which is not negative."""
-        return self.e.value(f"zext {BYTES} {byte} to {WORDS}")
-
-    def signed(self, byte: str) -> str:
-        """A byte as an i32 with its sign."""
-        return self.e.value(f"sext {BYTES} {byte} to {WORDS}")
+    def zipped(self, a: str, b: str, unit: int, high: int) -> str:
+        """Units of two vectors, interleaved inside each four: of its first half, or its second."""
+        begin = [first + 2 * high + k for first in (0, LANES) for k in range(2)]
+        if unit == 1:
+            begin = [begin[0], begin[2], begin[1], begin[3]]
+        return self.e.shuffle(
+            a, b, [k + four for four in range(0, LANES, WORD) for k in begin], "i32"
+        )
 
     def whole(self, name: str, a: str, b: str | int) -> str:
-        """An operation on i32."""
+        """An operation on words."""
         return self.e.value(f"{name} {WORDS} {a}, {splat(b, 'i32') if isinstance(b, int) else b}")
 
     def field(self, word: str, shift: int, mask: int) -> str:
-        """Some bits of a byte."""
-        moved = self.whole("lshr", word, shift) if shift else word
-        return moved if mask == 255 >> shift else self.whole("and", moved, mask)
+        """Some bits of each byte, moved to the right, or by a negative number to the left."""
+        name = "lshr" if shift > 0 else "shl"
+        moved = self.whole(name, word, abs(shift)) if shift else word
+        return self.whole("and", moved, mask)
 
     def number(self, word: str) -> str:
-        """An i32 as a float."""
+        """A word as a float."""
         return self.e.value(f"sitofp {WORDS} {word} to {FLOATS}")
 
-    def times(self, a: str, b: str) -> str:
+    def times(self, a: str, b: str | float) -> str:
         """The product of floats."""
-        return self.e.value(f"fmul {FLOATS} {a}, {b}")
+        return self.e.value(f"fmul {FLOATS} {a}, {splat(b) if isinstance(b, float) else b}")
 
     def negative(self, a: str) -> str:
         """A float with the other sign."""
         return self.e.value(f"fneg {FLOATS} {a}")
 
-    def half(self, low: str, high: str) -> str:
-        """The half that two bytes hold, as a float."""
+    def half(self, word: str, number: int) -> str:
+        """The first or the second half of a word, as a float."""
         e, wide, kind = self.e, vector("i16"), vector("half")
-        first, second = (e.value(f"zext {BYTES} {x} to {wide}") for x in (low, high))
-        moved = e.value(f"shl {wide} {second}, {splat(8, 'i16')}")
-        both = e.value(f"or {wide} {first}, {moved}")
-        return e.value(f"fpext {kind} {e.value(f'bitcast {wide} {both} to {kind}')} to {FLOATS}")
+        moved = self.whole("lshr", word, 16) if number else word
+        bits = e.value(f"trunc {WORDS} {moved} to {wide}")
+        return e.value(f"fpext {kind} {e.value(f'bitcast {wide} {bits} to {kind}')} to {FLOATS}")
+
+    def scaled(self, factor: str) -> list[str]:
+        """A factor for numbers that stand in each byte of a word."""
+        return [factor, *(self.times(factor, 2.0 ** (-8 * k)) for k in (1, 2, 3))]
+
+    def place(self, word: str, number: int, width: int) -> str:
+        """The bits of a byte where they stand, as a float, which is not negative."""
+        mask = ((1 << width) - 1) << 8 * number
+        return self.number(self.whole("and", word, mask))
+
+    def signed(self, word: str, number: int) -> str:
+        """A signed byte times 2^24, as a float."""
+        moved = self.whole("shl", word, 24 - 8 * number) if number < 3 else word
+        return self.number(self.whole("and", moved, -(1 << 24)))
 
     def keep(self, number: int, value: str) -> None:
         """Put a vector into the tables."""
@@ -107,107 +132,112 @@ class Decoding:
     def put(self, first: str | int, values: Sequence[str]) -> None:
         """Write numbers where they belong, from a place on."""
         e = self.e
-        goal = e.offset("%target", e.mul(first, "%step"))
-        for value in values:
-            e.store(value, goal, FLOATS, 4)
-            goal = e.offset(goal, "%step")
+        goal = e.offset("%target", e.mul(first, LINE))
+        for k, value in enumerate(values):
+            e.store(value, e.offset(goal, LINE * k), FLOATS, 4)
 
 
-INTERLEAVED = tuple(
-    [lane + other for lane in range(low, low + 8) for other in (0, 16)] for low in (0, 8)
-)
-"""The lanes of two vectors interleaved: of their first halves, and of their second ones."""
+def low_and_high(d: Decoding, content: Sequence[str]) -> list[str]:
+    """Words of the low 4 bits of bytes, then of the high ones."""
+    return [d.field(word, shift, NIBBLES) for shift in (0, 4) for word in content]
 
 
-def quarter_bytes(d: Decoding, content: Sequence[str]) -> list[str]:
-    """The low 4 bits of bytes, then the high ones, as i32."""
-    words = [d.word(x) for x in content]
-    return [*(d.field(x, 0, 15) for x in words), *(d.field(x, 4, 15) for x in words)]
+def with_fifth(d: Decoding, q: Sequence[str], bits: str) -> list[str]:
+    """Words of numbers of 4 bits, with the fifth ones from a word of a bit for each number."""
+    found = []
+    for k, word in enumerate(q):
+        for number in range(WORD):
+            place, bit = 8 * number + 4, WORD * k + number
+            own = d.field(bits, bit - place, 1 << place)
+            word = d.whole("or", word, own)
+        found.append(word)
+    return found
 
 
-def with_fifth(d: Decoding, q: Sequence[str], four: Sequence[str]) -> list[str]:
-    """Numbers of 4 bits with a fifth one from four bytes."""
-    words = [d.word(x) for x in four]
-    high = [d.whole("shl", d.field(words[k // 8], k % 8, 1), 4) for k in range(2 * LANES)]
-    return [d.whole("or", a, b) for a, b in zip(q, high, strict=True)]
+def symmetric(d: Decoding, factor: str, q: Sequence[str], middle: int, width: int) -> list[str]:
+    """The numbers factor * (q - middle), of words of q."""
+    factors, found = d.scaled(factor), []
+    for word in q:
+        for k in range(WORD):
+            centre = splat(-float(middle << 8 * k))
+            centred = d.e.value(f"fadd {FLOATS} {d.place(word, k, width)}, {centre}")
+            found.append(d.times(factors[k], centred))
+    return found
 
 
-def symmetric(d: Decoding, factor: str, q: Sequence[str], middle: int) -> list[str]:
-    """The numbers factor * (q - middle)."""
-    centred = (d.whole("sub", x, middle) if middle else x for x in q)
-    return [d.times(factor, d.number(x)) for x in centred]
-
-
-def moved(d: Decoding, factor: str, q: Sequence[str], offset: str) -> list[str]:
-    """The numbers factor * q + offset."""
-    return [d.e.fma(factor, d.number(x), offset) for x in q]
+def moved(d: Decoding, factors: Sequence[str], q: Sequence[str], offset: str) -> list[str]:
+    """The numbers factor * q + offset, of words of q, of which no byte is negative."""
+    return [d.e.fma(factors[k], d.place(x, k, 6), offset) for x in q for k in range(WORD)]
 
 
 def q4_0(d: Decoding) -> None:
     """d, 16 bytes."""
     head, content = d.stretch(0), d.stretch(2)
-    d.put(0, symmetric(d, d.half(*head[:2]), quarter_bytes(d, content), 8))
+    d.put(0, symmetric(d, d.half(head[0], 0), low_and_high(d, content), 8, 4))
 
 
 def q4_1(d: Decoding) -> None:
     """d, m, 16 bytes."""
     head, content = d.stretch(0), d.stretch(4)
-    d.put(0, moved(d, d.half(*head[:2]), quarter_bytes(d, content), d.half(*head[2:4])))
+    factors = d.scaled(d.half(head[0], 0))
+    d.put(0, moved(d, factors, low_and_high(d, content), d.half(head[0], 1)))
 
 
 def q5_0(d: Decoding) -> None:
     """d, the fifth bits, 16 bytes."""
-    head, content = d.stretch(0), d.stretch(6)
-    q = with_fifth(d, quarter_bytes(d, content), head[2:6])
-    d.put(0, symmetric(d, d.half(*head[:2]), q, 16))
+    head, own, content = d.stretch(0), d.stretch(2), d.stretch(6)
+    q = with_fifth(d, low_and_high(d, content), own[0])
+    d.put(0, symmetric(d, d.half(head[0], 0), q, 16, 5))
 
 
 def q5_1(d: Decoding) -> None:
     """d, m, the fifth bits, 16 bytes."""
     head, content = d.stretch(0), d.stretch(8)
-    q = with_fifth(d, quarter_bytes(d, content), head[4:8])
-    d.put(0, moved(d, d.half(*head[:2]), q, d.half(*head[2:4])))
+    q = with_fifth(d, low_and_high(d, content), head[1])
+    d.put(0, moved(d, d.scaled(d.half(head[0], 0)), q, d.half(head[0], 1)))
 
 
 def q8_0(d: Decoding) -> None:
     """d, 32 signed bytes."""
     head, content = d.stretch(0), [*d.stretch(2), *d.stretch(18)]
-    d.put(0, symmetric(d, d.half(*head[:2]), [d.signed(x) for x in content], 0))
+    factor = d.times(d.half(head[0], 0), 2.0**-24)
+    d.put(0, [d.times(factor, d.signed(x, k)) for x in content for k in range(WORD)])
 
 
 def keep_scales(d: Decoding) -> None:
     """Put eight scales and minima of 6 bits, times d and −m, into the tables."""
-    head = d.stretch(0)
-    scale, least = d.half(*head[:2]), d.negative(d.half(*head[2:4]))
-    words = [d.word(x) for x in head[4:]]
-    for k in range(4):
-        first, second, last = words[k], words[4 + k], words[8 + k]
-        rows = ((first, 0, scale, 0), (second, 4, least, 8))
-        for own, shift, factor, place in rows:
-            high = d.whole("shl", d.field(own, 6, 3), 4)
-            upper = d.whole("or", d.field(last, shift, 15), high)
-            d.keep(place + k, d.times(factor, d.number(d.field(own, 0, 63))))
-            d.keep(place + 4 + k, d.times(factor, d.number(upper)))
+    head, first, second, last = d.stretch(0)
+    high = 0x30303030
+    words = (
+        (0, head, 0, d.whole("and", first, 0x3F3F3F3F)),
+        (4, head, 0, d.whole("or", d.field(last, 0, NIBBLES), d.field(first, 2, high))),
+        (8, head, 1, d.whole("and", second, 0x3F3F3F3F)),
+        (12, head, 1, d.whole("or", d.field(last, 4, NIBBLES), d.field(second, 2, high))),
+    )
+    factors = [d.scaled(x) for x in (d.half(head, 0), d.negative(d.half(head, 1)))]
+    for place, _, which, word in words:
+        for k in range(WORD):
+            d.keep(place + k, d.times(factors[which][k], d.place(word, k, 6)))
 
 
 def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | None = None) -> None:
     """Four groups of 32 bytes, whose low and high halves are two parts with minima.
 
-    high: given which half of the group's bytes it is and the shift of a part's bit in a byte, the
-    bits of a part as 16 or 0.
+    high: given which half of the group's bytes it is and the number of a part, words of the part's
+    fifth bits.
     """
     e = d.e
 
     def group(number: str) -> None:
         low = e.mul(number, 2)
         parts = [low, e.add(low, 1)]
-        factors = [d.find(part) for part in parts]
+        factors = [d.scaled(d.find(part)) for part in parts]
         offsets = [d.find(e.add(part, 8)) for part in parts]
         begin, first = e.add(e.mul(number, 32), place), e.mul(number, 64)
         for half in (0, 1):
-            q = quarter_bytes(d, d.stretch(e.add(begin, 16 * half)))
+            q = low_and_high(d, d.stretch(e.add(begin, 16 * half)))
             for k, part in enumerate(parts):
-                own = q[LANES * k : LANES * (k + 1)]
+                own = q[WORD * k : WORD * (k + 1)]
                 if high is not None:
                     pairs = zip(own, high(half, part), strict=True)
                     own = [d.whole("or", a, b) for a, b in pairs]
@@ -226,12 +256,12 @@ def q4_k(d: Decoding) -> None:
 def q5_k(d: Decoding) -> None:
     """d, m, scales and minima, the fifth bits of each part as a bit of 32 bytes, four groups."""
     keep_scales(d)
-    e, bytes_ = d.e, [d.stretch(16), d.stretch(32)]
+    e, own = d.e, [d.stretch(16), d.stretch(32)]
 
     def high(half: int, part: str) -> list[str]:
         shift = e.broadcast(e.value(f"trunc i64 {part} to i32"), "i32")
-        found = (d.whole("lshr", d.word(x), shift) for x in bytes_[half])
-        return [d.whole("shl", d.whole("and", x, 1), 4) for x in found]
+        bits = (d.whole("and", d.whole("lshr", word, shift), BIT) for word in own[half])
+        return [d.whole("shl", x, 4) for x in bits]
 
     in_groups(d, 48, high)
 
@@ -239,22 +269,22 @@ def q5_k(d: Decoding) -> None:
 def q6_k(d: Decoding) -> None:
     """Two halves, each of 64 bytes of low bits and 32 of high ones; signed scales; d."""
     e, scales = d.e, d.stretch(192)
-    factor = d.half(*d.stretch(d.nbytes - LANES)[-2:])
-    for k, byte in enumerate(scales):
-        d.keep(k, d.times(factor, d.number(d.signed(byte))))
+    factor = d.times(d.half(d.stretch(d.nbytes - LANES)[-1], 1), 2.0**-24)
+    for k in range(LANES):
+        d.keep(k, d.times(factor, d.signed(scales[k // WORD], k % WORD)))
 
     def quarter(number: str) -> None:
         half, rest = e.value(f"lshr i64 {number}, 1"), e.value(f"and i64 {number}, 1")
         step = e.mul(rest, 16)
         low = e.add(e.mul(half, 64), step)
-        nibbles = [quarter_bytes(d, d.stretch(e.add(low, 32 * k))) for k in (0, 1)]
-        high = [d.word(x) for x in d.stretch(e.add(e.add(e.mul(half, 32), step), 128))]
+        nibbles = [low_and_high(d, d.stretch(e.add(low, 32 * k))) for k in (0, 1)]
+        high = d.stretch(e.add(e.add(e.mul(half, 32), step), 128))
         first, table = e.add(e.mul(half, 128), step), e.add(e.mul(half, 8), rest)
         for k in range(4):
-            own = nibbles[k % 2][LANES * (k // 2) : LANES * (k // 2 + 1)]
-            upper = [d.whole("shl", d.field(x, 2 * k, 3), 4) for x in high]
+            own = nibbles[k % 2][WORD * (k // 2) : WORD * (k // 2 + 1)]
+            upper = [d.field(x, 2 * k - 4, 0x30303030) for x in high]
             q = [d.whole("or", a, b) for a, b in zip(own, upper, strict=True)]
-            values = symmetric(d, d.find(e.add(table, 2 * k)), q, 32)
+            values = symmetric(d, d.find(e.add(table, 2 * k)), q, 32, 6)
             d.put(e.add(first, 32 * k), values)
 
     e.loop(0, 4, 1, quarter)

@@ -1,20 +1,24 @@
 """Products with a matrix that lies in blocks of quantized numbers: emit_block_product.
 
-A panel of it is decoded where another product would copy one (packing.py), so what is read from
-memory are blocks, and the microkernel and the order of sums are those of every product.
+Panels of it are decoded where another product would copy them (packing.py), so what is read from
+memory are blocks, and the microkernel and the order of sums are those of every product. The panel of
+a tile is one of 16 columns after another, each [steps][16], as it is decoded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.block_decoding import LINE, TABLES, emit_decode
-from gnomon.codegen.kernels.blocking import BlockingNumbers
+from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, cut_for
+from gnomon.codegen.kernels.microkernel import Right, Row, Tile, emit_tile
 from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import emit_pack
 from gnomon.codegen.kernels.product import MatmulSpec
-from gnomon.codegen.kernels.storing import Bounds
+from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.kernels.storing import Bounds, TileRegion
 from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.machine import Machine
 from gnomon.ops.blocks import FORMATS
@@ -22,10 +26,13 @@ from gnomon.ops.blocks import FORMATS
 __all__ = ["BlockProductSpec", "emit_block_product"]
 
 FEW = 16
-"""Up to so many rows, blocks are read once, along their rows: memory is what the product waits for.
-"""
+"""Up to so many rows, a product takes as long as decoding, and each panel is used at once."""
+WIDE, DEEP = LANES, 256
+"""Columns and steps of a panel of few rows: the first cache holds it, and whole blocks fit."""
 POINTERS = 8 * LANES
 """Bytes of the addresses of rows."""
+SLACK = 2 * LINE
+"""Bytes between panels of 16 columns, which would else share a set of the first cache."""
 PARAMETERS = (
     ("ptr readonly", "base"),
     *(("i64", x) for x in ("first", "panels", "start", "length")),
@@ -53,6 +60,27 @@ def emit_block_product(
     return BlockProductWriter(module, name, spec, machine).write()
 
 
+class SidePanels(Right):
+    """`b` points at the first of a tile's panels of 16 columns, which are `far` bytes apart."""
+
+    def __init__(self, far: int) -> None:
+        self.far = far
+
+    def unit(self, tile: Tile) -> int:
+        """The bytes of 16 columns."""
+        return LANES * tile.item
+
+    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
+        """Loads vectors of so many units' rows."""
+        units, vectors = part
+        for number in range(units):
+            start, places = e.offset(b, number * self.unit(tile)), []
+            for j in vectors:
+                panel, inside = divmod(j * tile.lanes, LANES)
+                places.append(e.offset(start, panel * self.far + inside * tile.item))
+            yield number, [e.load(place, tile.kind, tile.item) for place in places]
+
+
 class BlockProductWriter(PackedWriter):
     """Decodes panels of B in place of packing them."""
 
@@ -60,16 +88,37 @@ class BlockProductWriter(PackedWriter):
         self, module: LLVMModule, name: str, spec: BlockProductSpec, machine: Machine
     ) -> None:
         self.blocks, self.form = spec, FORMATS[spec.kind]
+        self.few = spec.product.rows[0].size <= FEW
+        self.far = (DEEP if self.few else DEEPEST) * LINE + SLACK
         super().__init__(module, name, spec.product, machine)
+
+    def make_tile(self, machine: Machine) -> Tile:
+        """As of any product; of few rows it is narrow, for a panel that the first cache holds."""
+        if not self.few:
+            return super().make_tile(machine)
+        step = choose_step(machine, self.spec.scalar, self.spec.letters, self.spec.run)
+        return choose_tile(machine, self.spec.sums, self.sizes[0], WIDE, step)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
         """As of any product; of few rows one panel of columns after another, through all of K."""
-        cut = super().make_cut(machine)
-        return replace(cut, column_panels=1) if self.sizes[0] <= FEW else cut
+        if not self.few:
+            return super().make_cut(machine)
+        cut = cut_for(machine, self.tile, self.sizes, self.spec.letters, deepest=DEEP)
+        return replace(cut, column_panels=1)
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch, with those that decoding needs."""
         return super().write() + POINTERS + TABLES + self.form.elements * LINE
+
+    def parts(self) -> tuple[int, ...]:
+        """Bytes of each part of scratch memory; panels of B are as deep as any may be."""
+        stack, a, _, *rest = super().parts()
+        return stack, a, self.cut.column_panels * self.panel, *rest
+
+    @property
+    def panel(self) -> int:
+        """Bytes of the panels of one tile."""
+        return self.tile.columns // LANES * self.far
 
     def write_parts(self) -> None:
         """The packer of A, what decodes a block, what decodes panels, the microkernel."""
@@ -77,7 +126,15 @@ class BlockProductWriter(PackedWriter):
         emit_decode(self.module, f"{self.name}.decode", self.blocks.kind)
         options = {"linkage": "internal", "attributes": "noinline nounwind"}
         PanelDecoder(self, self.module.function(f"{self.name}.pack_b", PARAMETERS, **options))
-        self.write_tiles()
+        right = SidePanels(self.far)
+        emit_tile(self.module, f"{self.name}.tile", self.tile, self.left, right)
+        if self.narrow:
+            edge = replace(self.tile, used=self.narrow)
+            emit_tile(self.module, f"{self.name}.edge", edge, self.left, right)
+
+    def right_of(self, panel: str, part: TileRegion, block: KBlock) -> str:
+        """The address of a tile's first panel."""
+        return self.e.offset(self.scratch.b, self.e.mul(panel, self.panel))
 
     def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
         """Copy panels of A, or decode those of B."""
@@ -96,25 +153,21 @@ class BlockProductWriter(PackedWriter):
 
 
 class PanelDecoder:
-    """Writes the function that decodes panels: [steps][columns] of each."""
+    """Writes the function that decodes the panels of tiles."""
 
     def __init__(self, writer: BlockProductWriter, e: Emitter) -> None:
-        self.e, self.form, self.name = e, writer.form, writer.name
+        self.e, self.form, self.name, self.far = e, writer.form, writer.name, writer.far
         self.tables = e.offset("%space", POINTERS)
         self.spare = e.offset("%space", POINTERS + TABLES)
-        self.width = writer.tile.columns
         self.end = e.add("%start", "%length")
-        e.loop(0, "%panels", 1, self.panel)
+        e.loop(0, e.mul("%panels", writer.tile.columns // LANES), 1, self.panel)
         e.ret()
 
     def panel(self, number: str) -> None:
-        """One panel, 16 of its columns after others."""
+        """16 columns."""
         e = self.e
-        first = e.add("%first", e.mul(number, self.width))
-        target = e.offset("%target", e.mul(number, e.mul("%length", 4 * self.width)))
-        for left in range(0, self.width, LANES):
-            self.find_rows(e.add(first, left))
-            self.blocks_of(e.offset(target, 4 * left))
+        self.find_rows(e.add("%first", e.mul(number, LANES)))
+        self.blocks_of(e.offset("%target", e.mul(number, self.far)))
 
     def find_rows(self, first: str) -> None:
         """Write where rows begin; what is past the last one repeats it."""
@@ -128,23 +181,19 @@ class PanelDecoder:
         e.loop(0, LANES, 1, one)
 
     def blocks_of(self, goal: str) -> None:
-        """All blocks that have a step among those wanted, of 16 columns."""
+        """All blocks that have a step among those wanted."""
         e, size = self.e, self.form.elements
 
         def one(block: str) -> None:
             low = e.mul(block, size)
             high = e.add(low, size)
-            starts, ends = (
-                e.value(f"icmp {x}")
-                for x in (f"sge i64 {low}, %start", f"sle i64 {high}, {self.end}")
-            )
-            inside = e.value(f"and i1 {starts}, {ends}")
-            there = e.offset(goal, e.mul(e.sub(low, "%start"), 4 * self.width))
+            starts = e.value(f"icmp sge i64 {low}, %start")
+            inside = e.value(f"and i1 {starts}, {e.value(f'icmp sle i64 {high}, {self.end}')}")
+            there = e.offset(goal, e.mul(e.sub(low, "%start"), LINE))
             target = e.value(f"select i1 {inside}, ptr {there}, ptr {self.spare}")
-            step = e.value(f"select i1 {inside}, i64 {4 * self.width}, i64 {LINE}")
+            place = e.mul(block, self.form.nbytes)
             e.call(
-                "void", f"{self.name}.decode", ("ptr", "%space"),
-                ("i64", e.mul(block, self.form.nbytes)), ("ptr", target), ("i64", step),
+                "void", f"{self.name}.decode", ("ptr", "%space"), ("i64", place), ("ptr", target),
                 ("ptr", self.tables),
             )  # fmt: skip
             e.when(e.value(f"xor i1 {inside}, true"), lambda: self.copy(low, high, goal))
@@ -159,6 +208,6 @@ class PanelDecoder:
 
         def step(k: str) -> None:
             value = e.load(e.offset(self.spare, e.mul(e.sub(k, low), LINE)), kind, LINE)
-            e.store(value, e.offset(goal, e.mul(e.sub(k, "%start"), 4 * self.width)), kind, 4)
+            e.store(value, e.offset(goal, e.mul(e.sub(k, "%start"), LINE)), kind, 4)
 
         e.loop(e.most(low, "%start"), e.least(high, self.end), 1, step)

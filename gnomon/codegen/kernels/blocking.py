@@ -67,9 +67,11 @@ class KBlocks:
         return self.piece * self.chunks
 
 
-def cut_k(letters: Sequence[Letter], item: int, step: ChainStep = FUSED) -> KBlocks:
+def cut_k(
+    letters: Sequence[Letter], item: int, step: ChainStep = FUSED, deepest: int = DEEPEST
+) -> KBlocks:
     """Cut the summed letters: whole chunks where a block holds them, else pieces of one."""
-    limit, chunk = DEEPEST * 4 // item, -(-chunk_length(letters) // step.together)
+    limit, chunk = deepest * 4 // item, -(-chunk_length(letters) // step.together)
     counts = combine_counts(letters)
     if chunk > limit:
         pieces = -(-chunk // limit)
@@ -252,10 +254,11 @@ def plan_with(
     sizes: tuple[int, int],
     letters: Sequence[Letter],
     far: int = 0,
+    deepest: int = DEEPEST,
 ) -> BlockingPlan:
     """The rest of a plan, for a tile; a block of B has `far` bytes at most, if that is known."""
     rows, columns = sizes
-    blocks = cut_k(letters, tile.item, tile.step)
+    blocks = cut_k(letters, tile.item, tile.step, deepest)
     deep = blocks.longest * tile.item
     # a block of A stays in L2, one of B in L3; for few rows B is met again soon, in L2
     share = share_of(machine)
@@ -301,12 +304,13 @@ def cut_for(
     sizes: tuple[int, int],
     letters: Sequence[Letter],
     far: int = 0,
+    deepest: int = DEEPEST,
 ) -> BlockingNumbers:
     """The numbers of a tile's plan; the caller makes it, where sizes are not known yet."""
 
     def numbers(rows: int, columns: int, *flat: int) -> tuple[int, ...]:
         nest = list(zip(flat[::2], flat[1::2], strict=True))
-        cut = cut_of(plan_with(machine, tile, (rows, columns), nest, far))
+        cut = cut_of(plan_with(machine, tile, (rows, columns), nest, far, deepest))
         return tuple(getattr(cut, name) for name in names)
 
     names = [field.name for field in fields(BlockingNumbers)]
