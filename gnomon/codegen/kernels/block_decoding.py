@@ -2,9 +2,9 @@
 
 Stretches of 16 bytes are transposed by words of four, so that a vector holds one word of every row;
 what follows is the same arithmetic on every lane. Numbers stay where they stand in their words: a
-mask gives q * 2^n of the q at bit n, and a factor of 2^-n corrects it. The formats, and the roundings
-of their numbers, are those of gnomon/ops/blocks.py: products of scales and of small whole numbers are
-exact in float32, so that a fused multiply-add rounds where its two steps would.
+mask gives q * 2^n of the q at bit n, and a factor of 2^-n corrects it. The formats, and how their
+numbers are rounded, are those of gnomon/ops/blocks.py: products of scales and of small whole
+numbers are exact in float32, so that a fused multiply-add rounds where its two steps would.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Products with a matrix that lies in blocks of quantized numbers: emit_block_product.
 
 Panels of it are decoded where another product would copy them (packing.py), so what is read from
-memory are blocks, and the microkernel and the order of sums are those of every product. The panel of
-a tile is one of 16 columns after another, each [steps][16], as it is decoded.
+memory are blocks, and the microkernel and the order of sums are those of every product. A tile's
+panel is one of 16 columns after another, each [steps][16], as it is decoded.
 """
 
 from __future__ import annotations
