@@ -200,7 +200,7 @@ def decode_blocks(blocks: Node, *, kind: str) -> Node:
     return decoded(blocks, kind)
 
 
-@internal(claim=Claim("block_product", (2,), floats=False, sums=True))
+@internal(claim=Claim("block_product", (2,), floats=False))
 def block_product(x: Node, blocks: Node, *, kind: str) -> Node:
     """Rows (t, k) times the transpose of what rows of blocks (n, bytes) decode to: (t, n)."""
     return contract("tk,nk->tn", x, decoded(blocks, kind), accumulator(x.dtype))

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gnomon.dtypes import bfloat16, float32, int64
+from gnomon.dtypes import bfloat16, float32, int64, uint8
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.attention import attention_forward
+from gnomon.ops.blocks import block_product
 from gnomon.ops.grouped import grouped_mm
 from gnomon.ops.indexing import index_copy
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
@@ -22,6 +23,7 @@ from gnomon.ops.sliding import spread_back
 from gnomon.ops.windows import interleave, zero_padding
 from gnomon.passes.grad import gradients
 from tests.graphs import seed_of
+from tests.quantized import random_blocks
 
 ENDS = np.array([[3, 9], [9, 20], [20, 20], [31, 40]])
 RUNS = np.array([[3, 9, 9, 12], [0, 5, 9, 11], [12, 12, 12, 12], [0, 0, 1, 4]])
@@ -131,6 +133,13 @@ def interleaved() -> Made:
     return Graph(given.leaves, [interleave(parts, (2, 2), (12, 12))]), given.arrays
 
 
+def of_blocks() -> Made:
+    """A product with a matrix in blocks."""
+    given = Given()
+    x, blocks = given.floats(8, 512), given.take(random_blocks("Q4_K", 32, 2), uint8)
+    return Graph(given.leaves, [block_product(x, blocks, kind="Q4_K")]), given.arrays
+
+
 PROGRAMS: dict[str, tuple[Callable[[], Made], tuple[str, ...]]] = {
     "attention": (lambda: attention(False), ("attention_forward", "attention_backward")),
     "causal": (lambda: attention(True), ("attention_forward", "attention_backward")),
@@ -160,5 +169,6 @@ PROGRAMS: dict[str, tuple[Callable[[], Made], tuple[str, ...]]] = {
     "transposed convolution": (slid, ("slide_back",)),
     "padding": (padded, ("zero_padding",)),
     "interleaved": (interleaved, ("interleave",)),
+    "blocks": (of_blocks, ("block_product",)),
 }
 """Program -> what makes it, and the regions that it has."""
