@@ -1,16 +1,17 @@
 """An endpoint that speaks OpenAI's protocol: chat/completions, completions and models.
 
-One text is written at a time; others wait for it. Bodies are read by types, and what a request asks
-for and no model here does is refused.
+Bodies are read by types, and what a request asks for and no model here does is refused. Texts are
+written by one thread (writer.py).
 """
 
 from __future__ import annotations
 
 import json
-import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,15 +22,32 @@ from gnomon.models.causal import CausalLM
 from gnomon.models.conversation import Answer
 from gnomon.models.text_format import TextFormat
 from gnomon.train.chat import options_of
+from gnomon.train.writer import PendingText, Refusal, Writer
 
+asyncio, concurrency = Lazy("asyncio"), Lazy("starlette.concurrency")
 applications, responses = Lazy("starlette.applications"), Lazy("starlette.responses")
-routing, concurrency = Lazy("starlette.routing"), Lazy("starlette.concurrency")
+requests, routing = Lazy("starlette.requests"), Lazy("starlette.routing")
 
-__all__ = ["CompletionRequest", "ModelServer", "lacking"]
+__all__ = ["CompletionRequest", "Limits", "ModelServer", "lacking"]
 
 IGNORED = frozenset({"user", "store", "metadata", "service_tier", "stream_options"})
 """Fields that choose nothing of what is written."""
 NEUTRAL = (None, False, 0, "", [], {}, "text")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a server takes. Raises ConfigError where that is nothing."""
+
+    body: int = 1 << 22
+    """Bytes of a request's body."""
+    waiting: int = 256
+    """Requests that wait until they are written."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value < 1:
+                raise ConfigError(f"serve: --max-{name} must be 1 or more: got {value}.")
 
 
 class CompletionRequest(msgspec.Struct):
@@ -80,9 +98,12 @@ def lacking(missing: ModuleNotFoundError) -> ModuleNotFoundError:
 class ModelServer:
     """A model that answers requests, and its application."""
 
-    def __init__(self, name: str, model: CausalLM, texts: TextFormat) -> None:
+    def __init__(
+        self, name: str, model: CausalLM, texts: TextFormat, limits: Limits | None = None
+    ) -> None:
         self.name, self.model, self.texts = name, model, texts
-        self.writing = threading.Lock()
+        self.limits = limits or Limits()
+        self.writer = Writer(self.limits.waiting)
         self.started = int(time.time())
 
     def application(self) -> Any:
@@ -94,10 +115,17 @@ class ModelServer:
                     route("/v1/models", self.models),
                     route("/v1/chat/completions", self.chat, **post),
                     route("/v1/completions", self.complete, **post),
-                ]
+                ],
+                lifespan=self.lifespan,
             )
         except ModuleNotFoundError as missing:
             raise lacking(missing) from missing
+
+    @asynccontextmanager
+    async def lifespan(self, _: Any) -> AsyncIterator[None]:
+        """The time in which texts are written."""
+        yield
+        await concurrency.run_in_threadpool(self.writer.close)
 
     async def models(self, _: Any) -> Any:
         """The one model."""
@@ -106,27 +134,35 @@ class ModelServer:
 
     async def chat(self, request: Any) -> Any:
         """The answer to messages."""
-        return await self.answered(await request.body(), "chat.completion")
+        return await self.answered(request, "chat.completion")
 
     async def complete(self, request: Any) -> Any:
         """The text after a prompt."""
-        return await self.answered(await request.body(), "text_completion")
+        return await self.answered(request, "text_completion")
 
-    async def answered(self, body: bytes, kind: str) -> Any:
-        """A whole text, or a stream of its pieces; a request that cannot be met gets a 400."""
+    async def answered(self, request: Any, kind: str) -> Any:
+        """A whole text, or a stream of its pieces; a request that cannot be met gets an error."""
         try:
-            request = request_of(body)
-            ids = self.ids(request, kind)
-            found = Answer(self.model, self.texts, ids, request.options())
+            wanted = request_of(await self.body(request))
+            ids = await concurrency.run_in_threadpool(self.ids, wanted, kind)
+            text = PendingText(Answer(self.model, self.texts, ids, wanted.options()))
+            self.writer.submit(text)
         except GnomonError as wrong:
-            error = {"message": str(wrong), "type": "invalid_request_error"}
-            return responses.JSONResponse({"error": error | {"param": None, "code": None}}, 400)
-        reply = Reply(self.name, kind, found)
-        if request.stream:
-            events = reply.events(self.writing)
-            return responses.StreamingResponse(events, media_type="text/event-stream")
-        whole = await concurrency.run_in_threadpool(reply.whole, self.writing, len(ids))
-        return responses.JSONResponse(whole)
+            return refused(wrong, wrong.status if isinstance(wrong, Refusal) else 400)
+        reply = Reply(self.name, kind, text, len(ids))
+        return Sending(self.writer, text, reply.stream if wanted.stream else reply.whole)
+
+    async def body(self, request: Any) -> bytes:
+        """The bytes of a request, as many as are taken."""
+        content, most = bytearray(), self.limits.body
+        try:
+            async for part in request.stream():
+                content += part
+                if len(content) > most:
+                    raise Refusal(f"serve: the body is longer than {most} bytes.", 413)
+        except requests.ClientDisconnect:
+            raise ArgumentError("serve: the body has no end.") from None
+        return bytes(content)
 
     def ids(self, request: CompletionRequest, kind: str) -> list[int]:
         """The tokens of a request's messages, or of its prompt."""
@@ -140,39 +176,83 @@ class ModelServer:
         return self.texts.ids(given) if isinstance(given, str) else self.texts.chat_ids(given)
 
 
-class Reply:
-    """An answer in the words of the protocol."""
+class Sending:
+    """A response that ends when it is sent, or when its client leaves; then nobody writes on."""
 
-    def __init__(self, name: str, kind: str, answer: Answer) -> None:
-        self.kind, self.answer = kind, answer
+    def __init__(self, writer: Writer, text: PendingText, send: Callable[[Any], Any]) -> None:
+        self.writer, self.text, self.send = writer, text, send
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send it, as an ASGI application."""
+        sending, leaving = map(asyncio.ensure_future, (self.send(send), left(receive)))
+        try:
+            await asyncio.wait((sending, leaving), return_when="FIRST_COMPLETED")
+        finally:
+            self.writer.leave(self.text)
+            leaving.cancel()
+            if not sending.done():
+                sending.cancel()
+        if sending.done():
+            sending.result()
+
+
+async def left(receive: Any) -> None:
+    """Wait until the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Reply:
+    """An answer in the words of the protocol. read: how many tokens were before it."""
+
+    def __init__(self, name: str, kind: str, text: PendingText, read: int) -> None:
+        self.kind, self.text, self.read = kind, text, read
         own = {"id": f"{kind}-{uuid.uuid4().hex}", "created": int(time.time())}
         self.head: dict[str, Any] = {**own, "object": kind, "model": name}
 
-    def whole(self, writing: threading.Lock, read: int) -> dict[str, Any]:
-        """The whole answer. read: how many tokens were before it."""
-        with writing:
-            text = "".join(self.answer)
-        is_chat, count = self.kind == "chat.completion", self.answer.count
+    async def whole(self, send: Any) -> None:
+        """Send the whole answer."""
+        try:
+            text = "".join([piece async for piece in self.text])
+        except Exception as wrong:
+            status = wrong.status if isinstance(wrong, Refusal) else 500
+            await refused(wrong, status)({"type": "http"}, None, send)
+            return
+        is_chat, count = self.kind == "chat.completion", self.text.answer.count
         said = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
-        usage = {"prompt_tokens": read, "completion_tokens": count, "total_tokens": read + count}
-        return self.head | {"choices": [self.choice(said, self.reason)], "usage": usage}
+        sums = {"completion_tokens": count, "total_tokens": self.read + count}
+        usage = {"prompt_tokens": self.read} | sums
+        found = self.head | {"choices": [self.choice(said, self.reason)], "usage": usage}
+        await responses.JSONResponse(found)({"type": "http"}, None, send)
 
-    def events(self, writing: threading.Lock) -> Iterator[str]:
-        """Pieces of the answer as events."""
+    async def stream(self, send: Any) -> None:
+        """Send pieces of the answer as events."""
+        kind = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        async for found in self.events():
+            event = f"data: {found if isinstance(found, str) else json.dumps(found)}\n\n"
+            await send({"type": "http.response.body", "body": event.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def events(self) -> AsyncIterator[Any]:
+        """Pieces of the answer as events; an error of the model is the last one."""
         is_chat = self.kind == "chat.completion"
         head = self.head | ({"object": "chat.completion.chunk"} if is_chat else {})
 
-        def event(said: dict[str, Any], reason: str | None = None) -> str:
+        def event(said: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
             part = {"delta": said} if is_chat else {"text": said.get("content", "")}
-            return f"data: {json.dumps(head | {'choices': [self.choice(part, reason)]})}\n\n"
+            return head | {"choices": [self.choice(part, reason)]}
 
-        with writing:
-            if is_chat:
-                yield event({"role": "assistant", "content": ""})
-            for piece in self.answer:
+        if is_chat:
+            yield event({"role": "assistant", "content": ""})
+        try:
+            async for piece in self.text:
                 yield event({"content": piece})
+        except Exception as wrong:
+            yield error_of(wrong, 500)
+            return
         yield event({}, self.reason)
-        yield "data: [DONE]\n\n"
+        yield "[DONE]"
 
     def choice(self, said: dict[str, Any], reason: str | None) -> dict[str, Any]:
         """The one choice."""
@@ -181,4 +261,18 @@ class Reply:
     @property
     def reason(self) -> str:
         """Why the text ended."""
-        return "stop" if self.answer.ended else "length"
+        return "stop" if self.text.answer.ended else "length"
+
+
+def error_of(wrong: Exception, status: int) -> dict[str, Any]:
+    """An error in the words of the protocol."""
+    ours = isinstance(wrong, GnomonError)
+    message = str(wrong) if ours else f"serve: the model failed: {type(wrong).__name__}: {wrong}"
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def refused(wrong: Exception, status: int) -> Any:
+    """The response that says what is wrong."""
+    later = {"retry-after": "1"} if status == 503 else None
+    return responses.JSONResponse(error_of(wrong, status), status, later)
