@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gnomon.lazy import Lazy
 from gnomon.train.chat import opened_model
-from gnomon.train.server import Limits, ModelServer, lacking
+from gnomon.train.server import ModelServer, RequestLimits, lacking
 
 uvicorn = Lazy("uvicorn")
 
@@ -23,8 +23,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     name: str | None = None,
-    max_body: int = Limits.body,
-    max_waiting: int = Limits.waiting,
+    max_body: int = RequestLimits.body,
+    max_waiting: int = RequestLimits.waiting,
 ) -> int:
     """Serve a model to clients of OpenAI's protocol: chat/completions, completions, models.
 
@@ -45,7 +45,7 @@ def serve(
         How many requests may wait; a further one gets status 503, and may come again.
     """
     language_model, texts = opened_model(model)
-    limits = Limits(max_body, max_waiting)
+    limits = RequestLimits(max_body, max_waiting)
     server = ModelServer(name or Path(texts.place).name, language_model, texts, limits)
     application = server.application()
     try:

@@ -22,13 +22,13 @@ from gnomon.models.causal import CausalLM
 from gnomon.models.conversation import Answer
 from gnomon.models.text_format import TextFormat
 from gnomon.train.chat import options_of
-from gnomon.train.writer import PendingText, Refusal, Writer
+from gnomon.train.writer import PendingText, Refusal, TextWriter
 
 asyncio, concurrency = Lazy("asyncio"), Lazy("starlette.concurrency")
 applications, responses = Lazy("starlette.applications"), Lazy("starlette.responses")
 requests, routing = Lazy("starlette.requests"), Lazy("starlette.routing")
 
-__all__ = ["CompletionRequest", "Limits", "ModelServer", "lacking"]
+__all__ = ["CompletionRequest", "ModelServer", "RequestLimits", "lacking"]
 
 IGNORED = frozenset({"user", "store", "metadata", "service_tier", "stream_options"})
 """Fields that choose nothing of what is written."""
@@ -36,7 +36,7 @@ NEUTRAL = (None, False, 0, "", [], {}, "text")
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """The most that a server takes. Raises ConfigError where that is nothing."""
 
     body: int = 1 << 22
@@ -99,11 +99,11 @@ class ModelServer:
     """A model that answers requests, and its application."""
 
     def __init__(
-        self, name: str, model: CausalLM, texts: TextFormat, limits: Limits | None = None
+        self, name: str, model: CausalLM, texts: TextFormat, limits: RequestLimits | None = None
     ) -> None:
         self.name, self.model, self.texts = name, model, texts
-        self.limits = limits or Limits()
-        self.writer = Writer(self.limits.waiting)
+        self.limits = limits or RequestLimits()
+        self.writer = TextWriter(self.limits.waiting)
         self.started = int(time.time())
 
     def application(self) -> Any:
@@ -179,7 +179,7 @@ class ModelServer:
 class Sending:
     """A response that ends when it is sent, or when its client leaves; then nobody writes on."""
 
-    def __init__(self, writer: Writer, text: PendingText, send: Callable[[Any], Any]) -> None:
+    def __init__(self, writer: TextWriter, text: PendingText, send: Callable[[Any], Any]) -> None:
         self.writer, self.text, self.send = writer, text, send
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -17,7 +17,7 @@ from gnomon.models.conversation import Answer
 
 asyncio = Lazy("asyncio")
 
-__all__ = ["PendingText", "Refusal", "Writer"]
+__all__ = ["PendingText", "Refusal", "TextWriter"]
 
 
 class Refusal(GnomonError):
@@ -52,7 +52,7 @@ class PendingText:
             yield piece
 
 
-class Writer:
+class TextWriter:
     """A thread that writes texts, in the order in which they came. At most so many wait for it."""
 
     def __init__(self, most_waiting: int) -> None:

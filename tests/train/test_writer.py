@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from gnomon.errors import ConfigError
-from gnomon.train.server import Limits, ModelServer
+from gnomon.train.server import ModelServer, RequestLimits
 from tests.train.asgi import Alphabet, Exchange, until
 
 pytest.importorskip("starlette")
@@ -23,7 +23,7 @@ def model():
 
 def server_of(model: Alphabet, **limits: int) -> ModelServer:
     """A server of the model, which is its own format of texts."""
-    return ModelServer("small", model, model, Limits(**limits))
+    return ModelServer("small", model, model, RequestLimits(**limits))
 
 
 def ask(server: ModelServer, count: int, **more: object) -> Exchange:
