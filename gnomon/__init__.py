@@ -163,6 +163,7 @@ channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 _PARTS = (
     *("nn", "optim", "utils", "distributions", "distributed", "library", "models", "profiler"),
     *("serialization", "testing", "compiler", "export", "fx", "gguf", "multiprocessing", "onnx"),
+    "quant",
 )
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}"

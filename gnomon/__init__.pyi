@@ -942,6 +942,7 @@ def put(input: Tensor, index: Tensor = ..., source: Tensor = ..., accumulate: _b
     """A tensor with values at positions, counted as if it were laid flat."""
 def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+from gnomon import quant as quant
 def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The value below which a share q of every row lies; several shares come along a first axis."""
 def rad2deg(x: Tensor) -> Tensor:

@@ -51,6 +51,7 @@ WORDS: dict[str, set[str]] = {
     "gnomon/codegen/kernels/attention.py": {"sum"},  # names in the text that is written
     "gnomon/codegen/kernels/product.py": {"narrow", "tile"},  # fields
     "gnomon/codegen/emitter.py": {"i1"},  # a type of LLVM's
+    "gnomon/codegen/float8.py": {"i1"},
     "gnomon/codegen/integers.py": {"i1"},
     "gnomon/codegen/kernels/scan.py": {"i1"},
     "gnomon/codegen/scalar.py": {"i1"},

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gnomon.codegen import float8
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.float8 import FLOATS8
 from gnomon.codegen.integers import V1, instruction, integers, intrinsic, one
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.math import FUNCTIONS
@@ -28,9 +30,7 @@ def register(dtype: DType) -> str:
 
 def memory(dtype: DType) -> str:
     """The LLVM scalar type of an element in memory."""
-    if dtype.is_storage_only:
-        raise CompileError(f"codegen: {dtype.name} is not computed with on this backend. Cast it.")
-    narrow = {bool_: "i8", bfloat16: "i16", float16: "half"}
+    narrow = {bool_: "i8", bfloat16: "i16", float16: "half", **dict.fromkeys(FLOATS8, "i8")}
     return narrow.get(dtype) or register(dtype)
 
 
@@ -51,7 +51,7 @@ def widen(e: Emitter, value: str, dtype: DType) -> str:
         wide = e.value(f"zext {vector('i16')} {value} to {vector('i32')}")
         wide = e.value(f"shl {vector('i32')} {wide}, {splat(16, 'i32')}")
         return e.value(f"bitcast {vector('i32')} {wide} to {vector('float')}")
-    return value
+    return float8.widened(e, value, dtype) if dtype in FLOATS8 else value
 
 
 def narrow(e: Emitter, value: str, dtype: DType) -> str:
@@ -64,7 +64,7 @@ def narrow(e: Emitter, value: str, dtype: DType) -> str:
         bits = e.value(f"bitcast {vector('float')} {value} to {vector('i32')}")
         bits = e.value(f"lshr {vector('i32')} {bits}, {splat(16, 'i32')}")
         return e.value(f"trunc {vector('i32')} {bits} to {vector('i16')}")
-    return value
+    return float8.narrowed(e, value, dtype) if dtype in FLOATS8 else value
 
 
 def rounded(e: Emitter, value: str, dtype: DType) -> str:
@@ -72,6 +72,8 @@ def rounded(e: Emitter, value: str, dtype: DType) -> str:
     if dtype is float16:
         half = e.value(f"fptrunc {vector('float')} {value} to {vector('half')}")
         return e.value(f"fpext {vector('half')} {half} to {vector('float')}")
+    if dtype in FLOATS8:
+        return float8.rounded(e, value, dtype)
     if dtype is not bfloat16:
         return value
     i32 = vector("i32")

@@ -1,18 +1,19 @@
-"""Blocks: numbers of few bits that share scales, as GGUF's tensors hold them, and products of them.
+"""Blocks: numbers of few bits that share scales, and products with matrices of them.
 
 A row of K numbers is K / `elements` blocks of `nbytes` bytes. `decoded` says what the numbers are,
-in float32, with the roundings of gguf-py; a kernel that reads blocks as they are claims the product
-(gnomon/codegen/kernels/block_product.py), and has the bits of the product of decoded numbers. d, m:
-halves by which numbers are scaled and moved.
+in float32, for GGUF's formats with the roundings of gguf-py; a kernel that reads blocks as they are
+claims the product (gnomon/codegen/kernels/block_product.py), and has the bits of the product of
+decoded numbers. d, m: halves by which numbers are scaled and moved.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gnomon.dtypes import accumulator, float16, float32, int8, uint8, uint16
+from gnomon.dtypes import accumulator, float16, float32, int8, int32, uint8, uint16
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
@@ -21,6 +22,7 @@ from gnomon.ops.joining import cat
 from gnomon.ops.primitives import contract, reshape
 from gnomon.ops.registry import internal
 from gnomon.ops.rounding import bits
+from gnomon.ops.scalars import where
 from gnomon.ops.views import part
 
 __all__ = ["BlockFormat", "FORMATS", "block_product", "decode_blocks"]
@@ -158,6 +160,50 @@ def q6_k(blocks: Node) -> Node:
     return joined_parts(in_parts(factor, 16, 1) * (cast(in_parts(q, 16, 16), float32) - 32.0))
 
 
+def factor_of(blocks: Node) -> Node:
+    """The float at the beginning of each block: float32 (..., 1)."""
+    low, *more = (cast(span(blocks, k, k + 1), int32) for k in range(4))
+    for k, byte in enumerate(more, 1):
+        low = elementwise("or", low, elementwise("shift_left", byte, 8 * k))
+    return bits(low, float32)
+
+
+def int8_group(blocks: Node) -> Node:
+    """The numbers f * q: f, a float; signed q of 8 bits."""
+    return factor_of(blocks) * signed(span(blocks, 4, blocks.shape[-1]))
+
+
+def int4_group(blocks: Node) -> Node:
+    """The numbers d * q + m: d, m, stretches of 32 q of 4 bits: low halves, then high."""
+    content = span(blocks, 4, blocks.shape[-1])
+    count = content.shape[-1] // 16
+    q = joined_parts(nibbles(in_parts(content, count, 16)))
+    return halves(blocks, 0) * cast(q, float32) + halves(blocks, 2)
+
+
+def float8_group(blocks: Node) -> Node:
+    """The numbers f * q: f, a float; q of 8 bits, float8_e4m3fn.
+
+    Under the exponent of float32 a q's bits mean 2^-120 of it.
+    """
+    content = cast(span(blocks, 4, blocks.shape[-1]), int32)
+    size = elementwise("and", content, 127)
+    sign = elementwise("shift_left", elementwise("and", content, 128), 24)
+    value = bits(elementwise("or", elementwise("shift_left", size, 20), sign), float32) * 2.0**120
+    return factor_of(blocks) * where(elementwise("eq", size, 127), math.nan, value)
+
+
+GROUPS = (32, 64, 128, 256)
+"""The sizes of groups that share a factor, of matrices that are quantized here."""
+
+
+def grouped(
+    name: str, head: int, bits: int, decode: Callable[[Node], Node]
+) -> dict[str, BlockFormat]:
+    """A format for each size of groups."""
+    return {f"{name}_{n}": BlockFormat(n, head + n * bits // 8, decode) for n in GROUPS}
+
+
 FORMATS: Mapping[str, BlockFormat] = MappingProxyType(
     {
         "Q4_0": BlockFormat(32, 18, q4_0),
@@ -168,9 +214,12 @@ FORMATS: Mapping[str, BlockFormat] = MappingProxyType(
         "Q4_K": BlockFormat(256, 144, q4_k),
         "Q5_K": BlockFormat(256, 176, q5_k),
         "Q6_K": BlockFormat(256, 210, q6_k),
+        **grouped("INT8", 4, 8, int8_group),
+        **grouped("INT4", 4, 4, int4_group),
+        **grouped("FLOAT8", 4, 8, float8_group),
     }
 )
-"""The formats by GGUF's names."""
+"""The formats by name: GGUF's, and those of gnomon/quant."""
 
 
 def decoded(blocks: Node, kind: str) -> Node:

@@ -46,11 +46,18 @@ def legalize(graph: Graph) -> Graph:
 
 def is_legal(node: Node) -> bool:
     """Whether a kernel computes a node as it stands."""
+    if reads_float8(node):
+        return False
     if node.op == "contract":
         return SUMMED_IN.get(node.inputs[0].dtype) is node.dtype and not is_short_chain(node)
     if node.op == "scatter":
         return not sums_narrow(node) and node.params["spec"] == kernel_layout(node.params["spec"])
     return True
+
+
+def reads_float8(node: Node) -> bool:
+    """Whether a product or an order is asked of floats of 8 bits, which are widened first."""
+    return node.op in ("contract", "sort") and node.inputs[0].dtype.is_storage_only
 
 
 def sums_of(node: Node) -> DType | None:
@@ -75,6 +82,11 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, in legal form."""
     if is_legal(node):
         return arena.with_inputs(node, inputs)
+    if reads_float8(node):
+        wide = tuple(cast(x, float32) for x in inputs)
+        summed_wide = {"dtype": float32} if node.op == "contract" else {}
+        made = arena.node(node.op, wide, **{**node.params, **summed_wide})
+        return cast(made if is_legal(made) else rebuild(arena, made, wide), node.dtype)
     if node.op == "scatter":
         return scatter_in_layout(arena, node, *inputs)
     if is_short_chain(node):

@@ -10,10 +10,11 @@ numbers are exact in float32, so that a fused multiply-add rounds where its two 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, splat, vector
-from gnomon.ops.blocks import FORMATS
+from gnomon.ops.blocks import FORMATS, GROUPS
 
 __all__ = ["LINE", "TABLES", "emit_decode"]
 
@@ -290,10 +291,73 @@ def q6_k(d: Decoding) -> None:
     e.loop(0, 4, 1, quarter)
 
 
+def head_of(d: Decoding) -> str:
+    """The float at the beginning of the block."""
+    return d.e.value(f"bitcast {WORDS} {d.stretch(0)[0]} to {FLOATS}")
+
+
+def in_stretches(d: Decoding, count: int, decode: Callable[[list[str], str], None]) -> None:
+    """Stretches behind a head of four bytes, in order; decode is given words and a number."""
+    e = d.e
+    e.loop(0, count, 1, lambda k: decode(d.stretch(e.add(e.mul(k, LANES), WORD)), k))
+
+
+def int8_group(d: Decoding, size: int) -> None:
+    """f, signed bytes."""
+    factor = head_of(d)
+
+    def one(words: list[str], number: str) -> None:
+        moved = (d.whole("shl", x, 24 - 8 * k) for x in words for k in range(WORD))
+        values = (d.number(d.whole("ashr", x, 24)) for x in moved)
+        d.put(d.e.mul(number, LANES), [d.times(factor, x) for x in values])
+
+    in_stretches(d, size // LANES, one)
+
+
+def int4_group(d: Decoding, size: int) -> None:
+    """d, m, stretches of 16 bytes."""
+    head = d.stretch(0)[0]
+    factors, offset = d.scaled(d.half(head, 0)), d.half(head, 1)
+
+    def one(words: list[str], number: str) -> None:
+        d.put(d.e.mul(number, 2 * LANES), moved(d, factors, low_and_high(d, words), offset))
+
+    in_stretches(d, size // (2 * LANES), one)
+
+
+def float8_group(d: Decoding, size: int) -> None:
+    """f, bytes of float8_e4m3fn."""
+    e, factor = d.e, head_of(d)
+
+    def value(word: str, k: int) -> str:
+        byte = d.whole("lshr", word, 8 * k) if k else word
+        magnitude = d.whole("and", byte, 127)
+        sign = d.whole("shl", d.whole("and", byte, 128), 24)
+        bits = d.whole("or", d.whole("shl", magnitude, 20), sign)
+        found = d.times(e.value(f"bitcast {WORDS} {bits} to {FLOATS}"), 2.0**120)
+        unknown = e.value(f"icmp eq {WORDS} {magnitude}, {splat(127, 'i32')}")
+        nan = f"<{', '.join(['float 0x7FF8000000000000'] * LANES)}>"
+        return e.value(f"select {vector('i1')} {unknown}, {FLOATS} {nan}, {FLOATS} {found}")
+
+    def one(words: list[str], number: str) -> None:
+        values = [d.times(factor, value(x, k)) for x in words for k in range(WORD)]
+        d.put(e.mul(number, LANES), values)
+
+    in_stretches(d, size // LANES, one)
+
+
+def grouped(name: str, decode: Callable[[Decoding, int], None]) -> dict[str, Decoder]:
+    """A decoder for each size of groups."""
+    return {f"{name}_{n}": partial(decode, size=n) for n in GROUPS}
+
+
 DECODERS: Mapping[str, Decoder] = MappingProxyType(
     {
         **{"Q4_0": q4_0, "Q4_1": q4_1, "Q5_0": q5_0, "Q5_1": q5_1, "Q8_0": q8_0},
         **{"Q4_K": q4_k, "Q5_K": q5_k, "Q6_K": q6_k},
+        **grouped("INT8", int8_group),
+        **grouped("INT4", int4_group),
+        **grouped("FLOAT8", float8_group),
     }
 )
-"""The decoders by GGUF's names."""
+"""The decoders by the names of formats."""
