@@ -337,13 +337,16 @@ def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
 def is_claimed(node: Node) -> bool:
     """Whether a region stays closed: chunks compute it, or a hand-written kernel takes it.
 
-    Kernels take floats that they sum in their own dtype, and none takes a tensor without elements.
+    Kernels take floats that they sum in their own dtype, and none takes a tensor without elements,
+    or floats of 8 bits.
     """
     if not all(x.size for x in (*node.inputs, *node.params["body"].outputs)):
         return False
     claim = facts_of(node).claim
     if claim is None:
         return asks_for_chunks(node)
+    if any(x.dtype.is_storage_only for x in node.inputs):
+        return False
     if not KERNELS[claim.kernel].fits(node):
         return False
     return not claim.floats or all(

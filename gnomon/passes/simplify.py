@@ -44,7 +44,10 @@ def halves(C: Node, **_: Node) -> bool:
     return fraction == 0.5 and abs(exponent) < LEAST_EXPONENT[C.dtype.name]
 
 
-LEAST_EXPONENT = {"float16": 14, "bfloat16": 126, "float32": 126, "float64": 1022}
+LEAST_EXPONENT = {
+    **{"float8_e4m3fn": 6, "float8_e5m2": 14, "float16": 14},
+    **{"bfloat16": 126, "float32": 126, "float64": 1022},
+}
 """Powers of two whose reciprocal is a normal number."""
 
 

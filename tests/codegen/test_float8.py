@@ -69,12 +69,23 @@ def test_products_are_those_of_wide_numbers_rounded_once(dtype, rows: int):
     np.testing.assert_array_equal((x @ w.t()).float().numpy(), wide.to(dtype).float().numpy())
 
 
+def test_products_of_groups_are_those_of_wide_numbers():
+    x, w = gn.randn(8, 16).to(gn.float8_e4m3fn), gn.randn(2, 16, 8).to(gn.float8_e4m3fn)
+    ends = gn.tensor([3, 8], dtype=gn.int32)
+
+    expected = gn.grouped_mm(x.float(), w.float(), ends).to(gn.float8_e4m3fn)
+    np.testing.assert_array_equal(
+        gn.grouped_mm(x, w, ends).float().numpy(), expected.float().numpy()
+    )
+
+
 @pytest.mark.parametrize("dtype", FLOATS8)
 @pytest.mark.parametrize(
     "function",
     [
         lambda x: x + x,
         lambda x: -x,
+        lambda x: x / 4.0,
         lambda x: x.sum(1),
         lambda x: x.cumsum(0),
         lambda x: x.amax(0),
