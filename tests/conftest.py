@@ -151,11 +151,11 @@ def pytest_runtest_makereport(
 def frozen() -> None:
     """Leave modules and twenty thousand tests out of collections, which tests ask for often.
 
-    Looking for what varies unfreezes, so that each module asks anew.
+    And what modules of tests before this one left. To ask whether all is still frozen, since
+    looking for what varies unfreezes, would be to count it: half a second.
     """
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

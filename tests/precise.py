@@ -66,32 +66,45 @@ def tail_fraction(w: np.ndarray) -> np.ndarray:
     return 1 / (np.sqrt(PI) * total)
 
 
-def near_erf(x: np.ndarray) -> np.ndarray:
-    """erf by a series without cancellation below 2, and by its tail above."""
-    w = np.clip(np.abs(x), 0, 2)
+def small_erf(w: np.ndarray) -> np.ndarray:
+    """erf(w) for 0 ≤ w < 2, by a series without cancellation."""
     term = total = w
     for k in range(1, 60):
         term = term * 2 * w * w / (2 * k + 1)
         total = total + term
-    small = 2 / np.sqrt(PI) * np.exp(-w * w) * total
-    far = np.clip(np.abs(x), 2, 200)
-    large = 1 - np.exp(-far * far) * tail_fraction(far)
-    return np.where(np.isnan(x), x, np.copysign(np.where(np.abs(x) < 2, small, large), x))
+    return 2 / np.sqrt(PI) * np.exp(-w * w) * total
+
+
+def tail(w: np.ndarray) -> np.ndarray:
+    """erfc(w) for w ≥ 2."""
+    far = np.minimum(w, 200)
+    return np.exp(-far * far) * tail_fraction(far)
+
+
+def near_erf(x: np.ndarray) -> np.ndarray:
+    """erf by its series below 2, and by its tail above."""
+    w, made = np.abs(x), x.copy()
+    made[w < 2] = small_erf(w[w < 2])
+    made[w >= 2] = 1 - tail(w[w >= 2])
+    return np.where(np.isnan(x), x, np.copysign(made, x))
 
 
 def near_erfc(x: np.ndarray) -> np.ndarray:
     """1 − erf, by its tail above 2."""
-    far = np.clip(x, 2, 200)
-    return np.where(x > 2, np.exp(-far * far) * tail_fraction(far), 1 - near_erf(x))
+    made = x.copy()
+    made[x > 2] = tail(x[x > 2])
+    made[~(x > 2)] = 1 - near_erf(x[~(x > 2)])
+    return made
 
 
 def raised(x: np.ndarray, lower: Callable[[np.ndarray, np.ndarray], np.ndarray]):
-    """A positive number raised past 25 by whole steps, and what `lower` collects on the way."""
-    z, found = x, np.zeros_like(x)
-    for _ in range(25):
-        low = z < 25
-        found = np.where(low, lower(found, z), found)
-        z = np.where(low, z + 1, z)
+    """A number from 1/2 raised past 25 by whole steps, and what `lower` collects on the way."""
+    z, found = x.copy(), np.zeros_like(x)
+    low = np.flatnonzero(z < 25)
+    while low.size:
+        found[low] = lower(found[low], z[low])
+        z[low] += 1
+        low = low[z[low] < 25]
     return z, found
 
 
@@ -134,8 +147,10 @@ def near_digamma(x: np.ndarray) -> np.ndarray:
 
 def larger_term(x: np.ndarray) -> np.ndarray:
     """Of the two whose difference digamma is below 0."""
-    above = near_digamma(1 - x)
-    return np.where(x < 0, np.fmax(np.abs(above), np.abs(near_digamma(x) - above)), 0)
+    made, below = np.zeros_like(x), x[x < 0]
+    above = near_digamma(1 - below)
+    made[x < 0] = np.fmax(np.abs(above), np.abs(near_digamma(below) - above))
+    return made
 
 
 def exact_lgamma(x: mpmath.mpf) -> mpmath.mpf:

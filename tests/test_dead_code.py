@@ -245,7 +245,8 @@ def dead_names(path: Path) -> Iterator[str]:
     """The names of a file's top level that nobody names."""
     home = module(path)
     for name, own in defined(path):
-        named = (home, name) in everywhere().of_modules | public() or is_read(path, name, own)
+        full = home, name
+        named = full in everywhere().of_modules or full in public() or is_read(path, name, own)
         said = is_said(name, f"{home}.{name}") or is_spoken_for(name)
         if not (named or said or is_operation(home, name)):
             yield f"{short(path)}:{own.start} {name}"

@@ -37,8 +37,7 @@ def let_go(path: Path) -> None:
     path.is_torn = True
     for number in numbers:
         number.settled = number.value() if number.formula is None else number.formula()
-    if gc.get_freeze_count():
-        gc.unfreeze()  # holders that were frozen are not looked through
+    gc.unfreeze()  # holders that were frozen are not looked through
     replace_held(numbers, [number.settled for number in numbers])
 
 

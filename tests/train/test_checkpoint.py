@@ -132,14 +132,20 @@ def test_the_fingerprint_sees_names_shapes_dtypes_and_bits():
     assert len({fingerprint(x) for x in [{"a": zero}, *others]}) == 6
 
 
-def test_no_changed_byte_of_the_trainers_file_is_believed(tmp_path, rng):
+BITS = (1, 4, 64)
+
+
+@pytest.mark.parametrize("each", [1, pytest.param(len(BITS), marks=pytest.mark.long)])
+def test_no_changed_byte_of_the_trainers_file_is_believed(tmp_path, rng, each: int):
+    """Of each byte one bit is changed in turn; all of them by hand."""
     older = whole(save(tmp_path, saved(1, rng), keep=3))
     newer = save(tmp_path, saved(7, rng), keep=3)
     path, wanted = newer / "trainer.json", whole(newer)
     content = path.read_bytes()
 
     for place in range(len(content)):
-        for bit in (1, 4, 64):
+        for number in range(each):
+            bit = BITS[(place + number) % len(BITS)]
             changed = bytearray(content)
             changed[place] ^= bit
             path.write_bytes(changed)

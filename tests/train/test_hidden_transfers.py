@@ -6,16 +6,13 @@ from functools import cache
 
 import pytest
 
-from gnomon.compiler.pipeline import kernels_of
-from gnomon.compiler.target import context
 from gnomon.distributed.mesh import mesh_of
-from gnomon.distributed.ranks import run_ranks
 from gnomon.program.blocks import ProgramBlock
 from gnomon.program.collectives import bytes_sent
 from gnomon.program.kernel import Kernel
 from gnomon.program.virtual_clock import Timeline, modelled, timeline
+from gnomon.train.rank_program import rank_program
 from gnomon.train.recipes import configure
-from tests.train.curves import stepped
 
 pytestmark = pytest.mark.unit
 
@@ -30,10 +27,8 @@ SIZES = [
 
 @cache
 def block(mesh: str) -> ProgramBlock:
-    """The kernels of a step in order."""
-    config, found = configure("tiny", SIZES), mesh_of(mesh)
-    step, _ = run_ranks(found, lambda rank: stepped(config, found, rank, 2), 300.0)[0]
-    return kernels_of(step.captured.graph, context())
+    """The kernels of a step in order; what ranks run is the same (test_rank_program.py)."""
+    return rank_program(configure("tiny", SIZES), mesh_of(mesh))
 
 
 def run(parts, share: float) -> Timeline:

@@ -9,12 +9,9 @@ from functools import cache
 
 import pytest
 
-from gnomon.capture.replay import CapturedProgram
-from gnomon.compiler.pipeline import kernels_of
-from gnomon.compiler.target import context
 from gnomon.distributed import explain
-from gnomon.distributed.mesh import mesh_of
-from gnomon.distributed.plans import PLAN
+from gnomon.distributed.mesh import Mesh, mesh_of
+from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.report import UnitUse, repetitions, units_of
 from gnomon.dtypes import float32
@@ -26,6 +23,8 @@ from gnomon.program.blocks import ProgramBlock
 from gnomon.program.collectives import is_transfer, serves
 from gnomon.program.liveness import values_of
 from gnomon.runtime import events
+from gnomon.train.config import Config
+from gnomon.train.rank_program import rank_program, step_graph
 from gnomon.train.step import TrainStep
 from tests.train.curves import RATE, batches, config_of, made, stepped
 
@@ -33,20 +32,23 @@ LAYERS = 4
 pytestmark = pytest.mark.unit
 
 
+def asked(mesh: str, reductions: int | str) -> tuple[Config, Mesh, ShardingPlan]:
+    """What a step is made from."""
+    plan = replace(PLAN, reductions=reductions)
+    return config_of("six heads", layers=LAYERS), mesh_of(mesh), plan
+
+
 @cache
 def taken(mesh: str = "shard=2", reductions: int | str = 0) -> tuple[TrainStep, DecoderForCausalLM]:
     """The first rank's step, and its model, after two steps."""
-    config = config_of("six heads", layers=LAYERS)
-    found = mesh_of(mesh)
-    plan = replace(PLAN, reductions=reductions)
+    config, found, plan = asked(mesh, reductions)
     return run_ranks(found, lambda rank: stepped(config, found, rank, 2, plan), 120.0)[0]
 
 
 @cache
 def block(mesh: str = "shard=2", reductions: int | str = 0) -> ProgramBlock:
     """The kernels of a step in order."""
-    captured: CapturedProgram = taken(mesh, reductions)[0].captured
-    return kernels_of(captured.graph, context())
+    return rank_program(*asked(mesh, reductions))
 
 
 def layers() -> list[UnitUse]:
@@ -99,7 +101,9 @@ def test_auto_takes_the_fewest_that_wait_no_longer():
     assert [run.bound for run in found.bounds][:-1] == list(range(1, len(found.bounds)))
     best = next(run for run in found.bounds if run.stall <= found.bounds[-1].stall)
     assert number <= best.bound
-    assert str(best) in explain(taken("shard=2", "auto")[0].program).splitlines()
+    step, graph = taken("shard=2", "auto")[0], step_graph(*asked("shard=2", "auto"))
+    assert step.captured.graph.key == graph.key
+    assert str(best) in explain(step.program).splitlines()
 
 
 def test_no_activation_is_sent():
