@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gnomon.models.causal import CausalLM
-from gnomon.models.generation import Writing
+from gnomon.models.generation import Writing, steps
 from gnomon.models.passes import CachedRows
 from gnomon.models.text_format import TextFormat
-from gnomon.models.text_pieces import text_pieces
 
 __all__ = ["Answer", "Conversation"]
 
@@ -63,20 +62,12 @@ class Answer:
         longest = model.config.max_position_embeddings
         if not {"max_new_tokens", "max_length"} & given.keys():
             given["max_new_tokens"] = max(longest + 1 - len(ids), 1)
-        self.texts, self.count = texts, 0
-        self.ended = True
-        """Whether the text ended by itself, and not at the most tokens; known at the end."""
         writing = Writing(model, given, texts.tokenizer, options.get("seed"))
-        self.config, self.steps = writing.config, writing.tokens([ids], cached)
+        (self.row,) = writing.rows([ids], texts.tokenizer)
+        self.cached = cached or CachedRows(model.passes)
 
     def __iter__(self) -> Iterator[str]:
-        return text_pieces(self.tokens(), self.texts.tokenizer, self.config.stops)
-
-    def tokens(self) -> Iterator[int]:
-        """The tokens as they come, without one that ends the text."""
-        for step in self.steps:
-            self.count += 1
-            if int(step[0]) in self.config.ends:
-                return
-            yield int(step[0])
-        self.ended = False
+        """Its pieces, as they are written."""
+        for _ in steps([self.row], self.cached):
+            if self.row.piece:
+                yield self.row.piece

@@ -15,14 +15,14 @@ import gnomon as gn
 from gnomon.errors import ArgumentError
 from gnomon.models.generation_config import generation_config
 from gnomon.models.passes import CachedRows, Passes
-from gnomon.models.sampling import TokenDraw, drawn, penalized, share_of
-from gnomon.models.text_pieces import Decodes, TextPieces
+from gnomon.models.text_pieces import Decodes
+from gnomon.models.text_row import TextRow
 from gnomon.tensor.random import default_generator
 
 if TYPE_CHECKING:
     from gnomon.models.causal import CausalLM
 
-__all__ = ["GeneratesTokens", "Writing"]
+__all__ = ["GeneratesTokens", "Writing", "steps"]
 
 
 class GeneratesTokens:
@@ -103,74 +103,49 @@ class Writing:
         if not 0 <= self.seed < 1 << 64:
             raise ArgumentError(f"generate: seed must be 0 or more, of 64 bits: got {seed}.")
 
-    def tokens(
-        self, prompts: Sequence[Sequence[int]], cached: CachedRows | None = None
-    ) -> Iterator[np.ndarray]:
-        """Of each step the tokens of all rows, until all have ended.
-
-        cached: what the model has read; what it has of the prompts is not read anew.
-        """
-        cached = cached or CachedRows(self.model.passes, len(prompts))
-        length = max(map(len, prompts))
+    def rows(
+        self, prompts: Sequence[Sequence[int]], tokenizer: Decodes | None = None
+    ) -> list[TextRow]:
+        """The texts of prompts, of which nothing was written yet. tokenizer: of their pieces."""
+        length, longest = max(map(len, prompts)), self.model.config.max_position_embeddings
         most = self.config.most_new(length)
-        if length + most - 1 > cached.longest:
+        if not all(prompts):
+            raise ArgumentError("generate: a prompt has no token. Say something.")
+        if length + most - 1 > longest:
             raise ArgumentError(
                 f"generate: {length} tokens and {most} new ones are more than "
-                f"max_position_embeddings ({cached.longest}). Take a shorter prompt, or a smaller "
+                f"max_position_embeddings ({longest}). Take a shorter prompt, or a smaller "
                 "max_new_tokens."
             )
-        return self.steps(cached, cached.unread(prompts), most)
+        more: dict[str, Any] = {"seed": self.seed, "tokenizer": tokenizer}
+        return [
+            TextRow(self.config, ids, most, number=number, **more)
+            for number, ids in enumerate(prompts)
+        ]
 
-    def steps(
-        self, cached: CachedRows, fresh: Sequence[Sequence[int]], most: int
-    ) -> Iterator[np.ndarray]:
-        """The same, at most so many."""
-        config, rows = self.config, range(len(fresh))
-        texts = [TextPieces(self.tokenizer, config.stops) for _ in rows if self.tokenizer]
-        running, seen = [True for _ in rows], Seen(config.repetition_penalty)
-        for number in range(most):
-            scores_bv = seen.penalized(cached.read(fresh), cached.rows)
-            chosen = [
-                self.choice(scores_bv[row], number, row) if running[row] else config.padding
-                for row in rows
-            ]
-            yield np.array(chosen, np.int64)
-            for row, token in enumerate(chosen):
-                if running[row] and config.stops:
-                    texts[row].add(token)
-                stopped = bool(config.stops) and texts[row].stopped
-                running[row] = running[row] and not stopped and token not in config.ends
-            if not any(running):
-                return
-            fresh = [[token] if running[row] else [] for row, token in enumerate(chosen)]
-
-    def choice(self, scores_v: np.ndarray, number: int, row: int) -> int:
-        """The number-th token of a row."""
-        c = self.config
-        if not c.do_sample:
-            return int(scores_v.argmax())
-        draw = TokenDraw(c.temperature, c.top_k or 0, c.top_p, c.min_p or 0.0)
-        return drawn(scores_v, draw, share_of(self.seed, number, row))
+    def tokens(self, prompts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+        """Of each step the tokens of all rows, until all have ended."""
+        rows = self.rows(prompts, self.tokenizer if self.config.stops else None)
+        cached, padding = CachedRows(self.model.passes, len(rows)), self.config.padding
+        return (
+            np.array([row.tokens[-1] if was else padding for row, was in written], np.int64)
+            for written in steps(rows, cached)
+        )
 
 
-class Seen:
-    """The tokens that rows have, for their penalty."""
+def steps(rows: Sequence[TextRow], cached: CachedRows) -> Iterator[list[tuple[TextRow, bool]]]:
+    """Write rows until all have ended; of each step the rows, and whether they have a token more.
 
-    def __init__(self, penalty: float) -> None:
-        self.penalty = penalty
-        self.seen_bv = np.zeros((0, 0), bool)
-        self.counts: list[int] = []
-
-    def penalized(self, scores_bv: np.ndarray, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """Scores, lower for the tokens that the rows have."""
-        if self.penalty == 1:
-            return scores_bv
-        if not self.counts:
-            self.seen_bv, self.counts = np.zeros(scores_bv.shape, bool), [0 for _ in rows]
-        for place, row in enumerate(rows):
-            self.seen_bv[place, row[self.counts[place] :]] = True
-            self.counts[place] = len(row)
-        return penalized(scores_bv, self.seen_bv, self.penalty)
+    cached: what the model has read; what it has of the rows is not read anew.
+    """
+    fresh = cached.unread([row.tokens for row in rows])
+    while any(row.running for row in rows):
+        written = [(row, row.running) for row in rows]
+        for (row, runs), scores_v in zip(written, cached.read(fresh), strict=True):
+            if runs:
+                row.add(scores_v)
+        yield written
+        fresh = [row.tokens[-1:] if row.running else [] for row in rows]
 
 
 def drawn_seed() -> int:

@@ -49,6 +49,11 @@ class Passes:
         """The program of one token more of each row."""
         return gn.compile(self.scores_of_next, dynamic=True)
 
+    @cached_property
+    def put(self) -> Compiled:
+        """The program that puts a row of one cache into another."""
+        return gn.compile(put_row, dynamic=True)
+
     def scores_of_next(self, *given: Any) -> gn.Tensor:
         """The model's scores after more tokens, in float32."""
         with gn.no_grad():
@@ -108,6 +113,19 @@ class CachedRows:
             row += new
         return scores.numpy()
 
+    def take(self, places: Sequence[int | None]) -> None:
+        """Have the rows that are at some places now, and rows of no token."""
+        self.rows = [[] if place is None else self.rows[place] for place in places]
+        chosen = gn.tensor([place or 0 for place in places])
+        self.cache = [tuple(x.index_select(0, chosen) for x in pair) for pair in self.cache]
+
+    def put(self, place: int, other: CachedRows) -> None:
+        """Have at a place what another cache has read as its one row."""
+        self.grow(max(other.size, 1))
+        other.grow(self.size)
+        self.passes.put(self.cache, other.cache, gn.tensor([place]))
+        self.rows[place] = [*other.rows[0]]
+
     def grow(self, needed: int) -> None:
         """Make the cache larger, if it has fewer positions than are needed."""
         if needed <= self.size:
@@ -120,3 +138,10 @@ class CachedRows:
             for here, there in zip(old, new, strict=True):
                 there[:, :, : here.shape[2]] = here
         self.cache = fresh
+
+
+def put_row(tables: Cache, rows: Cache, place_1: gn.Tensor) -> None:
+    """Write a row over one of the tables."""
+    for pair, others in zip(tables, rows, strict=True):
+        for table, row in zip(pair, others, strict=True):
+            table.index_copy_(0, place_1, row)

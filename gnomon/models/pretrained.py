@@ -26,6 +26,7 @@ from gnomon.models.config_json import converted
 from gnomon.models.registry import from_hugging_face, kind_of
 from gnomon.models.saving import CONFIG, INDEX
 from gnomon.models.stored_parameters import load_parameters
+from gnomon.models.text_format import text_format_of
 
 __all__ = [
     "FLOATS",
@@ -50,7 +51,7 @@ def from_pretrained(
     """A model out of a folder that `save_pretrained` wrote, here or in transformers.
 
     It is a decoder, or of `model_type` bert an encoder. A file that ends in .gguf is read too: its
-    tensors are decoded.
+    tensors are decoded, and its tokenizer and chat template become files of the folder.
 
     dtype: of the parameters; none: as config.json says, or else as the files have them. encoded:
     matrices of a .gguf file stay in their blocks, mapped from the file, and products read these:
@@ -104,7 +105,12 @@ def from_gguf(path: Path, dtype: DType | None, encoded: bool) -> CausalLM:
     load_parameters(model, tensors.later, dtypes=FLOATS, encoded=encoded)
     tokens = {k: found[k] for k in ("bos_token_id", "pad_token_id") if k in found}
     known = [int(k) for k in ends if k is not None]
-    model.carried = Carried(tokens | ({"eos_token_id": known} if known else {}))
+    fields = tokens | ({"eos_token_id": known} if known else {})
+    try:
+        files = text_format_of(file).files()
+    except ArgumentError:  # the model is whole without a tokenizer
+        files = {}
+    model.carried = Carried(fields, files)
     return model.eval()
 
 

@@ -15,10 +15,11 @@ from tokenizers import Tokenizer
 from gnomon.distributed.checkpoint.reader import decoded, read_text
 from gnomon.errors import CheckpointError, ConfigError, clipped
 from gnomon.gguf.chat import TEMPLATE, rendered, special_tokens
-from gnomon.gguf.file import load
+from gnomon.gguf.file import GGUFFile, load
 from gnomon.gguf.tokenization import tokenizer
+from gnomon.models.config_json import to_json
 
-__all__ = ["TextFormat", "text_format"]
+__all__ = ["TextFormat", "text_format", "text_format_of"]
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 TEMPLATES = ("chat_template.jinja", "chat_template.json")
@@ -48,6 +49,14 @@ class TextFormat:
         text = rendered(f"chat: {self.place}", self.chat_template, messages, given)
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
+    def files(self) -> dict[str, bytes]:
+        """The files of a folder with this format, by name."""
+        settings: dict[str, str] = {**self.special, "tokenizer_class": "PreTrainedTokenizerFast"}
+        if self.template is not None:
+            settings["chat_template"] = self.template
+        made = self.tokenizer.to_str()
+        return {TOKENIZER: made.encode(), SETTINGS: to_json(settings)}
+
     @property
     def chat_template(self) -> str:
         """The template; without one ConfigError is raised."""
@@ -61,10 +70,7 @@ class TextFormat:
 def text_format(path: Path) -> TextFormat:
     """The format of a folder's model, or of a GGUF file's."""
     if path.suffix == ".gguf":
-        file = load(path)
-        said = file.metadata.get(TEMPLATE)
-        template = said if isinstance(said, str) else None
-        return TextFormat(str(path), tokenizer(file), template, special_tokens(file))
+        return text_format_of(load(path))
     made = read_tokenizer(path / TOKENIZER)
     settings: dict[str, Any] = {}
     if (path / SETTINGS).is_file():
@@ -72,6 +78,13 @@ def text_format(path: Path) -> TextFormat:
     named = {name: content_of(settings.get(name)) for name in SPECIAL}
     known = {name: text for name, text in named.items() if text is not None}
     return TextFormat(str(path), made, template_of(path, settings), known)
+
+
+def text_format_of(file: GGUFFile) -> TextFormat:
+    """The format of a GGUF file that was read; raises ArgumentError where none is known."""
+    said = file.metadata.get(TEMPLATE)
+    template = said if isinstance(said, str) else None
+    return TextFormat(str(file.path), tokenizer(file), template, special_tokens(file))
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-from gnomon.errors import ConfigError, GnomonError
-from gnomon.models.causal import CausalLM
+from gnomon.errors import GnomonError
 from gnomon.models.conversation import Conversation
-from gnomon.models.pretrained import from_pretrained
-from gnomon.models.text_format import TextFormat, text_format
-from gnomon.train.runs import find_checkpoint
+from gnomon.train.opening import ModelPlace, opened_model, options_of
 
-__all__ = ["chat", "opened_model", "options_of"]
+__all__ = ["chat"]
 
 
 def chat(
-    model: str | None = None,
+    model: ModelPlace = None,
     /,
     *,
     system: str | None = None,
@@ -33,8 +28,7 @@ def chat(
     Parameters
     ----------
     model
-        A GGUF file, a folder of Hugging Face's, or a run's folder or name; the latest run if none
-        is named.
+        The model's place, as `ModelPlace` says.
     system
         What the model is told first.
     max_new_tokens
@@ -63,31 +57,6 @@ def chat(
         except GnomonError as wrong:
             print(wrong, file=sys.stderr)
     return 0
-
-
-def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
-    """The model and the texts of a GGUF file, a folder of Hugging Face's or a run."""
-    path = Path(name) if name is not None else None
-    if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
-        path = find_checkpoint(name).folder
-    found = from_pretrained(path)
-    if not isinstance(found, CausalLM):
-        raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
-    return found, text_format(path)
-
-
-def options_of(
-    max_new_tokens: int | None, temperature: float | None, drawing: dict[str, Any]
-) -> dict[str, Any]:
-    """Settings of generation, of what was asked for; a temperature of 0 draws nothing."""
-    options = {k: v for k, v in drawing.items() if v is not None}
-    if max_new_tokens is not None:
-        options["max_new_tokens"] = max_new_tokens
-    if temperature is not None:
-        options["do_sample"] = temperature != 0
-    if temperature:
-        options["temperature"] = temperature
-    return options
 
 
 def lines() -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnomon.lazy import Lazy
-from gnomon.train.chat import opened_model
-from gnomon.train.server import ModelServer, RequestLimits, lacking
+from gnomon.train.opening import ModelPlace, opened_model
+from gnomon.train.server import ModelServer, ServerLimits, lacking
 
 uvicorn = Lazy("uvicorn")
 
@@ -17,22 +17,22 @@ GRACE = 5
 
 
 def serve(
-    model: str | None = None,
+    model: ModelPlace = None,
     /,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
     name: str | None = None,
-    max_body: int = RequestLimits.body,
-    max_waiting: int = RequestLimits.waiting,
+    max_body: int = ServerLimits.body,
+    max_waiting: int = ServerLimits.waiting,
+    max_rows: int = ServerLimits.rows,
 ) -> int:
     """Serve a model to clients of OpenAI's protocol: chat/completions, completions, models.
 
     Parameters
     ----------
     model
-        A GGUF file, a folder of Hugging Face's, or a run's folder or name; the latest run if none
-        is named.
+        The model's place, as `ModelPlace` says.
     host
         The address that is listened to; only this machine reaches 127.0.0.1.
     port
@@ -43,9 +43,11 @@ def serve(
         The most bytes of a request; a longer one gets status 413.
     max_waiting
         How many requests may wait; a further one gets status 503, and may come again.
+    max_rows
+        How many texts are written at once.
     """
     language_model, texts = opened_model(model)
-    limits = RequestLimits(max_body, max_waiting)
+    limits = ServerLimits(max_body, max_waiting, max_rows)
     server = ModelServer(name or Path(texts.place).name, language_model, texts, limits)
     application = server.application()
     try:

@@ -1,7 +1,7 @@
 """An endpoint that speaks OpenAI's protocol: chat/completions, completions and models.
 
 Bodies are read by types, and what a request asks for and no model here does is refused. Texts are
-written by one thread (writer.py).
+written together by one thread (writer.py).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gnomon.lazy import Lazy
 from gnomon.models.causal import CausalLM
 from gnomon.models.conversation import Answer
 from gnomon.models.text_format import TextFormat
-from gnomon.train.chat import options_of
-from gnomon.train.writer import PendingText, Refusal, TextWriter
+from gnomon.train.opening import options_of
+from gnomon.train.writer import PendingText, Refusal, WriterThread
 
 asyncio, concurrency = Lazy("asyncio"), Lazy("starlette.concurrency")
 applications, responses = Lazy("starlette.applications"), Lazy("starlette.responses")
 requests, routing = Lazy("starlette.requests"), Lazy("starlette.routing")
 
-__all__ = ["CompletionRequest", "ModelServer", "RequestLimits", "lacking"]
+__all__ = ["CompletionRequest", "ModelServer", "ServerLimits", "lacking"]
 
 IGNORED = frozenset({"user", "store", "metadata", "service_tier", "stream_options"})
 """Fields that choose nothing of what is written."""
@@ -36,13 +36,15 @@ NEUTRAL = (None, False, 0, "", [], {}, "text")
 
 
 @dataclass(frozen=True)
-class RequestLimits:
+class ServerLimits:
     """The most that a server takes. Raises ConfigError where that is nothing."""
 
     body: int = 1 << 22
     """Bytes of a request's body."""
     waiting: int = 256
     """Requests that wait until they are written."""
+    rows: int = 16
+    """Texts that are written at once."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -99,11 +101,11 @@ class ModelServer:
     """A model that answers requests, and its application."""
 
     def __init__(
-        self, name: str, model: CausalLM, texts: TextFormat, limits: RequestLimits | None = None
+        self, name: str, model: CausalLM, texts: TextFormat, limits: ServerLimits | None = None
     ) -> None:
         self.name, self.model, self.texts = name, model, texts
-        self.limits = limits or RequestLimits()
-        self.writer = TextWriter(self.limits.waiting)
+        self.limits = limits or ServerLimits()
+        self.writer = WriterThread(model.passes, self.limits.rows, self.limits.waiting)
         self.started = int(time.time())
 
     def application(self) -> Any:
@@ -145,7 +147,7 @@ class ModelServer:
         try:
             wanted = request_of(await self.body(request))
             ids = await concurrency.run_in_threadpool(self.ids, wanted, kind)
-            text = PendingText(Answer(self.model, self.texts, ids, wanted.options()))
+            text = PendingText(Answer(self.model, self.texts, ids, wanted.options()).row)
             self.writer.submit(text)
         except GnomonError as wrong:
             return refused(wrong, wrong.status if isinstance(wrong, Refusal) else 400)
@@ -179,14 +181,14 @@ class ModelServer:
 class Sending:
     """A response that ends when it is sent, or when its client leaves; then nobody writes on."""
 
-    def __init__(self, writer: TextWriter, text: PendingText, send: Callable[[Any], Any]) -> None:
+    def __init__(self, writer: WriterThread, text: PendingText, send: Callable[[Any], Any]) -> None:
         self.writer, self.text, self.send = writer, text, send
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send it, as an ASGI application."""
         sending, leaving = map(asyncio.ensure_future, (self.send(send), left(receive)))
         try:
-            await asyncio.wait((sending, leaving), return_when="FIRST_COMPLETED")
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.writer.leave(self.text)
             leaving.cancel()
@@ -218,7 +220,7 @@ class Reply:
             status = wrong.status if isinstance(wrong, Refusal) else 500
             await refused(wrong, status)({"type": "http"}, None, send)
             return
-        is_chat, count = self.kind == "chat.completion", self.text.answer.count
+        is_chat, count = self.kind == "chat.completion", self.text.row.count
         said = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
         sums = {"completion_tokens": count, "total_tokens": self.read + count}
         usage = {"prompt_tokens": self.read} | sums
@@ -261,7 +263,7 @@ class Reply:
     @property
     def reason(self) -> str:
         """Why the text ended."""
-        return "stop" if self.text.answer.ended else "length"
+        return "stop" if self.text.row.ended else "length"
 
 
 def error_of(wrong: Exception, status: int) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The one thread that uses a served model, and the texts that requests wait for.
 
-A handler of a request holds no thread while it waits: pieces come to its event loop's queue. Who
-leaves is dropped at the next piece.
+A handler of a request holds no thread while it waits: pieces come to its event loop's queue.
 """
 
 from __future__ import annotations
@@ -13,11 +12,13 @@ from collections.abc import AsyncIterator
 
 from gnomon.errors import GnomonError
 from gnomon.lazy import Lazy
-from gnomon.models.conversation import Answer
+from gnomon.models.passes import Passes
+from gnomon.models.text_batch import TextBatch
+from gnomon.models.text_row import TextRow
 
 asyncio = Lazy("asyncio")
 
-__all__ = ["PendingText", "Refusal", "TextWriter"]
+__all__ = ["PendingText", "Refusal", "WriterThread"]
 
 
 class Refusal(GnomonError):
@@ -31,8 +32,8 @@ class Refusal(GnomonError):
 class PendingText:
     """A text on its way from the writer's thread to the handler of a request."""
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
+    def __init__(self, row: TextRow) -> None:
+        self.row = row
         self.loop, self.queue = asyncio.get_running_loop(), asyncio.Queue()
         self.left = False
         """Nobody waits for it any more."""
@@ -52,11 +53,17 @@ class PendingText:
             yield piece
 
 
-class TextWriter:
-    """A thread that writes texts, in the order in which they came. At most so many wait for it."""
+class WriterThread:
+    """A thread that writes texts, as many at once as `rows`; others wait in their order.
 
-    def __init__(self, most_waiting: int) -> None:
-        self.most_waiting = most_waiting
+    A text joins at any step, and who leaves is dropped at the next one.
+    """
+
+    def __init__(self, passes: Passes, rows: int, most_waiting: int) -> None:
+        self.passes, self.most_rows, self.most_waiting = passes, rows, most_waiting
+        self.batch = TextBatch(passes, rows)
+        self.texts: dict[TextRow, PendingText] = {}
+        """Those that the batch has; only the thread changes it."""
         self.waiting: deque[PendingText] = deque()
         self.changed = threading.Condition()
         self.thread: threading.Thread | None = None
@@ -64,6 +71,9 @@ class TextWriter:
 
     def submit(self, text: PendingText) -> None:
         """Have a text written; raises Refusal if too many wait, or no more are written."""
+        if not text.row.running:  # not even one token was asked for
+            text.put(None)
+            return
         with self.changed:
             if self.closed:
                 raise ending()
@@ -71,7 +81,7 @@ class TextWriter:
                 count = self.most_waiting
                 raise Refusal(f"serve: {count} requests are waiting. Try again later.", 503)
             self.waiting.append(text)
-            self.changed.notify()
+            self.changed.notify_all()
             if self.thread is None:
                 self.thread = threading.Thread(target=self.run, name="writer", daemon=True)
                 self.thread.start()
@@ -87,31 +97,48 @@ class TextWriter:
         """Write no more; who waits gets a Refusal."""
         with self.changed:
             self.closed = True
-            for text in self.waiting:
-                text.put(ending())
-            self.waiting.clear()
             self.changed.notify_all()
         if self.thread is not None:
             self.thread.join()
 
     def run(self) -> None:
         """Write texts until the end."""
-        while (text := self.next()) is not None:
+        while self.is_ready():
             try:
-                for piece in text.answer:
-                    if text.left or self.closed:
-                        break
-                    text.put(piece)
-                text.put(ending() if self.closed else None)
-            except Exception as wrong:  # the server goes on
-                traceback.print_exception(wrong)
-                text.put(wrong)
+                written = [*self.batch.extend(), *self.batch.read()]
+            except Exception as wrong:
+                written = [(row, wrong) for row in self.texts]
+                self.batch = TextBatch(self.passes, self.most_rows)
+            for row, wrong in written:
+                self.deliver(row, wrong)
+        for text in (*self.texts.values(), *self.waiting):
+            text.put(ending())
 
-    def next(self) -> PendingText | None:
-        """The text that has waited longest, as soon as there is one; None at the end."""
+    def is_ready(self) -> bool:
+        """Wait until there is a text to write; false at the end."""
         with self.changed:
-            self.changed.wait_for(lambda: self.waiting or self.closed)
-            return self.waiting.popleft() if self.waiting else None
+            self.changed.wait_for(lambda: self.closed or self.waiting or self.texts)
+            for row in [row for row, text in self.texts.items() if text.left]:
+                self.batch.leave(row)
+                del self.texts[row]
+            if self.waiting and self.batch.has_place:
+                text = self.waiting.popleft()
+                self.texts[text.row] = text
+                self.batch.join(text.row)
+            return not self.closed
+
+    def deliver(self, row: TextRow, wrong: Exception | None) -> None:
+        """Hand over a text's newest piece, its end, or the error that ended it."""
+        text = self.texts[row]
+        if wrong is not None:
+            traceback.print_exception(wrong)
+            text.put(wrong)
+        elif row.piece:
+            text.put(row.piece)
+        if wrong is None and row.running:
+            return
+        text.put(None)
+        del self.texts[row]
 
 
 def ending() -> Refusal:

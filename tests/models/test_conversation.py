@@ -82,7 +82,7 @@ def test_an_answer_says_how_long_it_is_and_whether_it_ended(model, folder):
     ):
         found = Answer(model, texts, ids, {"max_new_tokens": 4, **given})
         assert "".join(found) == texts.tokenizer.decode(first[: count - ended])
-        assert (found.count, found.ended) == (count, ended)
+        assert (found.row.count, found.row.ended) == (count, ended)
 
 
 def test_what_is_too_long_was_not_said(model, folder):

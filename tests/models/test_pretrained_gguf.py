@@ -8,8 +8,9 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError, CheckpointError, ConfigError
 from gnomon.models.pretrained import from_pretrained
+from gnomon.models.text_format import text_format
 from gnomon.tensor.views import is_encoded
-from tests.models.writers import prompt, save_gguf, small
+from tests.models.writers import TEMPLATE, chat_file, prompt, save_gguf, small
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "qwen3_moe"])
@@ -30,6 +31,18 @@ def test_a_file_has_the_bits_of_what_was_saved(name: str, tmp_path):
     again = from_pretrained(tmp_path / "folder")
     assert again.config == read.config
     assert again.carried.fields.items() >= read.carried.fields.items()
+
+
+def test_a_saved_folder_has_the_files_texts(tmp_path):
+    place = chat_file(tmp_path / "x.gguf")
+    wanted = text_format(place)
+
+    from_pretrained(place).save_pretrained(tmp_path / "folder")
+    found = text_format(tmp_path / "folder")
+
+    assert found.ids("one two  three\n\u00e9 42") == wanted.ids("one two  three\n\u00e9 42")
+    assert (found.template, found.special) == (TEMPLATE, wanted.special)
+    assert from_pretrained(tmp_path / "folder").carried.fields["eos_token_id"] == [0]
 
 
 def test_packed_and_narrow_tensors_are_decoded(tmp_path):

@@ -106,7 +106,8 @@ class Alphabet:
 
     def __init__(self) -> None:
         self.gate = Gate()
-        self.passes = SimpleNamespace(read=self.read, extend=self.extend, model=self)
+        programs = {"read": self.read, "extend": self.extend, "put": lambda *_: None}
+        self.passes = SimpleNamespace(**programs, model=self)
         self.tokenizer = self
 
     def empty_cache(self, rows: int, positions: int) -> list[Any]:

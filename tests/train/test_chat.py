@@ -10,8 +10,7 @@ import pytest
 from gnomon.commands import called
 from gnomon.errors import ConfigError
 from gnomon.models.conversation import Conversation
-from gnomon.train import chat as command
-from gnomon.train.chat import opened_model, options_of
+from gnomon.train.opening import opened_model
 from tests.models.writers import chat_file, chat_folder
 
 pytest.importorskip("jinja2")
@@ -52,21 +51,3 @@ def test_models_that_cannot_chat_are_refused(tmp_path):
         called(["chat", str(chat_folder(tmp_path / "plain", template=None))])
     with pytest.raises(ConfigError, match="nowhere is not a run"):
         called(["chat", str(tmp_path / "nowhere")])
-
-
-def test_an_encoder_is_refused(tmp_path, monkeypatch):
-    place = chat_folder(tmp_path / "folder")
-    monkeypatch.setattr(command, "from_pretrained", lambda _: object())
-
-    with pytest.raises(ConfigError, match="holds an encoder, which writes nothing"):
-        opened_model(str(place))
-
-
-def test_a_temperature_of_zero_draws_nothing():
-    assert options_of(None, None, {"top_k": None, "seed": 3}) == {"seed": 3}
-    assert options_of(4, 0.0, {}) == {"max_new_tokens": 4, "do_sample": False}
-    assert options_of(None, 0.5, {"top_k": 0}) == {
-        "do_sample": True,
-        "temperature": 0.5,
-        "top_k": 0,
-    }

@@ -12,7 +12,7 @@ import pytest
 from gnomon.lazy import Lazy
 from gnomon.models.conversation import Answer
 from gnomon.train import server as module
-from gnomon.train.chat import opened_model
+from gnomon.train.opening import opened_model
 from gnomon.train.server import ModelServer
 from tests.models.writers import chat_folder
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from gnomon.errors import ConfigError
-from gnomon.train.server import ModelServer, RequestLimits
+from gnomon.train.server import ModelServer, ServerLimits
 from tests.train.asgi import Alphabet, Exchange, until
 
 pytest.importorskip("starlette")
@@ -23,7 +23,7 @@ def model():
 
 def server_of(model: Alphabet, **limits: int) -> ModelServer:
     """A server of the model, which is its own format of texts."""
-    return ModelServer("small", model, model, RequestLimits(**limits))
+    return ModelServer("small", model, model, ServerLimits(**limits))
 
 
 def ask(server: ModelServer, count: int, **more: object) -> Exchange:
@@ -143,7 +143,7 @@ def until_closed(server: ModelServer, model: Alphabet) -> None:
 
 
 def test_more_than_may_wait_are_asked_to_come_later(model):
-    server = server_of(model, waiting=2)
+    server = server_of(model, waiting=2, rows=1)
 
     async def asked():
         stream = ask(server, 4, stream=True)
@@ -181,7 +181,7 @@ def test_a_body_that_is_too_long_is_refused_before_it_was_read(model):
     assert "the body is longer than 1000 bytes" in exchange.found["error"]["message"]
 
 
-@pytest.mark.parametrize("limit", ["body", "waiting"])
+@pytest.mark.parametrize("limit", ["body", "waiting", "rows"])
 def test_a_limit_of_nothing_is_refused(model, limit):
     with pytest.raises(ConfigError, match=f"serve: --max-{limit} must be 1 or more: got 0"):
         server_of(model, **{limit: 0})

@@ -1,0 +1,114 @@
+"""Texts that one model writes together, each of which may begin and end at any step.
+
+A prompt is read in parts between the steps of the others, in a cache of its own, which keeps it for
+a next one that begins alike. Then its row is put beside theirs. Rows depend on no other, so a text
+has the tokens that it has alone. The number of rows is a power of two: some may be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.errors import ArgumentError
+from gnomon.models.passes import CachedRows, Passes
+from gnomon.models.text_row import TextRow
+
+__all__ = ["TextBatch"]
+
+PART = 512
+"""The most tokens of a prompt that are read before the others' next step."""
+Written = tuple[TextRow, Exception | None]
+"""A text that has a token more, or the error that ended it."""
+
+
+class TextBatch:
+    """Texts in flight, at most so many."""
+
+    def __init__(self, passes: Passes, most: int) -> None:
+        self.passes, self.most = passes, most
+        self.prompt, self.cached = CachedRows(passes), CachedRows(passes)
+        self.rows: list[TextRow | None] = [None]
+        self.coming: TextRow | None = None
+        self.unread: Sequence[int] = ()
+        """The tokens of the coming text that were not read yet."""
+
+    @property
+    def has_place(self) -> bool:
+        """Whether a text may join."""
+        return self.coming is None and len(self.rows) - self.rows.count(None) < self.most
+
+    def join(self, row: TextRow) -> None:
+        """Write a text from the next steps on."""
+        self.coming = row
+        (self.unread,) = self.prompt.unread([row.tokens])
+
+    def leave(self, row: TextRow) -> None:
+        """Write a text no more."""
+        if row is self.coming:
+            self.coming = None
+        if row in self.rows:
+            place = self.rows.index(row)
+            self.rows[place], self.cached.rows[place] = None, []
+
+    def read(self) -> list[Written]:
+        """Read a part of the coming prompt; at its end the text has its first token."""
+        row = self.coming
+        if row is None:
+            return []
+        part, self.unread = self.unread[:PART], self.unread[PART:]
+        try:
+            (scores_v,) = self.prompt.read([part])
+            if self.unread:
+                return []
+            written = self.added(row, scores_v)
+            if row.running:
+                self.place(row)
+        except Exception as wrong:
+            written = row, wrong
+        self.coming = None
+        if written[1] is not None:
+            self.prompt = CachedRows(self.passes)
+        return [written]
+
+    def place(self, row: TextRow) -> None:
+        """Put what was read of a text beside the others."""
+        self.fit(1)
+        place = self.rows.index(None)
+        self.cached.put(place, self.prompt)
+        self.rows[place] = row
+
+    def extend(self) -> list[Written]:
+        """A token more of each text. An error that is raised ends them all."""
+        self.fit()
+        places = {place: row for place, row in enumerate(self.rows) if row is not None}
+        if not places:
+            return []
+        scores_bv = self.cached.read([[x.tokens[-1]] if x else [] for x in self.rows])
+        found = [self.added(row, scores_bv[place]) for place, row in places.items()]
+        for place, (row, wrong) in zip(places, found, strict=True):
+            if wrong is not None or not row.running:
+                self.leave(row)
+            if wrong is not None:  # what is no number would be seen behind the end of another row
+                self.cached.put(place, CachedRows(self.passes))
+        return found
+
+    def added(self, row: TextRow, scores_v: np.ndarray) -> Written:
+        """A text with a token more."""
+        try:
+            if not np.isfinite(scores_v).all():
+                raise ArgumentError("generate: the model's scores are not finite.")
+            row.add(scores_v)
+        except Exception as wrong:
+            return row, wrong
+        return row, None
+
+    def fit(self, more: int = 0) -> None:
+        """Have places for all texts and so many more; few texts have few places."""
+        live = [place for place, row in enumerate(self.rows) if row is not None]
+        needed = len(live) + more
+        if len(self.rows) < needed or 4 * needed <= len(self.rows):
+            empty = [None] * ((1 << max(needed - 1, 0).bit_length()) - len(live))
+            self.cached.take([*live, *empty])
+            self.rows = [*(self.rows[place] for place in live), *empty]

@@ -1,0 +1,48 @@
+"""The model that a command names, its texts, and the settings of what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from gnomon.errors import ConfigError
+from gnomon.models.causal import CausalLM
+from gnomon.models.pretrained import from_pretrained
+from gnomon.models.text_format import TextFormat, text_format
+from gnomon.train.runs import find_checkpoint
+
+__all__ = ["ModelPlace", "opened_model", "options_of"]
+
+HELP = (
+    "A GGUF file, a folder of Hugging Face's, or a run's folder or name; the latest run if none is "
+    "named."
+)
+ModelPlace = Annotated[str | None, Parameter(help=HELP)]
+"""The argument of a command that writes with a model."""
+
+
+def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
+    """The model and the texts of a GGUF file, a folder of Hugging Face's or a run."""
+    path = Path(name) if name is not None else None
+    if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
+        path = find_checkpoint(name).folder
+    found = from_pretrained(path)
+    if not isinstance(found, CausalLM):
+        raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
+    return found, text_format(path)
+
+
+def options_of(
+    max_new_tokens: int | None, temperature: float | None, drawing: dict[str, Any]
+) -> dict[str, Any]:
+    """Settings of generation, of what was asked for; a temperature of 0 draws nothing."""
+    options = {k: v for k, v in drawing.items() if v is not None}
+    if max_new_tokens is not None:
+        options["max_new_tokens"] = max_new_tokens
+    if temperature is not None:
+        options["do_sample"] = temperature != 0
+    if temperature:
+        options["temperature"] = temperature
+    return options

@@ -1,0 +1,36 @@
+"""Commands open the model that they name, and give it the settings that were asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.commands import app
+from gnomon.errors import ConfigError
+from gnomon.train import opening
+from gnomon.train.opening import HELP, opened_model, options_of
+from tests.models.writers import chat_folder
+
+
+def test_commands_share_one_text_about_their_model(capsys):
+    for command in ("chat", "serve"):
+        app([command, "--help"], result_action="return_value")
+        shown = capsys.readouterr().out.replace("│", " ")
+        assert HELP in " ".join(shown.split())
+
+
+def test_an_encoder_is_refused(tmp_path, monkeypatch):
+    place = chat_folder(tmp_path / "folder")
+    monkeypatch.setattr(opening, "from_pretrained", lambda _: object())
+
+    with pytest.raises(ConfigError, match="holds an encoder, which writes nothing"):
+        opened_model(str(place))
+
+
+def test_a_temperature_of_zero_draws_nothing():
+    assert options_of(None, None, {"top_k": None, "seed": 3}) == {"seed": 3}
+    assert options_of(4, 0.0, {}) == {"max_new_tokens": 4, "do_sample": False}
+    assert options_of(None, 0.5, {"top_k": 0}) == {
+        "do_sample": True,
+        "temperature": 0.5,
+        "top_k": 0,
+    }
