@@ -117,7 +117,10 @@ class CachedRows:
         """Have the rows that are at some places now, and rows of no token."""
         self.rows = [[] if place is None else self.rows[place] for place in places]
         chosen = gn.tensor([place or 0 for place in places])
-        self.cache = [tuple(x.index_select(0, chosen) for x in pair) for pair in self.cache]
+        self.cache = [
+            (keys.index_select(0, chosen), values.index_select(0, chosen))
+            for keys, values in self.cache
+        ]
 
     def put(self, place: int, other: CachedRows) -> None:
         """Have at a place what another cache has read as its one row."""

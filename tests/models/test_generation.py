@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 import gnomon as gn
 from gnomon.errors import ArgumentError, ConfigError
 from gnomon.models.carried import Carried
+from gnomon.models.generation import Writing
 from gnomon.models.registry import MODELS
 from gnomon.train.tokenizer import train
 from tests.models.writers import padded, prompt, small
@@ -170,6 +171,11 @@ def test_a_text_may_fill_the_whole_context(model):
     both = model.generate(tokens, attention_mask=mask, max_new_tokens=2)
     alone = model.generate(gn.tensor(rows[1:]), max_new_tokens=2)
     assert both[1, 19:].tolist() == alone[0].tolist()
+
+
+def test_a_prompt_without_tokens_is_refused(model):
+    with pytest.raises(ArgumentError, match="generate: a prompt has no token"):
+        Writing(model, {}).rows([[1], []])
 
 
 def test_a_copy_writes_with_weights_of_its_own(model):
