@@ -27,6 +27,7 @@ from gnomon.models.registry import from_hugging_face, kind_of
 from gnomon.models.saving import CONFIG, INDEX
 from gnomon.models.stored_parameters import load_parameters
 from gnomon.models.text_format import text_format_of
+from gnomon.ops.blocks import FORMATS
 
 __all__ = [
     "FLOATS",
@@ -101,7 +102,9 @@ def from_gguf(path: Path, dtype: DType | None, encoded: bool) -> CausalLM:
     except ConfigError as wrong:
         raise ConfigError(f"{path}: its metadata as a {wrong}") from None
     model = kind_of(config).model(config)
-    model.to(float32 if encoded else dtype or stored_dtype({}, tensors.later))
+    has_blocks = any(x.tensor.type in FORMATS for x in tensors.later.values())
+    wide = encoded and has_blocks
+    model.to(float32 if wide else dtype or stored_dtype({}, tensors.later))
     load_parameters(model, tensors.later, dtypes=FLOATS, encoded=encoded)
     tokens = {k: found[k] for k in ("bos_token_id", "pad_token_id") if k in found}
     known = [int(k) for k in ends if k is not None]

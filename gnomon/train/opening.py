@@ -24,11 +24,14 @@ ModelPlace = Annotated[str | None, Parameter(help=HELP)]
 
 
 def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
-    """The model and the texts of a GGUF file, a folder of Hugging Face's or a run."""
+    """The model and the texts of a GGUF file, a folder of Hugging Face's or a run.
+
+    Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones.
+    """
     path = Path(name) if name is not None else None
     if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
         path = find_checkpoint(name).folder
-    found = from_pretrained(path)
+    found = from_pretrained(path, encoded=path.suffix == ".gguf")
     if not isinstance(found, CausalLM):
         raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
     return found, text_format(path)

@@ -86,6 +86,14 @@ def test_encoded_matrices_have_the_bits_of_decoded_ones(name: str, tmp_path):
         assert again(tokens).numpy().tobytes() == decoded(tokens).numpy().tobytes()
 
 
+def test_a_file_without_blocks_keeps_its_type(tmp_path):
+    save_gguf(tmp_path / "x.gguf", small().to(gn.bfloat16), {})
+
+    read = from_pretrained(tmp_path / "x.gguf", encoded=True)
+
+    assert {x.dtype for x in read.parameters()} == {gn.bfloat16}
+
+
 def test_what_cannot_stay_encoded_is_refused(tmp_path):
     save_gguf(tmp_path / "x.gguf", small(), {})
     with pytest.raises(
