@@ -20,7 +20,7 @@ def test_commands_share_one_text_about_their_model(capsys):
 
 def test_an_encoder_is_refused(tmp_path, monkeypatch):
     place = chat_folder(tmp_path / "folder")
-    monkeypatch.setattr(opening, "from_pretrained", lambda _: object())
+    monkeypatch.setattr(opening, "from_pretrained", lambda _, encoded: object())
 
     with pytest.raises(ConfigError, match="holds an encoder, which writes nothing"):
         opened_model(str(place))
