@@ -29,7 +29,7 @@ from gnomon.tensor.views import (
     REPEATS,
     chain_between,
     full_chain,
-    lying_of,
+    is_shown_by_storage,
     read,
 )
 
@@ -77,10 +77,10 @@ def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
     order = [axis for axis, _ in reversed(tensor._storage.form or ())]
     is_part = base is not None and base._view is not None and bool(base._view.chain)
     inside = within(laid, None if order else laid_of(base), whole.size) if is_part else laid
-    if lying_of(view) or inside is None:
+    if is_shown_by_storage(view) or inside is None:
         raise ArgumentError(
-            "as_strided: this tensor lies over ranks, or what is asked for lies outside of a leaf "
-            "that is part of another tensor. Take a clone() of it first."
+            "as_strided: this tensor lies over ranks or is stored in blocks, or what is asked for "
+            "lies outside of a leaf that is part of another tensor. Take a clone() of it first."
         )
     lying = permute(whole, tuple(order)) if order else whole
     chain = chain_between(at_places(reshape(lying, (whole.size,)), inside), whole)

@@ -142,3 +142,9 @@ def test_a_state_dict_holds_its_numbers():
 
 def test_another_dtype_is_decoded():
     assert same(layer().to(gn.bfloat16).weight, gn.tensor(NUMBERS).to(gn.bfloat16))
+
+
+def test_its_memory_is_shown_in_no_other_way():
+    for show in (lambda w: w.as_strided((2, 2), (1, 1)), lambda w: w.resize_(3, 3)):
+        with pytest.raises(ArgumentError, match=r"as_strided: this tensor .* is stored in blocks"):
+            show(weight())
