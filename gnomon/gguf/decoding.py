@@ -15,7 +15,7 @@ import numpy as np
 
 from gnomon.gguf.element_types import BY_NAME
 
-__all__ = ["AT_ONCE", "DECODERS", "decoded"]
+__all__ = ["DECODERS", "decoded"]
 
 Decoder = Callable[[np.ndarray], np.ndarray]
 AT_ONCE = 1 << 18

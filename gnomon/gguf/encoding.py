@@ -1,7 +1,7 @@
-"""Numbers quantized to the blocks that decoding.py reads, as gguf-py does it, bit by bit.
+"""Numbers quantized to the blocks that decoding.py reads.
 
-An encoder takes rows of 32 numbers of float32 and gives the bytes of a block for each. Those of
-k-quants are not here.
+An encoder takes rows of 32 numbers of float32 and gives the bytes of a block for each, as gguf-py
+does it, bit by bit. Those of k-quants are in k_quants.py.
 """
 
 from __future__ import annotations
@@ -13,20 +13,30 @@ from types import MappingProxyType
 import numpy as np
 
 from gnomon.errors import ArgumentError
-from gnomon.gguf.decoding import AT_ONCE
 from gnomon.gguf.element_types import ElementType, plain_dtype
+from gnomon.gguf.k_quants import SEARCHES
+from gnomon.gguf.packing import half_bytes, inverse, packed_bits
 
 __all__ = ["ENCODERS", "encoded"]
 
 Encoder = Callable[[np.ndarray], np.ndarray]
 
 
-def encoded(kind: ElementType, numbers: np.ndarray) -> Iterator[np.ndarray]:
+AT_ONCE = 1 << 15
+"""Numbers that are encoded together: what a search needs meanwhile stays in a cache."""
+
+
+def encoded(
+    kind: ElementType, numbers: np.ndarray, importance: np.ndarray | None = None
+) -> Iterator[np.ndarray]:
     """The bytes of numbers as a type stores them, piece by piece.
+
+    importance: the weight of each column's squared errors, of float32; k-quants heed it.
 
     Raises ArgumentError for numbers that blocks of the type cannot hold.
     """
     dtype, flat = plain_dtype(kind.name), numbers.reshape(-1)
+    by_block = None if importance is None else importance.reshape(-1, kind.elements)
     for start in range(0, flat.size, AT_ONCE):
         piece = flat[start : start + AT_ONCE]
         if dtype is not None:
@@ -38,33 +48,18 @@ def encoded(kind: ElementType, numbers: np.ndarray) -> Iterator[np.ndarray]:
         if not np.isfinite(blocks).all():
             raise ArgumentError(f"{kind.name} holds no infinities and no NaN")
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            yield ENCODERS[kind.name](blocks).reshape(-1)
-
-
-def half_bytes(name: str, column: np.ndarray) -> np.ndarray:
-    """The bytes of factors or minima, which blocks hold as halves."""
-    found = column.astype("<f2")
-    if not np.isfinite(found).all():
-        raise ArgumentError(f"{name} holds no numbers as large as {np.abs(column).max():.3g}")
-    return found.view(np.uint8)
-
-
-def inverse(factor: np.ndarray) -> np.ndarray:
-    """1 / factor, and 0 where that is no number."""
-    found = np.float32(1) / factor
-    return np.where(np.isfinite(found), found, np.float32(0))
+            if kind.name in ENCODERS:
+                found = ENCODERS[kind.name](blocks)
+            else:
+                places = start // kind.elements + np.arange(len(blocks))
+                weights = None if by_block is None else by_block[places % len(by_block)]
+                found = SEARCHES[kind.name](blocks, weights)
+        yield found.reshape(-1)
 
 
 def truncated(numbers: np.ndarray, most: int) -> np.ndarray:
     """Integers from 0 to the most, fractions cut off."""
     return np.trunc(numbers).clip(0, most).astype(np.uint8)
-
-
-def packed_bits(q: np.ndarray, most: int) -> tuple[np.ndarray, ...]:
-    """Integers of 4 bits in the halves of bytes; before them their fifth bits, if they have any."""
-    half = q.shape[-1] // 2
-    low = (q[:, :half] & 15) | (q[:, half:] << 4)
-    return (np.packbits(q >> 4, axis=-1, bitorder="little"), low) if most > 15 else (low,)
 
 
 def around_zero(name: str, half: int, blocks: np.ndarray) -> np.ndarray:
@@ -104,4 +99,4 @@ ENCODERS: Mapping[str, Encoder] = MappingProxyType(
         "Q8_0": q8_0,
     }
 )
-"""The encoders of types by name."""
+"""The encoders of types by name, but of those that are searched for."""

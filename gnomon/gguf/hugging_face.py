@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,12 @@ from gnomon.gguf.rotation import (
     rotation_keys,
     rotation_of,
 )
-from gnomon.gguf.writing import array_of_value
+from gnomon.gguf.writing import LaterArray, array_of_value
 from gnomon.ops.blocks import FORMATS
 from gnomon.tensor.encoded import from_blocks
 from gnomon.tensor.tensor import Tensor, from_array
 
-__all__ = ["DecodedTensors", "from_hugging_face", "to_hugging_face"]
+__all__ = ["DecodedTensors", "ROUTER", "from_hugging_face", "to_hugging_face"]
 
 ROUTER = "ffn_gate_inp.weight"
 ARCHITECTURE = "general.architecture"
@@ -231,7 +232,8 @@ def from_hugging_face(
 
 def metadata_for(family: GGUFFamily, config: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a config."""
-    neutral = NEUTRAL if not family.experts else NEUTRAL | {"norm_topk_prob": (True,)}
+    shares = {"norm_topk_prob": (True,), "routed_scaling_factor": (1, None)}
+    neutral = NEUTRAL | shares if family.experts else NEUTRAL
     for field, values in neutral.items():
         if config.get(field) not in values:
             raise ArgumentError(f"{field} is {brief(config.get(field))}, which has no key")
@@ -276,22 +278,37 @@ def tensors_for(
         name, expert = named
         if name == "output.weight" and config.get("tie_word_embeddings"):
             continue
-        array = value if isinstance(value, np.ndarray) else array_of_value(value)
         if expert is not None:
-            experts.setdefault(name, {})[expert] = array
+            experts.setdefault(name, {})[expert] = value
             found[name] = None  # its place in the order
             continue
         heads = heads_of(family, name, config)
-        if heads and array.shape[0] % (2 * heads):
-            raise ArgumentError(f"tensor {brief(theirs)} has shape {array.shape}")
-        array = in_pairs(array, heads) if heads else array
-        wide = array.ndim == 1 or name.endswith(ROUTER)
-        found[name] = array.astype(np.float32) if wide else array
+        if heads and value.shape[0] % (2 * heads):
+            raise ArgumentError(f"tensor {brief(theirs)} has shape {tuple(value.shape)}")
+        wide = len(value.shape) == 1 or name.endswith(ROUTER)
+        make = partial(arranged, value, heads, wide)
+        later = isinstance(value, LaterArray)
+        dtype = np.dtype(np.float32) if wide else value.dtype
+        found[name] = LaterArray(value.shape, dtype, make) if later else make()
     for name, parts in experts.items():
         if sorted(parts) != list(range(config.get("num_experts", 0))):
             raise ArgumentError(f"{name} has not {config.get('num_experts')} experts")
-        found[name] = np.stack([parts[k] for k in sorted(parts)])
+        values = [parts[k] for k in sorted(parts)]
+        first, make = values[0], partial(stacked, values)
+        later, shape = isinstance(first, LaterArray), (len(values), *first.shape)
+        found[name] = LaterArray(shape, first.dtype, make) if later else make()
     rotation = rotation_in(config)
     if rotation.get("rope_type") == "llama3":
         found[FACTORS] = llama3_factors(rotation, head_size(config))
     return found
+
+
+def arranged(value: Any, heads: int, wide: bool) -> np.ndarray:
+    """The numbers of a tensor in GGUF's order of rows, as float32 if they shall be wide."""
+    array = in_pairs(array_of_value(value), heads) if heads else array_of_value(value)
+    return array.astype(np.float32) if wide else array
+
+
+def stacked(values: list[Any]) -> np.ndarray:
+    """The numbers of experts as one array."""
+    return np.stack([array_of_value(x) for x in values])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -23,14 +24,26 @@ from gnomon.gguf.element_types import (
 )
 from gnomon.gguf.encoding import ENCODERS, encoded
 from gnomon.gguf.file import GGUFTensor
+from gnomon.gguf.k_quants import SEARCHES
 from gnomon.gguf.reader import ALIGNMENT_KEY, MAGIC, MOST_AXES, alignment_of
 from gnomon.runtime.files import publish
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["array_of_value", "save"]
+__all__ = ["LaterArray", "array_of_value", "save"]
 
 VERSION = 3
 KINDS = {dtype: kind for kind, dtype in NUMBERS.items()}
+SMALLER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
+"""Types for rows that are no blocks of 256; F16 is for those that are no blocks of 32 either."""
+
+
+@dataclass(frozen=True)
+class LaterArray:
+    """An array that is made when it is written."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    make: Callable[[], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,8 @@ class PlannedTensor:
     value: Any
     shape: tuple[int, ...]
     kind: ElementType
+    importance: np.ndarray | None = None
+    """The weights of columns."""
 
     @property
     def nbytes(self) -> int:
@@ -55,7 +70,7 @@ class PlannedTensor:
             return
         numbers = value.numpy() if isinstance(value, GGUFTensor) else array_of_value(value)
         try:
-            for piece in encoded(self.kind, numbers):
+            for piece in encoded(self.kind, numbers, self.importance):
                 yield piece.tobytes()
         except ArgumentError as refused:
             raise ArgumentError(
@@ -69,13 +84,17 @@ def save(
     metadata: Mapping[str, Any] | None = None,
     *,
     types: Mapping[str, str] | None = None,
+    importance: Mapping[str, Any] | None = None,
 ) -> None:
     """Write tensors and metadata to a GGUF file, which appears whole or not at all.
 
     tensors: tensors of ours, numpy's arrays, or tensors of another file, which are copied packed.
     metadata: a number of numpy's is written in its own type, an int as one of 32 bits where it fits
     and a float as float32, in lists too.
-    types: types of tensors by name, "Q8_0" for example; others are written as they are.
+    types: types of tensors by name, "Q8_0" for example; others are written as they are. A tensor
+    whose rows are no blocks of a k-quant becomes Q5_0, Q5_1, Q8_0 or F16, which a warning says.
+    importance: a weight for each column of tensors by name, such as the mean square of what the
+    column is multiplied by; k-quants have the least sum of squared errors so weighted.
 
     Raises ArgumentError for what the format cannot hold.
 
@@ -92,19 +111,23 @@ def save(
     >>> file.tensors["w"], file.tensors["w"].dequantize().sum().item(), file.metadata["a"].tolist()
     (GGUFTensor('w', Q8_0, (2, 32)), 8128.0, [1, 2])
     """
-    given = metadata or {}
-    strange = set(types or ()) - set(tensors)
-    if strange:
-        raise ArgumentError(f"gguf.save: types names {brief(min(strange))}, which is no tensor.")
-    planned = [planned_tensor(name, x, (types or {}).get(name)) for name, x in tensors.items()]
+    given, types, importance = metadata or {}, types or {}, importance or {}
+    for word, named in (("types", types), ("importance", importance)):
+        strange = set(named) - set(tensors)
+        if strange:
+            raise ArgumentError(
+                f"gguf.save: {word} names {brief(min(strange))}, which is no tensor."
+            )
+    asked, weights = map(types.get, tensors), map(importance.get, tensors)
+    planned = list(map(planned_tensor, tensors, tensors.values(), asked, weights))
     keys = [text(key) + typed_value(key, value) for key, value in given.items()]
     alignment = alignment_for(given)
     publish(Path(path), parts(planned, keys, alignment))
 
 
-def planned_tensor(name: str, value: Any, type: str | None) -> PlannedTensor:
+def planned_tensor(name: str, value: Any, type: str | None, importance: Any) -> PlannedTensor:
     """A tensor with the type that was asked for, or its own."""
-    if not isinstance(value, GGUFTensor | Tensor | np.ndarray):
+    if not isinstance(value, GGUFTensor | LaterArray | Tensor | np.ndarray):
         raise ArgumentError(
             f"gguf.save: {brief(name)} is {clipped(value.__class__.__name__)}. Give a tensor or an "
             "array."
@@ -115,12 +138,39 @@ def planned_tensor(name: str, value: Any, type: str | None) -> PlannedTensor:
             f"gguf.save: tensor {brief(name)} has {len(shape)} axes, and {MOST_AXES} are the most. "
             "Reshape it."
         )
-    if (shape[-1] if shape else 1) % kind.elements:
+    columns = shape[-1] if shape else 1
+    if columns % kind.elements:
+        kind = smaller_blocks(name, shape, kind)
+    weights = None if importance is None else column_weights(name, columns, importance)
+    return PlannedTensor(name, value, shape, kind, weights)
+
+
+def smaller_blocks(name: str, shape: tuple[int, ...], kind: ElementType) -> ElementType:
+    """The type that is taken in place of one whose blocks do not make up rows."""
+    if kind.name not in SMALLER:
         raise ArgumentError(
             f"gguf.save: tensor {brief(name)} of shape {shape} has rows that are no blocks of "
             f"{kind.elements} as {kind.name} has them. Give it another type."
         )
-    return PlannedTensor(name, value, shape, kind)
+    taken = BY_NAME[SMALLER[kind.name]]
+    taken = BY_NAME["F16"] if shape[-1] % taken.elements else taken
+    warnings.warn(
+        f"gguf.save: tensor {brief(name)} of shape {shape} is written as {taken.name}: its rows "
+        f"are no blocks of {kind.elements} as {kind.name} has them.",
+        stacklevel=4,
+    )
+    return taken
+
+
+def column_weights(name: str, columns: int, importance: Any) -> np.ndarray:
+    """The weights of a tensor's columns; the largest is 1."""
+    found = np.asarray(importance, np.float64)
+    if found.shape != (columns,) or not np.isfinite(found).all() or (found < 0).any():
+        raise ArgumentError(
+            f"gguf.save: importance of tensor {brief(name)} must be {columns} numbers from 0 on, "
+            f"one for each column: got {clipped(found)} of shape {found.shape}."
+        )
+    return (found / (found.max(initial=0) or 1)).astype(np.float32)
 
 
 def own_kind(name: str, value: Any, type: str | None) -> ElementType:
@@ -128,7 +178,7 @@ def own_kind(name: str, value: Any, type: str | None) -> ElementType:
     if type is not None:
         kind = BY_NAME.get(type.upper())
         if kind is None or not is_written(value, kind):
-            known = ", ".join(ENCODERS)
+            known = ", ".join((*ENCODERS, *SEARCHES))
             raise ArgumentError(
                 f"gguf.save: tensor {brief(name)} cannot be written as {brief(type)}. Use {known} "
                 "or a type of plain numbers."
@@ -136,7 +186,7 @@ def own_kind(name: str, value: Any, type: str | None) -> ElementType:
         return kind
     if isinstance(value, GGUFTensor):
         return value.kind
-    dtype = array_of_value(value).dtype if isinstance(value, np.ndarray) else value.dtype.numpy
+    dtype = value.dtype.numpy if isinstance(value, Tensor) else value.dtype
     for kind in BY_NAME.values():
         if plain_dtype(kind.name) == dtype:
             return kind
@@ -151,13 +201,15 @@ def is_written(value: Any, kind: ElementType) -> bool:
         return True
     dtype = plain_dtype(kind.name)
     if dtype is None or dtype.kind != "i":
-        return dtype is not None or kind.name in ENCODERS
+        return dtype is not None or kind.name in ENCODERS or kind.name in SEARCHES
     own = plain_dtype(value.type) if isinstance(value, GGUFTensor) else value.dtype
     return str(own).removeprefix("gnomon.").startswith("int")
 
 
-def array_of_value(value: Tensor | np.ndarray) -> np.ndarray:
+def array_of_value(value: Tensor | np.ndarray | LaterArray) -> np.ndarray:
     """The numbers of a tensor or an array."""
+    if isinstance(value, LaterArray):
+        return value.make()
     return value if isinstance(value, np.ndarray) else value.numpy(force=True)
 
 

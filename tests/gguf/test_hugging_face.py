@@ -203,6 +203,7 @@ def test_rows_that_are_no_heads_are_refused(tmp_path):
         ({"hidden_act": "gelu"}, {}, "hidden_act is 'gelu', which has no key"),
         ({"use_sliding_window": True}, {}, "use_sliding_window is True"),
         ({"norm_topk_prob": False}, {}, "norm_topk_prob is False"),
+        ({"routed_scaling_factor": 2.5}, {}, "routed_scaling_factor is 2.5, which has no key"),
         ({"rope_parameters": {"rope_type": "longrope"}}, {}, "rope_parameters are"),
         ({}, {"model.layers.0.x.weight": np.zeros(2)}, "tensor 'model.layers.0.x.weight' is none"),
         ({}, {"model.layers.0.mlp.experts.2.up_proj.weight": np.zeros(2)}, "has not 3 experts"),

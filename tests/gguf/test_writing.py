@@ -11,6 +11,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
+from gnomon.gguf.writing import LaterArray
 from tests.gguf.test_decoding import GOLDEN
 
 pytestmark = pytest.mark.unit
@@ -121,9 +122,9 @@ WRONG = {
         "tensors": {"w": np.zeros((2, 31))},
         "types": {"w": "Q8_0"},
     },
-    "tensor 'w' cannot be written as 'Q4_K'": {
+    "tensor 'w' cannot be written as 'Q3_K'": {
         "tensors": {"w": np.zeros((2, 256))},
-        "types": {"w": "Q4_K"},
+        "types": {"w": "Q3_K"},
     },
     "tensor 'w' cannot be written as 'F8'": {
         "tensors": {"w": np.zeros(2)},
@@ -138,6 +139,19 @@ WRONG = {
         "types": {"w": "Q8_0"},
     },
     "types names 'v', which is no tensor": {"types": {"v": "F32"}},
+    "importance names 'v', which is no tensor": {"importance": {"v": np.ones(2)}},
+    r"importance of tensor 'w' must be 2 numbers from 0 on, one for each column: got \[1.\]": {
+        "tensors": {"w": np.zeros((3, 2))},
+        "importance": {"w": [1.0]},
+    },
+    r"importance of tensor 'w' must be 2 numbers from 0 on.*got \[ 1. -1.\] of shape \(2,\)": {
+        "tensors": {"w": np.zeros((3, 2))},
+        "importance": {"w": [1.0, -1.0]},
+    },
+    "importance of tensor 'w' must be 2 numbers": {
+        "tensors": {"w": np.zeros((3, 2))},
+        "importance": {"w": [1.0, np.nan]},
+    },
     "general.alignment is np.uint32": {"metadata": {"general.alignment": 24}},
     "general.alignment is 'x'": {"metadata": {"general.alignment": "x"}},
     "'a' is None": {"metadata": {"a": None}},
@@ -158,6 +172,53 @@ def test_what_the_format_lacks_is_refused_and_no_file_appears(reason, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("wanted", "columns", "taken"),
+    [
+        *(("Q4_K", 96, "Q5_0"), ("Q5_K", 96, "Q5_1"), ("Q6_K", 96, "Q8_0")),
+        *((x, 100, "F16") for x in ("Q4_K", "Q5_K", "Q6_K")),
+    ],
+)
+def test_rows_that_are_no_blocks_take_smaller_ones_and_say_so(wanted, columns, taken, tmp_path):
+    tensors = {"a": np.ones((2, 512)), "w": np.ones((2, columns))}
+
+    with pytest.warns(UserWarning, match="gguf.save: tensor") as said:
+        file = saved(tmp_path, {}, tensors, types=dict.fromkeys(tensors, wanted))
+
+    assert (file.tensors["a"].type, file.tensors["w"].type) == (wanted, taken)
+    assert [str(x.message) for x in said] == [
+        f"gguf.save: tensor 'w' of shape (2, {columns}) is written as {taken}: its rows are no "
+        f"blocks of 256 as {wanted} has them."
+    ]
+
+
+def test_important_columns_have_smaller_errors(tmp_path, rng):
+    numbers, weights = rng.normal(size=(16, 512)), (np.arange(512.0) % 16) ** 4
+    types, tensors = {"w": "Q4_K"}, {"w": numbers}
+
+    plain, weighted = (
+        saved(tmp_path, {}, tensors, types=types, **given).tensors["w"].numpy()
+        for given in ({}, {"importance": {"w": gn.tensor(weights)}})
+    )
+
+    errors = [np.sum(weights * np.square(x - numbers)) for x in (plain, weighted)]
+    assert errors[1] < 0.9 * errors[0]
+
+
+def test_an_array_is_made_when_it_is_written(tmp_path):
+    made = []
+
+    def make():
+        made.append("made")
+        return np.ones((2, 32), np.float16)
+
+    file = saved(tmp_path, {}, {"w": LaterArray((2, 32), np.dtype(np.float16), make)})
+
+    assert made == ["made"]
+    assert file.tensors["w"].type == "F16"
+    assert file.tensors["w"].numpy().tolist() == np.ones((2, 32)).tolist()
+
+
 def test_a_file_stays_as_it_was_where_writing_fails(tmp_path):
     saved(tmp_path, {"a": 1})
 
@@ -170,8 +231,8 @@ def test_a_file_stays_as_it_was_where_writing_fails(tmp_path):
 @pytest.mark.packages
 def test_gguf_py_reads_what_was_written(tmp_path):
     python = os.environ.get("GNOMON_PACKAGES_PYTHON", sys.executable)  # one that has gguf
-    numbers = np.random.default_rng(5).normal(size=(4, 64)).astype(np.float32)
-    types = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
+    numbers = np.random.default_rng(5).normal(size=(4, 256)).astype(np.float32)
+    types = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K")
     tensors = {f"w.{x}": numbers for x in types}
     file = saved(
         tmp_path,
@@ -185,7 +246,7 @@ def test_gguf_py_reads_what_was_written(tmp_path):
     )
 
     expected = [
-        f"{name} {x.type} 4 64 {x.dequantize().numpy().tobytes().hex()}"
+        f"{name} {x.type} 4 256 {x.dequantize().numpy().tobytes().hex()}"
         for name, x in file.tensors.items()
     ]
     assert said.splitlines() == expected

@@ -1,0 +1,182 @@
+"""Numbers quantized to k-quants: blocks of 256 in parts, whose scales are quantized themselves.
+
+Scales are searched for: of several candidates, and of the one that fits the best of them, each part
+takes the one with the smallest sum of weighted squared errors. Arrays have a part in each column:
+sums go over rows, in an order that depends on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from gnomon.gguf.packing import half_bytes, inverse, packed_bits, packed_scales
+
+__all__ = ["SEARCHES"]
+
+Search = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
+OFFSETS = tuple(np.linspace(-2, 1, 11, dtype=np.float32))
+"""Candidates of scales with minima: a part's range is as many steps more than the largest q."""
+STEPS = tuple(np.linspace(-32, -28, 13, dtype=np.float32))
+"""Candidates of scales around zero: q of the number of largest magnitude."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Numbers, a part in each column, and the weights of their squared errors."""
+
+    numbers: np.ndarray
+    weights: np.ndarray | None
+    """None: all are 1."""
+
+    @classmethod
+    def of(cls, blocks: np.ndarray, weights: np.ndarray | None, size: int) -> Parts:
+        """The parts of blocks; the largest weight of each becomes 1, of zeros alone all do."""
+        numbers = np.ascontiguousarray(blocks.reshape(-1, size).T)
+        if weights is None:
+            return cls(numbers, None)
+        columns = np.ascontiguousarray(weights.reshape(-1, size).T)
+        factor = inverse(columns.max(axis=0))
+        return cls(numbers, np.where(factor > 0, columns * factor, np.float32(1)))
+
+    def weighted(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers times weights."""
+        return numbers if self.weights is None else numbers * self.weights
+
+    @property
+    def total(self) -> np.ndarray | np.float32:
+        """The sum of a part's weights."""
+        return np.float32(len(self.numbers)) if self.weights is None else summed(self.weights)
+
+
+@dataclass
+class Best:
+    """The values with the smallest error so far, in each column."""
+
+    error: np.ndarray
+    values: tuple[np.ndarray, ...]
+
+    def offer(self, error: np.ndarray, *values: np.ndarray) -> None:
+        """Take others where their error is smaller."""
+        better = error < self.error
+        self.error = np.where(better, error, self.error)
+        pairs = zip(values, self.values, strict=True)
+        self.values = tuple(np.where(better, new, old) for new, old in pairs)
+
+
+def summed(rows: np.ndarray) -> np.ndarray:
+    """The sum of 2^n rows: of the first half and the second one, and so on."""
+    while len(rows) > 1:
+        half = len(rows) // 2
+        rows = rows[:half] + rows[half:]
+    return rows[0]
+
+
+def rounded(numbers: np.ndarray, least: int, most: int) -> np.ndarray:
+    """Numbers as the nearest integers of a range, in their place."""
+    return np.clip(np.rint(numbers, out=numbers), least, most, out=numbers)
+
+
+def with_minima(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scales and minima: numbers are scale * q + minimum, and no minimum is above zero."""
+    numbers, total, moments = parts.numbers, parts.total, parts.weighted(parts.numbers)
+    least, sum_x = np.minimum(numbers.min(axis=0), 0), summed(moments)
+    span = numbers.max(axis=0) - least
+    best = Best(np.full_like(span, np.inf), (span / np.float32(most), least))
+
+    def offer(factor: np.ndarray, minimum: np.ndarray) -> None:
+        """Offer the scale and the minimum with which the q of others fit best."""
+        q = rounded((numbers - minimum) * factor, 0, most)
+        weighted = parts.weighted(q)
+        sum_q, sum_qq, sum_qx = summed(weighted), summed(weighted * q), summed(moments * q)
+        spread = total * sum_qq - sum_q * sum_q
+        solved = (sum_qq * sum_x - sum_q * sum_qx) * inverse(spread)
+        minimum = np.where(spread > 0, np.minimum(solved, 0), minimum)
+        scale = (sum_qx - minimum * sum_q) * inverse(sum_qq)
+        error = scale * (scale * sum_qq + 2 * (minimum * sum_q - sum_qx))
+        best.offer(error + minimum * (minimum * total - 2 * sum_x), scale, minimum)
+
+    for offset in OFFSETS:
+        offer((most + offset) * inverse(span), least)
+    offer(inverse(best.values[0]), best.values[1])
+    return best.values[0], best.values[1]
+
+
+def around_zero(parts: Parts) -> np.ndarray:
+    """Scales: numbers are scale * q with q from -32 to 31."""
+    numbers, moments = parts.numbers, parts.weighted(parts.numbers)
+    least, largest = numbers.min(axis=0), numbers.max(axis=0)
+    top = np.where(-least >= largest, least, largest)
+    best = Best(np.full_like(top, np.inf), (top / np.float32(-32),))
+
+    def offer(factor: np.ndarray) -> None:
+        """Offer the scale with which the q of another fit best."""
+        q = rounded(numbers * factor, -32, 31)
+        sum_qx = summed(moments * q)
+        scale = sum_qx * inverse(summed(parts.weighted(q) * q))
+        best.offer(-scale * sum_qx, scale)
+
+    for step in STEPS:
+        offer(step * inverse(top))
+    offer(inverse(best.values[0]))
+    return best.values[0]
+
+
+def multiples(
+    name: str, numbers: np.ndarray, units: np.ndarray, least: int, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The bytes of units, numbers as multiples of these, and all numbers as they decode."""
+    content = half_bytes(name, units)
+    half = content.view("<f2").astype(np.float32)
+    q = rounded(numbers * inverse(half), least, most)
+    return content, q.astype(np.int8).view(np.uint8), (half * q).reshape(-1)
+
+
+def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Blocks of eight parts with minima: Q4_K, and Q5_K with fifth bits."""
+    parts = Parts.of(blocks, weights, 32)
+    scales, minima = with_minima(parts, most)
+    scales = scales.reshape(-1, 8)
+    largest = scales.max(axis=-1, keepdims=True) / np.float32(63)
+    d, scale_q, scales = multiples(name, scales, largest, 0, 63)
+    # the minima that fit the rounded scales
+    q = rounded((parts.numbers - minima) * inverse(scales), 0, most)
+    above = summed(parts.weighted(parts.numbers - scales * q)) * inverse(parts.total)
+    below = np.maximum(-above, 0).reshape(-1, 8)
+    deepest = below.max(axis=-1, keepdims=True) / np.float32(63)
+    m, min_q, below = multiples(name, below, deepest, 0, 63)
+    q = rounded((parts.numbers + below) * inverse(scales), 0, most)
+    q = np.ascontiguousarray(q.T.astype(np.uint8)).reshape(-1, 8, 32)
+    low = packed_bits(q.reshape(-1, 64), 15)[0].reshape(-1, 128)
+    fifth = np.bitwise_or.reduce((q >> 4) << np.arange(8, dtype=np.uint8)[:, None], axis=1)
+    head = d, m, packed_scales(scale_q, min_q)
+    return np.concatenate((*head, fifth, low) if most > 15 else (*head, low), axis=-1)
+
+
+def q6_k(blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Blocks of sixteen parts around zero."""
+    parts = Parts.of(blocks, weights, 16)
+    scales = around_zero(parts).reshape(-1, 16)
+    place = np.abs(scales).argmax(axis=-1, keepdims=True)
+    unit = np.take_along_axis(scales, place, axis=-1) / np.float32(-128)
+    d, scale_q, scales = multiples("Q6_K", scales, unit, -128, 127)
+    q = rounded(parts.numbers * inverse(scales), -32, 31).T + np.float32(32)
+    q = np.ascontiguousarray(q.astype(np.uint8)).reshape(-1, 2, 4, 32)
+    low = packed_bits(q.reshape(-1, 128), 15)[0].reshape(-1, 128)
+    shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
+    high = np.bitwise_or.reduce((q >> 4) << shifts, axis=2).reshape(-1, 64)
+    return np.concatenate((low, high, scale_q, d), axis=-1)
+
+
+SEARCHES: Mapping[str, Search] = MappingProxyType(
+    {
+        "Q4_K": partial(eight_parts, "Q4_K", 15),
+        "Q5_K": partial(eight_parts, "Q5_K", 31),
+        "Q6_K": q6_k,
+    }
+)
+"""The encoders of types by name, which take the weights of numbers as well."""
