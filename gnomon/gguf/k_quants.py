@@ -26,7 +26,7 @@ STEPS = tuple(np.linspace(-32, -28, 13, dtype=np.float32))
 
 
 @dataclass(frozen=True)
-class Parts:
+class FittedParts:
     """Numbers, a part in each column, and the weights of their squared errors."""
 
     numbers: np.ndarray
@@ -34,7 +34,7 @@ class Parts:
     """None: all are 1."""
 
     @classmethod
-    def of(cls, blocks: np.ndarray, weights: np.ndarray | None, size: int) -> Parts:
+    def of(cls, blocks: np.ndarray, weights: np.ndarray | None, size: int) -> FittedParts:
         """The parts of blocks; the largest weight of each becomes 1, of zeros alone all do."""
         numbers = np.ascontiguousarray(blocks.reshape(-1, size).T)
         if weights is None:
@@ -81,7 +81,7 @@ def rounded(numbers: np.ndarray, least: int, most: int) -> np.ndarray:
     return np.clip(np.rint(numbers, out=numbers), least, most, out=numbers)
 
 
-def with_minima(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray]:
+def with_minima(parts: FittedParts, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Scales and minima: numbers are scale * q + minimum, and no minimum is above zero."""
     numbers, total, moments = parts.numbers, parts.total, parts.weighted(parts.numbers)
     least, sum_x = np.minimum(numbers.min(axis=0), 0), summed(moments)
@@ -106,7 +106,7 @@ def with_minima(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray]:
     return best.values[0], best.values[1]
 
 
-def around_zero(parts: Parts) -> np.ndarray:
+def around_zero(parts: FittedParts) -> np.ndarray:
     """Scales: numbers are scale * q with q from -32 to 31."""
     numbers, moments = parts.numbers, parts.weighted(parts.numbers)
     least, largest = numbers.min(axis=0), numbers.max(axis=0)
@@ -138,7 +138,7 @@ def multiples(
 
 def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Blocks of eight parts with minima: Q4_K, and Q5_K with fifth bits."""
-    parts = Parts.of(blocks, weights, 32)
+    parts = FittedParts.of(blocks, weights, 32)
     scales, minima = with_minima(parts, most)
     scales = scales.reshape(-1, 8)
     largest = scales.max(axis=-1, keepdims=True) / np.float32(63)
@@ -159,7 +159,7 @@ def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | 
 
 def q6_k(blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Blocks of sixteen parts around zero."""
-    parts = Parts.of(blocks, weights, 16)
+    parts = FittedParts.of(blocks, weights, 16)
     scales = around_zero(parts).reshape(-1, 16)
     place = np.abs(scales).argmax(axis=-1, keepdims=True)
     unit = np.take_along_axis(scales, place, axis=-1) / np.float32(-128)
