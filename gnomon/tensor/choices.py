@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError, brief
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.random import Generator, draw, rand
 from gnomon.tensor.state import state
@@ -21,6 +21,8 @@ def multinomial(
     generator: Generator | None = None,
 ) -> Tensor:
     """Positions along the last axis, drawn with chances in proportion to the elements."""
+    if not isinstance(input, Tensor):
+        raise ArgumentError(f"multinomial: input must be a tensor: got {brief(input)}.")
     if not input.dtype.is_floating_point:
         raise DtypeError(f"multinomial: chances are floats: got {input.dtype.name}. Use float().")
     check_rows(input, num_samples, replacement)

@@ -127,7 +127,8 @@ def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any
 
     changes: those of the model go on top of them, those of a recipe do not.
     """
-    folder = found.get("train", {}).get("init_from")
+    train = found.get("train")
+    folder = train.get("init_from") if isinstance(train, dict) else None
     if folder is None:
         return found
     model = asdict(pretrained_config(Path(str(folder))))

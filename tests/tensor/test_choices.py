@@ -59,3 +59,9 @@ def test_draws_without_replacement_follow_their_generator():
         return gn.multinomial(gn.ones(20), 20, generator=gn.Generator().manual_seed(7)).tolist()
 
     assert drawn() == drawn()
+
+
+@pytest.mark.parametrize("chances", [[1.0, 2.0], (), None, "x", 2.5, 1j])
+def test_chances_are_a_tensor(chances):
+    with pytest.raises(ArgumentError, match="multinomial: input must be a tensor: got"):
+        gn.multinomial(chances, 1)

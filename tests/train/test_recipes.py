@@ -50,6 +50,13 @@ def test_a_wrong_key_in_a_file_is_named(tmp_path):
         configure(str(path), [])
 
 
+def test_a_part_of_another_kind_is_named(tmp_path):
+    (tmp_path / "mine.toml").write_text('recipe = "python"\ntrain = [1, 2]\n')
+
+    with pytest.raises(ConfigError, match=r"mine.toml: .*train"):
+        configure(str(tmp_path / "mine.toml"), [])
+
+
 def test_steps_shorten_a_recipe_without_touching_its_schedule():
     config = configure("python", ["train.steps=9"])
 
