@@ -36,6 +36,7 @@ from gnomon.train.runs import begin, find_checkpoint, resumable, together
 from gnomon.train.serve import serve
 from gnomon.train.state import model_of
 from gnomon.train.team import Team
+from gnomon.train.to_gguf import gguf
 from gnomon.train.tokenizer import load_tokenizer
 from gnomon.train.values import keep_values
 
@@ -51,6 +52,7 @@ app.command(run_torch_script)
 app.command(bisect_script)
 app.command(chat)
 app.command(serve)
+app.command(gguf)
 
 
 @app.command(help_epilogue=f"Configuration, for --set GROUP.NAME=VALUE:\n\n{keys()}")

@@ -16,6 +16,7 @@ NAMES = (
         "doctor",
         "eval",
         "generate",
+        "gguf",
         "launch",
         "plan",
         "profile",

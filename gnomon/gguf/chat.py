@@ -18,7 +18,7 @@ from gnomon.lazy import Lazy
 
 jinja2, sandbox = Lazy("jinja2"), Lazy("jinja2.sandbox")
 
-__all__ = ["TEMPLATE", "chat_text", "rendered", "special_tokens"]
+__all__ = ["SPECIAL", "TEMPLATE", "chat_text", "rendered", "special_tokens"]
 
 TEMPLATE = "tokenizer.chat_template"
 SPECIAL = {

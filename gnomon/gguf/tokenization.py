@@ -18,7 +18,7 @@ from tokenizers.processors import TemplateProcessing
 from gnomon.errors import ArgumentError, brief
 from gnomon.gguf.file import GGUFFile
 
-__all__ = ["tokenizer"]
+__all__ = ["CONTROL", "DEFINED", "PATTERNS", "START", "WHOLE", "byte_level", "tokenizer"]
 
 START = "tokenizer.ggml."
 UNKNOWN, CONTROL, DEFINED = 2, 3, 4

@@ -19,7 +19,7 @@ from gnomon.gguf.file import GGUFFile, load
 from gnomon.gguf.tokenization import tokenizer
 from gnomon.models.config_json import to_json
 
-__all__ = ["TextFormat", "text_format", "text_format_of"]
+__all__ = ["TOKENIZER", "TextFormat", "text_format", "text_format_of"]
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 TEMPLATES = ("chat_template.jinja", "chat_template.json")

@@ -13,7 +13,7 @@ from gnomon.models.pretrained import from_pretrained
 from gnomon.models.text_format import TextFormat, text_format
 from gnomon.train.runs import find_checkpoint
 
-__all__ = ["ModelPlace", "opened_model", "options_of"]
+__all__ = ["ModelPlace", "model_path", "opened_model", "options_of"]
 
 HELP = (
     "A GGUF file, a folder of Hugging Face's, or a run's folder or name; the latest run if none is "
@@ -28,13 +28,19 @@ def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
 
     Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones.
     """
-    path = Path(name) if name is not None else None
-    if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
-        path = find_checkpoint(name).folder
+    path = model_path(name)
     found = from_pretrained(path, encoded=path.suffix == ".gguf")
     if not isinstance(found, CausalLM):
         raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
     return found, text_format(path)
+
+
+def model_path(name: str | None) -> Path:
+    """A GGUF file, a folder of Hugging Face's, or the checkpoint of a run."""
+    path = Path(name) if name is not None else None
+    if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
+        path = find_checkpoint(name).folder
+    return path
 
 
 def options_of(
