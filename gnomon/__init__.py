@@ -1,4 +1,4 @@
-"""Gnomon: a deep-learning compiler and distributed training system, small enough to read.
+"""Gnomon: a deep-learning compiler and distributed training system with PyTorch's names.
 
 `import gnomon as gn`: the Python array API standard's names, PyTorch's beside them; everything that
 is generated from the registry of operations is a function here and a method of Tensor.
@@ -177,7 +177,8 @@ _LATE |= {"futures": "gnomon.tensor.works", "nested": "gnomon.nn.nested"}
 """Modules that load when they are first named."""
 
 _LATE_NAMES = {
-    "gnomon.tensor.absent": ("accelerator", "backends", "cpu", "cuda", "mps", "mtia", "xpu"),
+    "gnomon.tensor.absent": ("accelerator", "backends", "cpu", "mps", "mtia", "xpu"),
+    "gnomon.tensor.cards": ("cuda",),
     "gnomon.tensor.accumulate": ("accumulate",),
     "gnomon.tensor.amp": ("get_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
     "gnomon.serialization.files": ("load", "save"),

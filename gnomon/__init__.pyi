@@ -6,6 +6,7 @@ from gnomon.dtypes import DType
 from gnomon.ops.logits import LogitCut
 from gnomon.tensor.absent import Absent
 from gnomon.tensor.absent import Present
+from gnomon.tensor.cards import CardNames
 from gnomon.tensor.functions import Values
 from gnomon.tensor.legacy import Constructor
 from gnomon.tensor.matrices import Reflected
@@ -318,7 +319,7 @@ def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor 
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
 from gnomon.nn.ctc import ctc_loss as ctc_loss
-cuda: Absent
+cuda: CardNames
 def cummax(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:
     """The largest so far, and where it stands: the latest of equals."""
 def cummin(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:

@@ -1,6 +1,6 @@
 """The command line: train, launch, plan, run, bisect, generate, chat, serve, eval, profile ...
 
-Words become calls here; what they do is in gnomon/train. __main__.py enters.
+It parses arguments and calls functions of gnomon/train and its neighbours. __main__.py enters.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["app", "called"]
 
 app = App(
     name="gnomon",
-    help="A deep-learning compiler and distributed trainer, small enough to read.",
+    help="A deep-learning compiler and distributed trainer with PyTorch's names.",
     version=gn.__version__,
     help_format="plaintext",
 )
@@ -72,17 +72,18 @@ def train(
     recipe
         A recipe's name (python, tiny, qwen3-moe, tiny-moe) or a .toml file.
     changes
-        A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
+        Override a value of the configuration, GROUP.NAME=VALUE; may be repeated.
     resume
-        Continue: the run in run.dir, or else the latest one.
+        Resume the run in run.dir, or else the latest one.
     mesh
-        How launched ranks stand, such as data=2,tensor=2: rows of a batch are spread over "data",
-        rows and parameters over "shard", heads, inner widths and words over "tensor". The bits do
-        not depend on it.
+        The shape of the device mesh, such as data=2,tensor=2. "data" shards the rows of a batch,
+        "shard" rows and parameters, "tensor" attention heads, the MLP's hidden dimension and the
+        vocabulary. The results have the same bits with every mesh.
     plan
-        A .toml file with another plan: rows and fully (lists of mesh axes), axes (a table of
-        parameters' axes and mesh axes), reductions (how many at once, or "auto"); or pairs that
-        are added to the usual one: expert=data (or expert=data:tokens: no matrix is sent).
+        A .toml file with a sharding plan: rows and fully (lists of mesh axes), axes (a table from
+        axes of parameters to mesh axes), reductions (the most in flight, or "auto"). Or pairs that
+        extend the default plan: expert=data, or expert=data:tokens, which sends tokens to experts
+        instead of weights.
     """
     with Team(mesh, plan) as team, Progress(quiet=not team.leads) as progress:
         begun = begin(recipe, changes or [], resume) if team.leads else None
@@ -111,25 +112,25 @@ def launch(
     backend: str = Launch.backend,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Start a command as many ranks: one of gnomon's (train), or a Python script.
+    """Run a command with N ranks: one of gnomon's (train), or a Python script.
 
     Parameters
     ----------
     command
-        What each rank runs: train and its options, a script, or any program.
+        The command of each rank: train and its options, a script, or any program.
     ranks
-        How many; 4,3,2 is how many at first, and after each restart.
+        Number of ranks; 4,3,2 are the numbers at first and after each restart.
     hosts
-        MPI's file of hosts; without it all ranks run here.
+        A host file of MPI; without it all ranks run on this machine.
     patience
-        Seconds that a rank waits for the others before it gives up; otherwise 600.
+        Timeout in seconds for waiting on other ranks; 600 by default.
     restarts
-        How often the job is started again when a rank is lost or fails. train goes on from its
-        newest whole checkpoint; a script has to know by itself where it was.
+        How often the job is restarted when a rank is lost or fails. train resumes from its latest
+        valid checkpoint; a script has to resume by itself.
     backend
-        mpi: a process for each rank; node: on one machine, without MPI; threads: to debug.
+        mpi: processes connected by MPI; node: processes of one machine; threads: for debugging.
     dry_run
-        Say what would be started, and start nothing.
+        Print the command without running it.
     """
     if not command:
         raise ConfigError("launch: nothing to run. Name a command: gnomon launch -n 2 train")
@@ -154,22 +155,22 @@ def plan(
     plan: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Rank the layouts of a training step over many chips, by a model; nothing is run.
+    """Rank the meshes for a training step over N chips by a cost model; nothing is run.
 
     Parameters
     ----------
     recipe
         A recipe's name (python, tiny) or a .toml file.
     world
-        How many chips.
+        Number of chips.
     chip
-        a100, h100, h200, mi300x, epyc-9654, or this: the machine here, measured.
+        a100, h100, h200, mi300x, epyc-9654, or this: this machine, measured.
     changes
-        A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
+        Override a value of the configuration, GROUP.NAME=VALUE; may be repeated.
     plan
-        A .toml file with another plan, as for train.
+        A .toml file with a sharding plan, as for train.
     json
-        Print JSON, in seconds and bytes.
+        Print JSON, with times in seconds and sizes in bytes.
     """
     return print_plan(LayoutOptions(recipe, world, chip, tuple(changes or ()), plan, json))
 
@@ -185,22 +186,22 @@ def generate(
     top_k: int = 40,
     seed: int = 0,
 ) -> int:
-    """Let a trained model write on.
+    """Generate text from a trained model.
 
     Parameters
     ----------
     run
         A run's folder or name, or a checkpoint's folder; the latest run if none is named.
     prompt
-        What the text begins with.
+        The beginning of the text.
     max_new_tokens
-        The most that is written.
+        Maximum number of new tokens.
     temperature
-        How freely; 0 always takes the likeliest token.
+        Sampling temperature; 0: greedy, always the most probable token.
     top_k
-        How many of the likeliest tokens may be drawn; 0: all.
+        Sample from the K most probable tokens only; 0: from all.
     seed
-        Another seed, another text.
+        Random seed.
     """
     sampling = Sampling(temperature, top_k, seed).checked(max_new_tokens)
     checkpoint = find_checkpoint(run)
@@ -215,7 +216,7 @@ def generate(
 
 @app.command(name="eval")
 def evaluate(run: str | None = None, /) -> int:
-    """Measure a trained model on every held-out byte, beside gzip and xz.
+    """Measure bits per byte of a trained model on all held-out text, beside gzip and xz.
 
     Parameters
     ----------
@@ -236,20 +237,20 @@ def profile(
     changes: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     compare: tuple[Path, Path] | None = None,
 ) -> int:
-    """Show where a training step's time and memory go, by line, and write a page about it.
+    """Profile a training step: time and memory by source line, as tables and an HTML page.
 
     Parameters
     ----------
     recipe
         A recipe's name (python, tiny) or a .toml file.
     steps
-        How many steps are recorded, after those that compile.
+        Number of recorded steps, after those that compile.
     out
-        The folder for page, traces and records; otherwise profiles/NAME-DATE.
+        Output folder; profiles/NAME-DATE by default.
     changes
-        A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
+        Override a value of the configuration, GROUP.NAME=VALUE; may be repeated.
     compare
-        Record nothing: two folders, or profile files, and what changed between them.
+        Compare two recorded profiles (folders or profile.json files) instead of recording one.
     """
     if compare is not None:
         compare_profiles(*compare)
@@ -263,7 +264,7 @@ def profile(
 
 @app.command
 def diverge(first: str, second: str, /) -> int:
-    """Name the first step, layer, operation and element that differ between two runs.
+    """Find the first step, layer, operation and element in which two runs differ.
 
     Both were trained with --set train.record_hashes=true. The exit code is 0 where every recorded
     bit agrees, 1 where one differs, and 2 where they cannot be compared.
@@ -273,7 +274,7 @@ def diverge(first: str, second: str, /) -> int:
     first
         A run's folder or name.
     second
-        Another one's.
+        Another run's folder or name.
     """
     code, lines = compare_runs(first, second)
     print("\n".join(lines))
@@ -282,19 +283,19 @@ def diverge(first: str, second: str, /) -> int:
 
 @app.command
 def values(run: str, step: int, /, *, mesh: str | None = None, plan: Path | None = None) -> int:
-    """Take a run's steps again up to one, and keep all values of that one for diverge.
+    """Replay a run up to a step, and save all values of that step for diverge.
 
     Parameters
     ----------
     run
-        A run's folder or name. It goes on from the nearest checkpoint before the step, in memory:
-        its metrics and checkpoints stay.
+        A run's folder or name. The replay starts at the nearest checkpoint before the step and
+        runs in memory: the run's metrics and checkpoints are not changed.
     step
-        The step whose values are kept, in RUN/values.
+        The step whose values are saved, in RUN/values.
     mesh
-        How launched ranks stand, as for train.
+        The shape of the device mesh, as for train.
     plan
-        A .toml file with another plan, as for train.
+        A .toml file with a sharding plan, as for train.
     """
     with Team(mesh, plan) as team, Progress(quiet=not team.leads) as progress:
         keep_values(run, step, progress, team)
@@ -303,7 +304,7 @@ def values(run: str, step: int, /, *, mesh: str | None = None, plan: Path | None
 
 @app.command
 def doctor() -> int:
-    """Say what this machine offers, what is off, and why."""
+    """Report what this machine supports, what is disabled, and why."""
     Console(soft_wrap=True).print(table_of(findings()))
     return 0
 
@@ -318,26 +319,26 @@ def bench(
     threads: int = Options.threads,
     patience: float = Options.patience,
 ) -> int:
-    """Measure Gnomon on whole training steps and single operations, beside others if asked.
+    """Benchmark training steps and single operations, optionally against other frameworks.
 
     Parameters
     ----------
     workloads
-        Which of gpt, moe, lce, resnet, gemm, attention, chains, decode, embedding, replay and
+        Any of gpt, moe, lce, resnet, gemm, attention, chains, decode, embedding, replay and
         compile; all of them if none is named. Or collectives, between launched ranks.
     peers
-        Who else takes part: torch, jax, or torch=/path/to/python for another environment; beside
-        collectives mpi4py and gloo.
+        Frameworks to compare with: torch, jax, or torch=/path/to/python of another environment;
+        for collectives mpi4py and gloo.
     json
-        A file for everything that was found.
+        A file for all measurements.
     svg
-        A file for a picture of the ratios.
+        A file for a chart of the ratios.
     rounds
-        How many clean samples each takes; the median counts.
+        Number of undisturbed samples of each workload; the median counts.
     threads
-        Threads, and processors, of each.
+        Threads of each framework, on as many cores.
     patience
-        Seconds that a sample waits for other processes to be idle.
+        Seconds to wait for other processes to be idle before a sample.
     """
     if min(rounds, threads) < 1:
         raise ConfigError("bench: --rounds and --threads: expected int >= 1.")

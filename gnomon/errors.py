@@ -77,6 +77,10 @@ class DeviceError(GnomonError, TypeError, RuntimeError):
     """Tensors of two devices meet, or a device lacks what is asked; PyTorch raises either."""
 
 
+class DeviceLost(DeviceError):
+    """A device that is of no use to this process any more."""
+
+
 class ComplexError(DtypeError, AttributeError):
     """Complex numbers in a function of real ones."""
 

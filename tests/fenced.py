@@ -49,6 +49,7 @@ class Fences:
     """Blocks between pages without access, mostly against the one after, else the one before."""
 
     device, read, write = Allocator.device, Allocator.read, Allocator.write
+    copy = Allocator.copy
 
     def __init__(self) -> None:
         self.system, self.turn = system(), count()

@@ -361,7 +361,7 @@ def reseal(folder: Path) -> None:
 def read_parts(folder: Path) -> None:
     """Everything that a checkpoint holds, whoever wrote it."""
     (where,) = (folder / "checkpoints").iterdir()
-    found = checkpoint.whole(where)
+    found = checkpoint.verified(where)
     assert found.model.matrix_parameters
     load_parameters(MODEL, found.parameters())
     dict(found.optimizer())

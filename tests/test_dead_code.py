@@ -149,6 +149,7 @@ gnomon.utils.checkpoint gnomon.utils.data
 """Modules by which users reach what is theirs."""
 HANDED = {
     "Context": "the first argument of a Function's forward",
+    "Stream": "gnomon.cuda",
     "PretrainedModel": "gnomon.models.from_pretrained",
     "Works": "gnomon.distributed.batch_isend_irecv",
     "Namespace": "Tensor.__array_namespace_info__",
@@ -161,14 +162,10 @@ ASKED_FOR = {
 }
 """Methods that other programs ask for by name."""
 INSTRUMENTS = {
-    "AVX512": "a processor that this one need not be",
-    "NEON": "a processor that this one need not be",
-    "foreign": "code for a processor that this one need not be",
     "evaluations": "how often pending work was run",
-    "reset_peak": "how much memory a stretch of a program takes",
     "FILES": "the order in which operations are listed",
 }
-"""What only tests read: to measure, or to make code for other machines."""
+"""What only tests read, to measure."""
 
 
 def registered(node: Definition) -> bool:

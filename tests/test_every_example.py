@@ -1,6 +1,6 @@
 """Whatever is shown runs: doctests of the package, code in README and docs, examples, the tour.
 
-Code blocks of a page are one program, in order. A block of somebody else's code is fenced ```py.
+Each code block of a page is a program by itself. A block of somebody else's code is fenced ```py.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def test_what_a_docstring_shows_is_what_happens(path):
     assert not runner.failures, "".join(said)
 
 
-def run_alone(program: Path, folder: Path) -> None:
+def run_alone(program: Path, folder: Path, *words: Path) -> None:
     """Run a file as a user would: a process of its own, in a folder of its own."""
     run = subprocess.run(
-        [sys.executable, "-W", "error", str(program)],
+        [sys.executable, "-W", "error", str(program), *map(str, words)],
         cwd=folder,
         env=environment(),
         capture_output=True,
@@ -73,15 +73,24 @@ def run_alone(program: Path, folder: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if list(python_blocks(p))], ids=short)
-def test_what_a_page_shows_runs(page, tmp_path):
-    program = tmp_path / f"{page.stem.replace('-', '_')}.py"
-    lines: list[str] = []
-    for line, text in python_blocks(page):
-        lines += [""] * (line - 1 - len(lines)) + text.splitlines()
-    program.write_text("\n".join(lines) + "\n", encoding="utf-8")
+RUN_EACH = """import runpy
+import sys
 
-    run_alone(program, tmp_path)
+for block in sys.argv[1:]:
+    runpy.run_path(block, run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if list(python_blocks(p))], ids=short)
+def test_each_block_of_a_page_runs_by_itself(page, tmp_path):
+    """One process runs the blocks, each in its own namespace; files that they write stay."""
+    program, blocks = tmp_path / "run_each.py", []
+    program.write_text(RUN_EACH, encoding="utf-8")
+    for line, text in python_blocks(page):
+        blocks.append(tmp_path / f"{page.stem.replace('-', '_')}_{line}.py")
+        blocks[-1].write_text("\n" * (line - 1) + text, encoding="utf-8")
+
+    run_alone(program, tmp_path, *blocks)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=short)

@@ -105,7 +105,7 @@ FOUND = [
     (lambda x: gn.nan_to_num(x, 1j), "nan_to_num: nan must not be complex: got 1j"),
     (lambda x: F.pad(x, 1j, "reflect"), "pad: pad must not be complex: got 1j"),
     (lambda x: gn.add(x, (0, 1j)), "add: y must be a tensor or number: got .0, 1j."),
-    (lambda x: gn.bmm(x[0], (1j,)), "bmm: y must be a tensor or number: got .1j"),
+    (lambda x: gn.bmm(x[0], (1j,)), "bmm: y must be a tensor: got .1j"),
     (lambda x: gn.unfold(x, 3, 2, 2**63), "unfold: step is below 2 .. 63: got 92"),
     (lambda _: gn.add(1j, 2), "add: needs a tensor: got .1j, 2."),
     (lambda _: gn.pow(2, 1j), "pow: needs a tensor: got .2, 1j."),

@@ -48,7 +48,7 @@ LAZY = "gnomon.lazy"
 """Declares what of ours loads late; whoever imports such a name imports its module."""
 
 
-BACKENDS = {"gnomon.runtime.cpu", "gnomon.runtime.reference"}
+BACKENDS = {"gnomon.runtime.cpu", "gnomon.runtime.reference", "gnomon.runtime.cuda.program"}
 """The backends' own modules; whoever compiles or runs asks gnomon/runtime/backend.py."""
 
 

@@ -1,28 +1,58 @@
-"""A docstring names its subject: it opens with a noun or verb, not What, Where, How or Which."""
+"""A docstring names its subject: it opens with a noun or verb, and makes sense by itself."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.house import short, sources, tree
+from tests.house import layer, module, short, sources, tree
 
-RIDDLE = re.compile(r"(What|Where|How|Which)\b")
+pytestmark = pytest.mark.unit
+
+QUESTION = re.compile(r"(What|Where|How|Which)\b")
+PRONOUN = re.compile(
+    r"(Who|Whose|When|The same|Those|These|Of|That|This|Its?|They|Their|Them|Such|So many|As|Let"
+    r"|Have|Nothing|Both|Others?)\b"
+)
+"""Openings that leave the subject to a neighbour, or have none."""
 SPOKEN = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+NOT_YET = {
+    "capture": 40,
+    "compiler": 3,
+    "distributed": 29,
+    "distributions": 7,
+    "drop_in": 3,
+    "export": 1,
+    "ops": 43,
+    "passes": 8,
+    "program": 8,
+    "runtime": 34,
+    "settings": 1,
+    "tensor": 58,
+}
+"""How many docstrings of a layer still open with a pronoun: none may be added."""
 
 
-def riddles(path: Path) -> Iterator[str]:
-    """The first sentences of a file's docstrings that open with a question word."""
+def opening(path: Path, refused: re.Pattern[str]) -> Iterator[str]:
+    """The first lines of a file's docstrings that open with one of these words."""
     for node in ast.walk(tree(path)):
         said = ast.get_docstring(node) if isinstance(node, SPOKEN) else None
-        if said and RIDDLE.match(said):
+        if said and refused.match(said):
             yield said.splitlines()[0]
 
 
-@pytest.mark.unit
 def test_every_docstring_says_the_noun():
-    assert not [f"{short(path)}: {said}" for path in sources() for said in riddles(path)]
+    assert not [f"{short(path)}: {said}" for path in sources() for said in opening(path, QUESTION)]
+
+
+def test_no_docstring_opens_with_a_pronoun_in_place_of_a_noun():
+    found = [(layer(module(x)), short(x), said) for x in sources() for said in opening(x, PRONOUN)]
+    counts = Counter(name for name, _, _ in found)
+    more = [name for name, count in counts.items() if count > NOT_YET.get(name, 0)]
+
+    assert not more, [f"{path}: {said}" for name, path, said in found if name in more]

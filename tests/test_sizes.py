@@ -18,10 +18,12 @@ pytestmark = pytest.mark.unit
 
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
+LONGER = {"gnomon/export/program_file.py": 500}
+"""A file that is copied out alone, and so cannot be two: its lines that are not empty."""
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 94_100
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0092)."""
+MOST_CODE = 95_800
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0098)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""
@@ -222,7 +224,11 @@ def has_test(path: Path) -> bool:
 
 
 def test_a_file_fits_in_the_head():
-    assert not [f"{short(p)}: {lines(p)} lines" for p in sources() if lines(p) > LONGEST_FILE]
+    usual = [path for path in sources() if short(path) not in LONGER]
+
+    assert not [f"{short(p)}: {lines(p)} lines" for p in usual if lines(p) > LONGEST_FILE]
+    for name, most in LONGER.items():
+        assert sum(map(bool, (ROOT / name).read_text(encoding="utf-8").split("\n"))) <= most, name
 
 
 def test_the_package_is_small_enough_to_read():

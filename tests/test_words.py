@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT, short, sources, tree
+from tests.house import PACKAGE, ROOT, short, sources, tree
 
 pytestmark = pytest.mark.unit
 
 TWICE: dict[str, str] = {
     "Identity": "torch.nn's layer, and a way to prune nothing",
+    "Event": "torch.cuda's, a point in the order of launches, and the profiler's",
     "Graph": "torch.fx's, of calls in Python, and the compiler's",
     "Interpreter": "torch.fx's, and what runs the code of pickled files",
     "Node": "torch.fx's, a call in Python, and the compiler's",
@@ -42,6 +43,20 @@ RETIRED = {
     "woven": "interleaved",
 }
 """A word that stood for several ideas, or for one that the field has a word for -> the word now."""
+GONE = {
+    "laid": "stored, contiguous, sharded",
+    "lies": "is, is sharded, is stored, aliases",
+    "lying": "layout, sharded, stored, contiguous",
+    "told": "reported, sent, named; a local variable has the name of its value",
+}
+"""Words that are going, folder by folder: word -> the words instead, in names and in prose."""
+DONE = (
+    *("bench", "bisect", "codegen", "fx", "gguf", "ir", "library", "models", "nn", "onnx"),
+    *("optim", "profiler", "quant", "schedule", "serialization", "testing", "train", "utils"),
+)
+"""The folders in which they are gone."""
+OF_OTHERS = ("Laid", "Lying", "laid", "lying_as", "lying_like", "lying_of", "told")
+"""Names of modules in other folders, which the finished ones import."""
 PYTHONS_FRAMES = (
     "gnomon/capture/effects.py",
     "gnomon/ir/provenance.py",
@@ -94,6 +109,14 @@ def retired(path: Path) -> Iterator[str]:
             yield f"{short(path)}:{line}: {name}: say {RETIRED[word]}."
 
 
+def going(path: Path) -> Iterator[str]:
+    """The places in a file, code or prose, of a word that is gone from its folder."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for name in re.findall(r"\w+", re.sub(r"\w+(\.\w+)+ import", "", line)):
+            for word in {*parts(name)} & GONE.keys() if name not in OF_OTHERS else ():
+                yield f"{short(path)}:{number}: {name}: say {GONE[word]}."
+
+
 def pages() -> list[Path]:
     """The documentation that is told in the words of today."""
     notes = [
@@ -116,6 +139,13 @@ def test_retired_words_are_in_no_name():
     found = [each for path in sources() for each in retired(path)]
 
     assert not found, "\n".join(found)
+
+
+def test_words_that_are_gone_from_a_folder_do_not_come_back():
+    files = [path for path in sources() if path.relative_to(PACKAGE).parts[0] in DONE]
+
+    assert {path.relative_to(PACKAGE).parts[0] for path in files} == {*DONE}
+    assert not [each for path in files for each in going(path)]
 
 
 def test_retired_words_are_in_no_documentation():

@@ -15,7 +15,7 @@ __all__ = ["CASES", "Case", "LimitShare", "SpeedTarget", "WORKLOADS", "cases_of"
 
 @dataclass(frozen=True)
 class SpeedTarget:
-    """The fastest of these contenders takes at least so many times as long as we do."""
+    """A target for the speed relative to the fastest of these frameworks: least and aim."""
 
     against: tuple[str, ...]
     least: float
@@ -185,7 +185,7 @@ SHAPES = (
 
 
 def gemm(m: int, k: int, n: int, dtype: str, transposed: bool) -> Case:
-    """One product."""
+    """The case of a matrix product of these sizes."""
     settings = {"sizes": [m, k, n], "dtype": dtype, "transposed": transposed}
     least, aim = (0.85, 0.95) if dtype == "float32" else (0.8, 0.92)
     work = 2.0 * m * k * n

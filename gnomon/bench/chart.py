@@ -46,7 +46,7 @@ def chart(title: str, results: list[Result]) -> str:
 
 
 def bars_of(result: Result) -> list[tuple[str, float]]:
-    """Each peer's time over ours."""
+    """The bars of a case: each peer's time divided by ours."""
     ours = result.time_of("gnomon")
     times = [(figures.name, result.time_of(figures.name)) for figures in result.figures[1:]]
     return [(f"{result.case.name} · {name}", t / ours) for name, t in times if t and ours]

@@ -1,7 +1,7 @@
 """One rank of the measurement of collectives: ours inside compiled programs, peers beside them.
 
 All ranks run this under one launch; contenders take turns, each round from another one on, since
-who comes first finds other caches; every sample lies between barriers.
+who comes first finds other caches; every sample is taken between barriers.
 What is sent is written anew before each, so that nobody reads it from where an earlier one left it.
 The first rank writes the medians as JSON.
 """
@@ -35,8 +35,8 @@ from gnomon.runtime.comm.tcp import Address
 
 __all__ = ["main"]
 
-Do = Callable[[], object]
-Case = tuple[np.ndarray, dict[str, Do]]
+CollectiveCall = Callable[[], object]
+Case = tuple[np.ndarray, dict[str, CollectiveCall]]
 """What is sent, and the calls of all contenders."""
 Peer = dict[str, Any]
 """A peer's functions by name."""
@@ -50,7 +50,7 @@ MANY = 100
 PEERS = {"gloo": "benchmarks.peers.torch_gloo"}
 
 
-def ours(do: Callable[[Node], Node], array: np.ndarray) -> Do:
+def ours(do: Callable[[Node], Node], array: np.ndarray) -> CollectiveCall:
     """A compiled program that does this to a buffer."""
     x = Arena().input(array.shape, dtype_of(array.dtype), "x")
     program, given = build(Graph([x], [do(x)])), DeviceBuffer.of(array)
@@ -58,17 +58,17 @@ def ours(do: Callable[[Node], Node], array: np.ndarray) -> Do:
 
 
 def aligned(count: int, dtype: Any = np.float32) -> np.ndarray:
-    """Ones that begin at a line of the caches, as buffers of programs do.
+    """An array of ones, aligned to a cache line as buffers of programs are.
 
-    Copies between places that lie differently in their lines take up to a third longer.
+    Copies between differently aligned addresses take up to a third longer.
     """
     array = DeviceBuffer(count * np.dtype(dtype).itemsize).numpy(dtype, (count,))
     array[...] = 1
     return array
 
 
-def raw(comm: object, array: np.ndarray, ranks: int) -> dict[str, Do]:
-    """mpi4py's own calls on buffers that are there."""
+def raw(comm: object, array: np.ndarray, ranks: int) -> dict[str, CollectiveCall]:
+    """mpi4py's collectives on preallocated buffers."""
     given = array.view(np.float32)
     gathered, same, part = map(aligned, (array.size * ranks, array.size, array.size // ranks))
     return {
@@ -90,14 +90,14 @@ def programs(axis: str, ranks: int) -> dict[str, Callable[[Node], Node]]:
 
 
 def in_a_row(do: Callable[[Node], Node], times: int, x: Node) -> Node:
-    """So many collectives, each of what the one before gave."""
+    """Chain `times` collectives, each on the result of the one before."""
     for _ in range(times):
         x = do(x)
     return x
 
 
-def repeated(do: Do) -> None:
-    """The same by a peer."""
+def repeated(do: CollectiveCall) -> None:
+    """Call a peer's collective MANY times."""
     for _ in range(MANY):
         do()
 
@@ -107,7 +107,7 @@ def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int],
     ranks = backend.size
     made, near = (programs(axis, ranks) for axis in (AXIS, NODE))
 
-    def both(name: str, array: np.ndarray, times: int = 1) -> dict[str, Do]:
+    def both(name: str, array: np.ndarray, times: int = 1) -> dict[str, CollectiveCall]:
         """A collective of ours by either backend."""
         pair = (("gnomon", made), ("node", near))
         return {key: ours(partial(in_a_row, each[name], times), array) for key, each in pair}
@@ -132,7 +132,9 @@ def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int],
     return {key: (x, {k: v for k, v in row.items() if v}) for key, (x, row) in found.items()}
 
 
-def rotated(calls: list[tuple[str, Do]], first: int) -> list[tuple[str, Do]]:
+def rotated(
+    calls: list[tuple[str, CollectiveCall]], first: int
+) -> list[tuple[str, CollectiveCall]]:
     """The calls from another one on.
 
     >>> [name for name, _ in rotated([("a", print), ("b", print), ("c", print)], 4)]
@@ -141,7 +143,7 @@ def rotated(calls: list[tuple[str, Do]], first: int) -> list[tuple[str, Do]]:
     return [calls[(first + k) % len(calls)] for k in range(len(calls))]
 
 
-def sample(backend: MpiBackend, array: np.ndarray, do: Do) -> float:
+def sample(backend: MpiBackend, array: np.ndarray, do: CollectiveCall) -> float:
     """The seconds of a call between two barriers, after what it sends was written."""
     array[...] = 1
     backend.world.Barrier()
@@ -152,7 +154,7 @@ def sample(backend: MpiBackend, array: np.ndarray, do: Do) -> float:
 
 
 def beside(backend: MpiBackend) -> NodeBackend:
-    """The same ranks, which meet once more in shared memory."""
+    """Connect the ranks a second time, through shared memory."""
     port = free_port() if backend.rank == 0 else None
     return NodeBackend(backend.rank, backend.size, Address("127.0.0.1", backend.world.bcast(port)))
 

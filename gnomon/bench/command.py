@@ -100,7 +100,7 @@ def limits_line(limits: Limits, threads: int) -> str:
 
 
 def show(console: Console, result: Result, limits: Limits) -> None:
-    """One case."""
+    """Print the result of a case."""
     console.print()
     console.print(table(result, limits))
     if result.ours.rows:
@@ -108,7 +108,7 @@ def show(console: Console, result: Result, limits: Limits) -> None:
 
 
 def write(wanted: BenchOptions, results: list[Result], limits: Limits) -> None:
-    """The files, after every case, so that what was measured is there when a later one fails."""
+    """Write the output files after every case, so that results survive a later failure."""
     if wanted.json:
         content = msgspec.json.encode(as_values(results, limits, this_machine()))
         wanted.json.write_bytes(msgspec.json.format(content, indent=1) + b"\n")

@@ -1,4 +1,4 @@
-"""The harness: all contenders of a case are sampled in rounds and told apart by medians.
+"""The harness: all contenders of a case are sampled in rounds and compared by medians.
 
 Every sample waits until the machine is otherwise idle; a sample during which others took time, or
 after which the peak was not there, is taken again, and counts only when there is no clean one.
@@ -87,7 +87,7 @@ class Figures:
 
 @dataclass
 class Result:
-    """One case."""
+    """The figures of a case, of Gnomon first."""
 
     case: Case
     figures: list[Figures]
@@ -143,17 +143,17 @@ def begin(
 ) -> BenchWorker:
     """Start a contender, and again when it matters how a second process starts."""
     worker = BenchWorker(contender, folder, options.threads)
-    figures.cold = worker.told["until_first"]
+    figures.cold = worker.first_steps["until_first"]
     if case.cold:
         worker.end()
         worker = BenchWorker(contender, folder, options.threads)
-        figures.warm = worker.told["until_first"]
-    told = worker.told
+        figures.warm = worker.first_steps["until_first"]
+    first = worker.first_steps
     figures.first, figures.second, figures.imported = (
-        told[part] for part in ("first", "second", "imported")
+        first[part] for part in ("first", "second", "imported")
     )
-    figures.before, figures.peak_first = told["memory"]["before"], told["memory"]["peak"]
-    figures.losses, figures.about = told["losses"], told["about"]
+    figures.before, figures.peak_first = first["memory"]["before"], first["memory"]["peak"]
+    figures.losses, figures.about = first["losses"], first["about"]
     return worker
 
 
@@ -178,21 +178,21 @@ def take_samples(
             quiet = wait_for_quiet(processes, options.patience, whole)
             try:
                 with QuietWatch(processes) as watch:
-                    told = worker.ask(run=options.seconds)
+                    answer = worker.ask(run=options.seconds)
             except Failed as failed:
                 figures.failed = str(failed)
                 playing.remove(figures)
                 continue
             kept = figures.clean if quiet and watch.clean else figures.dirty
-            kept.append(median(told["seconds"]))
-            figures.peak = max(figures.peak, told["memory"].get("peak", 0))
+            kept.append(median(answer["seconds"]))
+            figures.peak = max(figures.peak, answer["memory"].get("peak", 0))
 
 
 def finish(result: Result, workers: dict[str, BenchWorker], options: Options) -> None:
     """Ask where our time went, and what the machine can do right after."""
     if result.ours.name in workers:
-        told = workers[result.ours.name].ask(profile=3)
+        answer = workers[result.ours.name].ask(profile=3)
         for _ in range(PROBES):
             result.probe(options.threads)
-        result.ours.rows = told.get("rows", [])
-        result.ours.about |= told.get("figures", {})
+        result.ours.rows = answer.get("rows", [])
+        result.ours.about |= answer.get("figures", {})

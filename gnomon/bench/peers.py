@@ -1,4 +1,4 @@
-"""Contenders: their names, the interpreters they run in, and what each is told.
+"""Frameworks to compare: their names, interpreters and environments.
 
 A peer's programs are in benchmarks/peers of a source checkout; they are started, never imported.
 """
@@ -39,7 +39,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Contender:
-    """One process: a name, what is started, and the environment beside ours."""
+    """A process to measure: its name, Python, function and extra environment variables."""
 
     name: str
     python: str
@@ -131,7 +131,7 @@ def environment_of(contender: Contender, threads: int) -> dict[str, str]:
 
 
 def write_byte_code() -> None:
-    """Have our byte code on disk, where an installer would have put it, as it put the peers'."""
+    """Compile Gnomon's byte code to disk, as an installer did with the peers'."""
     package = Path(__file__).parents[1]
     with suppress(OSError):
         compileall.compile_dir(package, quiet=2)

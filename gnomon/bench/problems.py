@@ -16,7 +16,7 @@ import numpy as np
 
 __all__ = ["MAKERS", "write_problem"]
 
-Arrays = dict[str, np.ndarray]
+ProblemArrays = dict[str, np.ndarray]
 Settings = dict[str, Any]
 
 
@@ -37,7 +37,7 @@ def windows(settings: Settings, count: int = 32) -> np.ndarray:
     return np.random.default_rng(1).integers(0, settings["words"], shape)
 
 
-def gpt(settings: Settings) -> Arrays:
+def gpt(settings: Settings) -> ProblemArrays:
     """A GPT's tables, blocks and norms, as (out, in) matrices."""
     draw, width = Draw(), settings["width"]
     last = 0.02 / math.sqrt(2 * settings["layers"])
@@ -59,12 +59,12 @@ def gpt(settings: Settings) -> Arrays:
     return {"tokens": windows(settings), **named(weights)}
 
 
-def named(weights: Arrays) -> Arrays:
+def named(weights: ProblemArrays) -> ProblemArrays:
     """Weights under the names by which `Problem.weights` finds them."""
     return {f"w:{name}": array for name, array in weights.items()}
 
 
-def moe(settings: Settings) -> Arrays:
+def moe(settings: Settings) -> ProblemArrays:
     """A decoder with experts: each expert's matrices are (in, out), the others (out, in)."""
     draw, width, inner = Draw(), settings["width"], settings["inner"]
     heads, key_heads, k = settings["heads"], settings["key_heads"], settings["head_width"]
@@ -98,7 +98,7 @@ def angles(tokens: int, width: int) -> np.ndarray:
     return np.outer(np.arange(tokens), 10000.0 ** -(np.arange(0, width, 2) / width))
 
 
-def lce(settings: Settings) -> Arrays:
+def lce(settings: Settings) -> ProblemArrays:
     """Rows, a matrix of classes, and the right class of each row."""
     draw, width, words = Draw(), settings["width"], settings["words"]
     targets = np.random.default_rng(1).integers(0, words, settings["rows"])
@@ -106,10 +106,10 @@ def lce(settings: Settings) -> Arrays:
     return {"x": rows, "w": draw(words, width), "targets": targets}
 
 
-def resnet(settings: Settings) -> Arrays:
+def resnet(settings: Settings) -> ProblemArrays:
     """Convolutions as (out, in, rows, columns), norms of ones and zeros, images and classes."""
     draw, size, batch = Draw(), settings["size"], settings["batch"]
-    weights: Arrays = {}
+    weights: ProblemArrays = {}
 
     def convolution(name: str, out: int, given: int, size: int) -> None:
         spread = math.sqrt(2 / (given * size * size))
@@ -132,25 +132,25 @@ def resnet(settings: Settings) -> Arrays:
     return {"images": images, "targets": targets, **named(weights)}
 
 
-def gemm(settings: Settings) -> Arrays:
+def gemm(settings: Settings) -> ProblemArrays:
     """Two matrices."""
     draw, (m, k, n) = Draw(), settings["sizes"]
     return {"a": draw(m, k, spread=1.0), "b": draw(k, n, spread=1.0)}
 
 
-def attention(settings: Settings) -> Arrays:
+def attention(settings: Settings) -> ProblemArrays:
     """Queries, keys, values, and the gradient of the result."""
     draw = Draw()
     return {name: draw(*settings["shape"], spread=1.0) for name in ("q", "k", "v", "g")}
 
 
-def chains(settings: Settings) -> Arrays:
+def chains(settings: Settings) -> ProblemArrays:
     """Rows and what goes along them; for an optimizer, a gradient."""
     draw, shape = Draw(), settings["shape"]
     return {"x": draw(*shape, spread=1.0), "g": draw(*shape), "w": draw(shape[-1], spread=1.0)}
 
 
-def decode(settings: Settings) -> Arrays:
+def decode(settings: Settings) -> ProblemArrays:
     """A decoder's matrices, as (out, in)."""
     draw, width, inner = Draw(), settings["width"], settings["inner"]
     weights = {
@@ -173,7 +173,7 @@ def decode(settings: Settings) -> Arrays:
     return {"angles": angles(settings["longest"], k), **named(weights)}
 
 
-def embedding(settings: Settings) -> Arrays:
+def embedding(settings: Settings) -> ProblemArrays:
     """The table that all begin as, the rows that are asked of each, the gradient of their sums."""
     draw, tables, rows = Draw(), settings["tables"], settings["rows"]
     shape = (4, tables, settings["batch"], settings["bag"])
@@ -182,18 +182,18 @@ def embedding(settings: Settings) -> Arrays:
     return {"asked": asked, "g": given, "table": draw(rows, settings["width"])}
 
 
-def replay(settings: Settings) -> Arrays:
+def replay(settings: Settings) -> ProblemArrays:
     """A small matrix and what it is multiplied with, so that numbers stay as they are."""
     size = settings["size"]
     return {"x": Draw()(size, size, spread=1.0), "w": np.eye(size, dtype=np.float32)[::-1].copy()}
 
 
-def shapes(settings: Settings) -> Arrays:
+def shapes(settings: Settings) -> ProblemArrays:
     """A GPT, and tokens for the largest batch of the longest rows."""
     return gpt(settings)
 
 
-MAKERS: dict[str, Callable[[Settings], Arrays]] = {
+MAKERS: dict[str, Callable[[Settings], ProblemArrays]] = {
     made.__name__: made
     for made in (
         *(gpt, moe, lce, resnet, gemm, attention, chains, decode, embedding, replay, shapes),

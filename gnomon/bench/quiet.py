@@ -1,6 +1,6 @@
 """Whether the machine does anything else: other processes' time, and the peak that is left.
 
-On systems without /proc only the peak is looked at.
+On systems without /proc only the peak is checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WINDOW = 0.1
 
 
 def spent_by_all() -> float | None:
-    """Seconds that all processors together have been busy; None where nobody says."""
+    """Seconds that all processors together have been busy; None if the system does not say."""
     try:
         line = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0]
     except OSError:
@@ -77,7 +77,7 @@ def others_share(processes: Sequence[int], seconds: float = WINDOW) -> float:
 def wait_for_quiet(
     processes: Sequence[int], patience: float, peak: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Wait until others are idle and the peak is there, no longer than `patience` seconds."""
+    """Wait until other processes are idle and the peak is reached, up to `patience` seconds."""
     until = time.monotonic() + patience
     while True:
         if others_share(processes) <= 2 * OTHERS and peak():

@@ -29,7 +29,7 @@ MOST_ROWS = 8
 
 
 class TargetVerdict:
-    """A figure beside what was aimed at."""
+    """A figure compared with its target."""
 
     def __init__(self, text: str, value: float, least: float, aim: float, most: bool = False):
         self.text, self.value, self.least, self.aim = text, value, least, aim
@@ -67,7 +67,7 @@ def verdicts(result: Result, limits: Limits) -> Iterator[TargetVerdict]:
 
 
 def memory_verdict(result: Result) -> Iterator[TargetVerdict]:
-    """The ratio of the memory that we add beside results to that which others add."""
+    """The memory that Gnomon adds besides results, relative to other frameworks."""
     target = result.case.memory
     figures = {f.name: f for f in result.figures if f.peak_first}
     added = {n: f.peak_first - f.before - result.case.results for n, f in figures.items()}
@@ -79,7 +79,7 @@ def memory_verdict(result: Result) -> Iterator[TargetVerdict]:
 
 
 def fastest(result: Result, target: SpeedTarget) -> tuple[str, float] | None:
-    """The fastest contender of those that a target names, if one took part."""
+    """The fastest framework of a target that took part, or None."""
     times = [(result.time_of(name), name) for name in target.against]
     found = [(seconds, name) for seconds, name in times if seconds is not None]
     return (min(found)[1], min(found)[0]) if found else None

@@ -49,7 +49,7 @@ class BenchProblem:
 
 
 def memory() -> dict[str, int]:
-    """Bytes of this process now and at most since the last reset; empty where nobody says."""
+    """Bytes of this process now, and the peak since the last reset; empty if unknown."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -62,7 +62,7 @@ def memory() -> dict[str, int]:
 
 
 def reset_peak() -> None:
-    """Let the peak start from now, where the system can."""
+    """Reset the process's peak of memory, on systems that can."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except OSError:
@@ -90,7 +90,7 @@ def first_steps(make: Callable, problem: BenchProblem, born: float) -> tuple[dic
         start = perf_counter()
         losses.append(float(contender["step"]()))
         seconds.append(perf_counter() - start)
-    told = {
+    report = {
         "made": ready - began,
         "first": seconds[0],
         "second": seconds[1],
@@ -100,7 +100,7 @@ def first_steps(make: Callable, problem: BenchProblem, born: float) -> tuple[dic
         "about": contender.get("about", {}),
     }
     reset_peak()
-    return contender, told
+    return contender, report
 
 
 def answer(contender: dict, question: dict) -> dict:
@@ -122,7 +122,7 @@ def hold(threads: int) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Serve until nobody asks any more."""
+    """Serve requests until standard input ends."""
     born = perf_counter()
     out: TextIO = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -131,8 +131,8 @@ def main(words: list[str]) -> None:
     loaded = runpy.run_module(module)
     imported = perf_counter() - born
     problem = BenchProblem(Path(folder), variant, int(threads))
-    contender, told = first_steps(loaded[function], problem, born)
-    print(json.dumps({"imported": imported, **told}), file=out, flush=True)
+    contender, report = first_steps(loaded[function], problem, born)
+    print(json.dumps({"imported": imported, **report}), file=out, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(contender, json.loads(line))), file=out, flush=True)
     # threads of a peer's library may refuse to end

@@ -25,7 +25,7 @@ class Failed(GnomonError):
 
 
 class BenchWorker:
-    """A resident process: `told` is what it said of its first steps."""
+    """A resident process; `first_steps` is its report of the first steps."""
 
     def __init__(self, contender: Contender, problem: Path, threads: int) -> None:
         self.contender = contender
@@ -39,7 +39,7 @@ class BenchWorker:
                 env=environment_of(contender, threads),
             )
         try:
-            self.told = self._answer()
+            self.first_steps = self._answer()
         except Failed:
             self.end()
             raise
@@ -73,7 +73,7 @@ class BenchWorker:
         return Failed(f"{self.contender.name}: {said[-1] if said else 'ended without a word.'}")
 
     def end(self) -> None:
-        """Let it go."""
+        """Stop the process."""
         if self.process.stdin:
             with suppress(OSError):
                 self.process.stdin.close()

@@ -53,7 +53,7 @@ class Recorder:
             self.keep_unrun()
 
     def keep_unrun(self) -> None:
-        """Keep the graph on zeros: what is wrong may be that it never becomes a program."""
+        """Save the graph with zeros as inputs: the fault may be that it does not compile."""
         kinds = [(x.shape, x.dtype.numpy) for x in self.graph.inputs] if self.graph else []
         if self.graph is not None and all(type(n) is int for shape, _ in kinds for n in shape):
             save_case(self.case, self.graph, [np.zeros(*kind) for kind in kinds])

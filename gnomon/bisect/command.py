@@ -24,7 +24,7 @@ from gnomon.settings import OPTIMISATIONS
 __all__ = ["bisect"]
 
 LAST = "claim"
-"""The one optimisation that changes bits, those of attention: tried last, and by tolerance."""
+"""The only optimisation that changes bits (of attention): tried last, with a tolerance."""
 SHOWING = '''"""{title}"""
 
 from gnomon.bisect.case import load_case
@@ -38,14 +38,14 @@ print("without it:", case.ending(without={name!r}))
 
 @dataclass(frozen=True)
 class Question:
-    """The test of a run: another hash, an exit code that is not 0, or too many seconds."""
+    """The criterion of a wrong run: another hash, an error, or too many seconds."""
 
     hash: str | None
     error: bool
     seconds: float | None
 
     def is_right(self, outcome: RunOutcome, reference: RunOutcome | None = None) -> bool:
-        """Whether a run is as it should be."""
+        """Whether a run meets the criterion of a correct one."""
         if self.seconds is not None:
             return outcome.code == 0 and outcome.seconds <= self.seconds
         if self.error:
@@ -64,10 +64,10 @@ def bisect(
     commits: str | None = None,
     out: Path = Path(),
 ) -> int:
-    """Find the optimisation, and the application of it, that makes a script wrong or slow.
+    """Find the optimisation, and its first application, that makes a script wrong or slow.
 
-    A run is told by the hash of what the script gives to gn.testing.witness(x), else of what it
-    prints. Without a reference, the run without optimisations is one.
+    Runs are compared by a hash of the values that the script passes to gn.testing.witness(x), or
+    else of its output. The default reference is a run without optimisations.
 
     Parameters
     ----------
@@ -76,15 +76,15 @@ def bisect(
     arguments
         Arguments of the script.
     hash
-        The hash of a right run, or its beginning.
+        The hash of a correct run, or its beginning.
     error
-        A run is wrong that ends with an error.
+        Count a run as wrong if it ends with an error.
     seconds
-        A run is wrong that takes longer.
+        Count a run as wrong if it takes longer than this.
     commits
         GOOD..BAD: find the commit of Gnomon's repository instead, by git's bisection.
     out
-        The folder for the case and the program that shows it.
+        The output folder for the case and a program that reproduces it.
     """
     question = Question(hash, error, seconds)
     if not script.is_file():
@@ -97,7 +97,7 @@ def bisect(
 def of_optimisations(
     script: Script, question: Question, out: Path, say: Callable[[str], None] = print
 ) -> int:
-    """Find the optimisation and the application; 0 where one is found."""
+    """Find the optimisation and its application; 0 if one was found."""
     names = [name for name in OPTIMISATIONS if name != LAST]
     reference = script.run(",".join(names))
     if not question.is_right(reference, reference):
@@ -126,7 +126,7 @@ def of_optimisations(
 def of_the_core(
     script: Script, reference: RunOutcome, question: Question, say: Callable[[str], None]
 ) -> int:
-    """Say what is wrong where leaving optimisations out mends nothing."""
+    """Report a fault that remains without any optimisation."""
     others = ",".join(name for name in OPTIMISATIONS if name != LAST)
     bare = script.run(f"{LAST},{others}")
     if question.is_right(bare) or (question.hash and bare.code == 0 and not reference.code):

@@ -36,11 +36,11 @@ def first_bad(repository: Path, commits: str, is_right: Callable[[Path], bool]) 
     if not (good and dots and bad):
         raise ConfigError(f"bisect: --commits: expected GOOD..BAD: got {commits!r}.")
     with worktree(repository, bad) as tree:
-        told = git(tree, "bisect", "start", bad, good)
-        while not (found := FOUND.search(told)):
-            told = git(tree, "bisect", "good" if is_right(tree) else "bad")
-            if "only 'skip'ped" in told:
-                raise ConfigError(f"bisect: --commits {commits}: git finds no first one: {told}")
+        output = git(tree, "bisect", "start", bad, good)
+        while not (found := FOUND.search(output)):
+            output = git(tree, "bisect", "good" if is_right(tree) else "bad")
+            if "only 'skip'ped" in output:
+                raise ConfigError(f"bisect: --commits {commits}: git finds no first one: {output}")
         commit = found.group(1)
         git(tree, "bisect", "reset", bad)
         title = git(tree, "log", "-1", "--format=%s", commit).strip()

@@ -40,7 +40,7 @@ def several(names: list[str], is_right_without: Callable[[Sequence[str]], bool])
 
 
 def first_wrong(count: int, is_right_from: Callable[[int], bool]) -> int:
-    """The application that makes a run wrong, of so many, counted from one.
+    """Find the first of `count` applications that makes a run wrong, counted from one.
 
     is_right_from: whether a run is right that leaves out all applications from a number on.
     A count of 0 is that of a run that ended before it could say so: it is doubled until it serves.

@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary, ref
 
 from gnomon.capture.tracing import Capture
 from gnomon.ir.memo import memo
-from gnomon.lazy import elsewhere
-from gnomon.runtime.buffer import DeviceBuffer, memory, others
+from gnomon.runtime.buffer import DeviceBuffer, memory
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from gnomon.ir.node import Node
     from gnomon.program.executable import Executable, Pairs, Panels
 
-__all__ = ["lasting_inputs", "run", "run_tier"]
+__all__ = ["lasting_inputs", "run"]
 
 SHARE = 8
 """One part in so many of the memory is spent on panels at most."""
@@ -118,12 +117,3 @@ def run(
         shelf[key] = kept
     _latest[made].panels = list(map(ref, places))
     return buffers
-
-
-def run_tier(
-    tier: Tier, inputs: Sequence[Tensor], given: Sequence[DeviceBuffer], over: Pairs = ()
-) -> list[DeviceBuffer]:
-    """The outputs of a program on the values of its inputs, on the device where these are."""
-    if others and any([x.memory is not memory for x in given]):
-        return elsewhere.run_elsewhere(tier.executable, given, over)
-    return run(tier, inputs, given, over) if tier.kept else tier.run(given, over)

@@ -177,26 +177,29 @@ def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
     )
 
 
-def refuse(name: str, guard: Guard, program: CapturedProgram) -> None:
-    """Refuse a program that does more than compute results of its arguments."""
+def refuse(name: str, guard: Guard, program: CapturedProgram, keeps_state: bool = False) -> None:
+    """Refuse a program that does more than compute results of its arguments, or write its state."""
     own = program.results.places() is not None
     shared = not own, "gives back memory that it did not make, or twice", "Give back a clone()."
     empty = program.graph is None, "computes nothing of tensors", "Compile what computes."
-    for found, why, remedy in (*beyond_results(program, guard.lost), shared, empty):
+    for found, why, remedy in (*beyond_results(program, guard.lost, keeps_state), shared, empty):
         if found:
             raise refused(name, why, remedy, line_of(program))
-    if program.tiers.wait().plan.externals:
+    if not keeps_state and program.tiers.wait().plan.externals:
         raise refused(name, "calls a custom operation", "Call it outside.", line_of(program))
 
 
-def beyond_results(program: CapturedProgram, lost: str) -> Iterator[tuple[Any, str, str]]:
+def beyond_results(
+    program: CapturedProgram, lost: str, keeps_state: bool = False
+) -> Iterator[tuple[Any, str, str]]:
     """Whether a program does each of what is more than computing results; why and what to do."""
     forward = "Precompile what computes forward."
     anew = not all(isinstance(read, GivenInput) for _, read in program.varying)
     meets = any(x.op in MEETINGS or x.op in BOUNDARIES for x in program.graph or ())
     yield program.draws, "draws random numbers", "Call eval() on its modules, or pass them in."
     yield program.outcome.writes, "writes to its arguments", "Give back what is new."
-    yield program.own or program.given, "writes to a tensor", "Give back what is new."
+    written = program.given if keeps_state else program.own or program.given
+    yield written, "writes to a tensor", "Give back what is new."
     yield program.grads, "sets gradients", forward
     yield program.placed or program.escaped, "leaves tensors somewhere", "Give them back."
     yield program.afterwards, "changes an optimizer", forward

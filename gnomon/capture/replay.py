@@ -17,7 +17,7 @@ from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
 from gnomon.interrupts import Whole
 from gnomon.ir.node import Graph, Node, copy_into
-from gnomon.lazy import compile_options, panels
+from gnomon.lazy import compile_options, elsewhere, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import has_layouts
@@ -35,6 +35,7 @@ from gnomon.tensor.writing import put, replace, settled
 
 if TYPE_CHECKING:
     from gnomon.capture.call_objects import Outcome
+    from gnomon.compiler.elsewhere import TiersElsewhere
     from gnomon.compiler.tiers import Tiers
     from gnomon.program.executable import Executable, Pairs
 
@@ -128,6 +129,11 @@ class CapturedProgram:
     def tiers(self) -> Tiers:
         """The tiers that run it: code at once, and measured code when there is some."""
         return self.options.tiers(self.graph, self.title, self.rewritten, self.lasting)
+
+    @cached_property
+    def tiers_elsewhere(self) -> TiersElsewhere:
+        """The programs that run it on other devices than the processor."""
+        return elsewhere.TiersElsewhere(lambda: self.graph, self.title, self.rewritten)
 
     @property
     def told(self) -> tuple[Any, list[Any], list[int]]:
@@ -248,18 +254,18 @@ class CapturedProgram:
 
         Such a storage keeps its node, which nothing else holds.
         """
-        looked_for, tier = nans.looked_for(), self.tiers.now
+        looked_for = nans.looked_for()
         for k in () if looked_for else self.unread:
             # the part of a value that lies over ranks will do, and nobody is asked for the whole
             inputs[k] = whole(inputs[k]._storage)
         given = values_of(inputs)
+        tier = (self.tiers_elsewhere.tier(self.form, given) if others else None) or self.tiers.now
         over = () if looked_for else tier.over
         if over and not all_free([inputs[k] for _, k in over]):
             over = tuple([pair for pair in over if is_free(inputs[pair[1]])])
         if self.renewed:
             self._forget(inputs, arguments)
-        plain = not (tier.kept or others)
-        buffers = tier.run(given, over) if plain else panels.run_tier(tier, inputs, given, over)
+        buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
         if self.echoes:
             buffers = [x.copied() if x.lent else x for x in buffers]
         if looked_for:

@@ -10,7 +10,7 @@ from gnomon.capture.looks import Answer, Kind, integers
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.ir.provenance import Site
-from gnomon.lazy import panels
+from gnomon.lazy import elsewhere, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.runtime.buffer import others
 from gnomon.tensor import nans
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
     from gnomon.capture.replay import CapturedProgram
+    from gnomon.compiler.elsewhere import TiersElsewhere
     from gnomon.compiler.tiers import Tiers
     from gnomon.program.executable import Executable
 
@@ -94,6 +95,11 @@ class Segment:
         return self.options.tiers(self.graph, self.name, (), self.lasting)
 
     @cached_property
+    def tiers_elsewhere(self) -> TiersElsewhere:
+        """The programs that run it on other devices than the processor."""
+        return elsewhere.TiersElsewhere(lambda: self.graph, self.name)
+
+    @cached_property
     def leaves(self) -> list[Node]:
         """Leaves like those that hold its outputs."""
         return list(map(pattern, self.graph.outputs))
@@ -138,9 +144,9 @@ class Segment:
             return []
         if tracked and inputs:
             return self._tracked(inputs)
-        given, tier = values_of(inputs), self.tiers.now
-        plain = not (tier.kept or others)
-        buffers = tier.run(given, ()) if plain else panels.run_tier(tier, inputs, given)
+        given = values_of(inputs)
+        tier = (self.tiers_elsewhere.tier(self.form, given) if others else None) or self.tiers.now
+        buffers = panels.run(tier, inputs, given, ()) if tier.kept else tier.run(given, ())
         if nans.looked_for():
             nans.check(self.graph, given, buffers)
         return list(map(wrap, map(leaf_like, self.leaves, buffers)))

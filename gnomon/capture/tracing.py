@@ -42,7 +42,7 @@ from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.device import note_input
 from gnomon.tensor.layouts import layout_of, local_of
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state
-from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
+from gnomon.tensor.tensor import Tensor, View, detached, rare, raw, wrap
 
 
 class Capture(Questioned, Ambient, Wholes):
@@ -158,6 +158,10 @@ class Capture(Questioned, Ambient, Wholes):
             self.inputs[found] = self.reads.get(storage) or Always(whole(storage))
         return found
 
+    def read_as(self, node: Node) -> list[Node]:
+        """The nodes by which leaves read a value that was written to them here."""
+        return [kept.leaf for kept in self.leaves if kept.source is node]
+
     def assign(self, storage: Storage, node: Node) -> None:
         """Write to a storage from outside: it is done for real by every replay."""
         self.claim(storage)
@@ -216,7 +220,7 @@ class Capture(Questioned, Ambient, Wholes):
         """The key words of a generator, and the number of the first draw here."""
         if generator not in self.keys:
             words, number = self.arena.input((2,), uint32), lambda: generator.count
-            self.inputs[words] = lambda _: from_array(generator.words)
+            self.inputs[words] = lambda _: generator.words_to_read()
             self.keys[generator] = (wrap(words), self.number_input(number, int64))
         return self.keys[generator]
 

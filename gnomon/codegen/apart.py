@@ -35,7 +35,7 @@ def is_part(function: Emitter) -> bool:
 
 
 def taken(module: LLVMModule, name: str) -> Code:
-    """One function as a code; the module's other functions call it by its new name."""
+    """Outline a function into a code of its own; other functions call it by its new name."""
     function = module.functions.pop(name)
     text = function.text().replace("define internal ", "define ", 1)
     used = set(NAME.findall(text))

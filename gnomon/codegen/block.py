@@ -73,7 +73,7 @@ class ScalarValues(Indices):
         return e.broadcast(word, kind)
 
     def _checked(self, node: Node) -> list[str]:
-        """Positions brought into their axis; the check's number is stored if one was outside."""
+        """Clamp positions to their axis; the number of the check is reported if one was outside."""
         e, last = self.e, self.everywhere(self.numbers.last(node))
         varies = self.plan.varies(node)
         positions = self.positions if varies else (Position("0", None),)
@@ -137,7 +137,7 @@ class ScalarValues(Indices):
         return self.e.offset(base, self.e.mul(at.index, step * width_of(dtype))), step
 
     def pointer(self, buffer: int) -> str:
-        """A buffer's address; where there are several, that of the one that the row reads."""
+        """The address of a buffer, or of the one of several that the row reads."""
         if buffer not in self.plan.tables:
             return self.pointers[buffer]
         key = ("pointer", buffer)

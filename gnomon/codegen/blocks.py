@@ -48,12 +48,12 @@ class Folded:
 
     @property
     def levels(self) -> int:
-        """At how many levels sums of this axis meet."""
+        """The number of levels of the reduction tree over this axis."""
         return LEVELS + self.digits
 
 
 def is_cut(folds: Sequence[Node], terms: int | Lifted) -> bool:
-    """Whether chains of so many terms are more than one block: where any of the folds rounds.
+    """Whether chains of `terms` terms are cut into blocks, which matters only if a fold rounds.
 
     A number that is known at run time only may be: one block by itself is the chain.
     """
@@ -66,7 +66,7 @@ def rounds(fold: Node) -> bool:
 
 
 def scratch_of(chains: int) -> int:
-    """Bytes for what waits, of so many chains."""
+    """Bytes of the stack of pending block totals of `chains` chains."""
     return MOST_WAIT * chains * SLOT
 
 
@@ -118,7 +118,7 @@ class ChainBlocks:
         return self._taken(totals, waiting, waiting)
 
     def _put(self, k: str, totals: Sequence[str]) -> None:
-        """Join block k with the neighbours that end with it, and let the result wait."""
+        """Combine block k with the pending totals that it completes, and push the result."""
         e, waiting = self.e, self._ones(k)
         ended = e.call("i64", "llvm.cttz.i64", ("i64", e.value(f"xor i64 {k}, -1")), ("i1", "true"))
         totals, below = self._taken(totals, waiting, ended), e.sub(waiting, ended)
@@ -126,7 +126,7 @@ class ChainBlocks:
             e.store(total, place, kind, 8)
 
     def _taken(self, totals: Sequence[str], waiting: str, count: str) -> list[str]:
-        """Totals with so many of those that wait, the last to come first."""
+        """Combine `totals` with the newest `count` pending totals."""
         e, kinds = self.e, [kind for kind, _ in self.state]
 
         def one(k: str, *newer: str) -> list[str]:

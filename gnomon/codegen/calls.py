@@ -39,7 +39,7 @@ from gnomon.passes import loosen
 from gnomon.passes.regions import leaves_of
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.memory import nbytes
-from gnomon.schedule.nested import as_they_lie, row_major, whole_below
+from gnomon.schedule.nested import row_major, stored_operands, whole_below
 from gnomon.settings import current
 
 
@@ -149,7 +149,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
 
     A mask is the region's last input, and has the last slot.
     """
-    q, k, v = as_they_lie(node)[:3]
+    q, k, v = stored_operands(node)[:3]
     settings = dict(node.params["call"].kwargs)
     out = node.inputs[3] if first else results_of(node)[0]
     views = [operand(x) for x in (q, k, v, out)]
@@ -183,7 +183,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
 def attention(node: Node, machine: Machine) -> OpaqueCall:
     """Attention's results and the logarithms of its sums."""
     spec = attention_spec(node, (2, 3, 4, 0, 1), 0)
-    read = tuple(operand(x).node for x in as_they_lie(node))
+    read = tuple(operand(x).node for x in stored_operands(node))
     pairs = spec.batch * spec.heads * spec.queries * spec.keys
     flops = 2 * pairs * (spec.width + spec.value_width) // (2 if spec.causal else 1)
     buffers = (*results_of(node), *read)
@@ -196,7 +196,7 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
     forward = attention_spec(node, (3, 4, 5, 6, 7), 3)
     results = results_of(node)
     made = [heads_of(slot, operand(x)) for slot, x in enumerate(results)]
-    inputs = as_they_lie(node)
+    inputs = stored_operands(node)
     spec = AttentionGradSpec(forward, heads_of(8, operand(inputs[5])), *made)
     read = tuple(x if x.rank != 4 else operand(x).node for x in inputs)
     pairs = forward.batch * forward.heads * forward.queries * forward.keys
@@ -242,7 +242,7 @@ def zero_padding(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def put_rows(node: Node, machine: Machine) -> OpaqueCall:
-    """Slices put in their places; only they move where the result lies over the operand."""
+    """Write slices into a tensor; if the result aliases it, nothing else is copied."""
     (x, index, values), axis = node.inputs, dict(node.params["call"].kwargs)["axis"]
     seen = operand(values)
     axes = list(zip(values.shape, seen.strides, strict=True))
@@ -263,7 +263,7 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
 
 
 def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
-    """A product of groups of rows or of steps; blocks: runs lie block by block."""
+    """A product of groups of rows or of steps; blocks: runs are stored block by block."""
     x, y = (operand(v) for v in node.inputs[:2])
     groups, runs = node.inputs[2].shape[-2:]
     groups, runs = (runs, groups) if blocks else (groups, runs)
@@ -324,13 +324,13 @@ def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def routed_rows(node: Node, machine: Machine) -> OpaqueCall:
-    """The same of rows in blocks."""
+    """A grouped product whose rows come in blocks of routed tokens."""
     return grouped(node, machine, "rows", blocks=True)
 
 
 @kernel()
 def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
-    """The same of steps in blocks."""
+    """A grouped product whose contracted steps come in blocks of routed tokens."""
     return grouped(node, machine, "steps", blocks=True)
 
 

@@ -60,7 +60,7 @@ class Chains:
         return [fold, *found]
 
     def _missing(self, fold: Node) -> set[Node]:
-        """Folds that must be there before a chain starts; those that turn with it need not."""
+        """Folds that a chain reads and that do not vary along it: they are computed first."""
         stack, seen, found = [fold.inputs[1]], set(), set()
         while stack:
             node = stack.pop()
@@ -73,7 +73,7 @@ class Chains:
         return found
 
     def _known(self, node: Node) -> bool:
-        """Whether a value is there already."""
+        """Whether a value has been computed."""
         return any(node in scope for scope in self.values.scopes)
 
     def _place(self, fold: Node) -> tuple:
@@ -100,11 +100,11 @@ class Chains:
                 self.values.vectors(node)
 
     def _width(self, fold: Node) -> int:
-        """At how many positions a chain has values of its own."""
+        """The number of positions at which a chain has separate totals."""
         return len(self.values.positions) if self.plan.varies(fold) else 1
 
     def _leaf(self, owners: Sequence[Node], low: str, size: int | Lifted) -> list[str]:
-        """One total per chain and position over a leaf, block by block."""
+        """Compute the totals of all chains and positions over a leaf, block by block."""
         e = self.values.e
         if not is_cut(owners, size):
             return self._chain(owners, low, e.add(low, size))
@@ -116,7 +116,7 @@ class Chains:
         return blocks.joined(blocks.over(-(-size // length), length, str(size), one))
 
     def _chain(self, owners: Sequence[Node], low: str, high: str) -> list[str]:
-        """One total per chain and position, over low..high in ascending order."""
+        """Compute the totals of all chains and positions over low..high in ascending order."""
         turning, folds = owners[0].inputs[0], dict.fromkeys(owners)
 
         def step(i: str, *totals: str) -> list[str]:

@@ -23,7 +23,7 @@ __all__ = [
     *("Choice", "candidates", "chosen", "class_of", "decide", "decided"),
 ]
 
-Shape = tuple[int, int]
+TileShape = tuple[int, int]
 """Rows and columns of a register tile."""
 
 MOST = 4
@@ -34,8 +34,8 @@ MOST = 4
 class Choice:
     """A tile, the seconds of each candidate, what the search took, and whence it is known."""
 
-    tile: Shape
-    timings: tuple[tuple[Shape, float], ...]
+    tile: TileShape
+    timings: tuple[tuple[TileShape, float], ...]
     seconds: float
     source: str = "measured"
 
@@ -65,7 +65,7 @@ def rounded(size: int) -> int:
     return size >> shift << shift
 
 
-def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
+def candidates(spec: MatmulSpec, machine: Machine) -> list[TileShape]:
     """The tiles that should take least time, the model's choice first; none for special kernels."""
     sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
     if not all(sizes) or layout_of(spec) in WRITERS:

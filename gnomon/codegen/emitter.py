@@ -81,7 +81,7 @@ class LLVMModule:
         self.globals[text] = None
 
     def give(self, name: str, kind: str, label: str) -> list[Emitter]:
-        """Have a function take one parameter more, and all callers pass theirs; gives these."""
+        """Add a parameter to a function, and pass it on in all callers, which are returned."""
         self.functions[name].parameters.insert(0, (kind, label))
         called, given = f"@{name}(", f"@{name}({kind} %{label}, "
         callers = [f for f in self.functions.values() if any(called in x for x in f.lines)]
@@ -308,7 +308,7 @@ class Emitter:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}, !nontemporal !0")
 
     def settle(self) -> None:
-        """Let everything written so far be there before what is written next."""
+        """Emit a full memory fence."""
         self.do("fence seq_cst")
 
     def prefetch(self, pointer: str, write: bool = False) -> None:

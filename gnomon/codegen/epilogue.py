@@ -42,7 +42,7 @@ class Ending:
 
 
 class EpilogueCode:
-    """Writes what is made of a vector of sums."""
+    """Emits the epilogue of a product on a vector of sums."""
 
     def __init__(self, spec: MatmulSpec, ending: Ending) -> None:
         self.ending, self.plan = ending, LoopPlan(ending.kernel)

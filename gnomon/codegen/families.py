@@ -39,7 +39,7 @@ class NumberedCode:
 
 @dataclass(frozen=True)
 class Opened:
-    """A code that reads some of its numbers at run time, and which: those that are None."""
+    """A code with runtime arguments: the numbers whose entry in `pattern` is None."""
 
     pattern: Pattern
     lifting: Lifting
@@ -49,7 +49,7 @@ class Opened:
     parts: tuple[Code, ...]
 
     def serves(self, numbers: Sequence[int]) -> Sequence[int] | None:
-        """Those of a kernel's numbers that the code reads; None where another is not its own."""
+        """The kernel's numbers that the code reads at run time; None if a fixed number differs."""
         pairs = [*zip(self.pattern, numbers, strict=True)]
         if any(own is not None and (is_symbolic(n) or n != own) for own, n in pairs):
             return None
@@ -57,7 +57,7 @@ class Opened:
         return read if self.lifting.holds([*map(hint, read)]) else None
 
     def given(self, read: Sequence[int]) -> NumberedCode:
-        """The code with the numbers that it reads, and the scratch that it then needs."""
+        """Bind the code to its runtime arguments, with the scratch that they need."""
         scratch = self.scratch
         assert self.lifting.holds(read)  # of numbers that vary: they are what the code is for
         bytes_needed = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
@@ -71,7 +71,7 @@ Emit = Callable[..., int | Lifted]
 
 
 class Families:
-    """All codes by what they have in common; samples are numbers, None for those that are read.
+    """The specialization cache of kernels: codes by their shape-erased key.
 
     Kernels are taken apart when sizes first vary, so that programs whose sizes never do pay
     nothing.
@@ -92,7 +92,7 @@ class Families:
         self._fresh.append(kernel)
 
     def find(self, emit: Emit, first: int, *kernel: Any) -> NumberedCode | None:
-        """Code for a kernel and those that differ from it in numbers; None if there are none.
+        """Find or add code that serves a kernel and others of its family; None for a family of one.
 
         Its numbers begin at slot `first`.
         """
@@ -106,8 +106,10 @@ class Families:
         read = {k for k, varies in enumerate(may_vary(kernel)) if varies}
         return self._code(lambda *_: read, emit, first, kernel)
 
-    def _code(self, reads: Reads, emit: Emit, first: int, kernel: tuple) -> NumberedCode | None:
-        """A code that is there already, or a new one."""
+    def _code(
+        self, reads: ChooseNumbers, emit: Emit, first: int, kernel: tuple
+    ) -> NumberedCode | None:
+        """Find a code that serves the kernel, or emit one."""
         with self._known.lock:
             while self._fresh:
                 fresh = dissected(self._fresh.pop())
@@ -124,18 +126,18 @@ class Families:
             return found and found[0].given(found[1])
 
 
-Reads = Callable[[ArtifactFamily[Opened], Dissected], set[int]]
+ChooseNumbers = Callable[[ArtifactFamily[Opened], Dissected], set[int]]
 """The numbers of a kernel that a new code of its family reads."""
 
 
 def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
-    """The places at which a kernel's numbers are not those of a code."""
+    """The positions at which a kernel's numbers differ from a code's fixed ones."""
     pairs = enumerate(zip(pattern, numbers, strict=True))
     return [k for k, (own, n) in pairs if own is not None and own != n]
 
 
 def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
-    """Those that it has to read to serve the kernel's nearest relative too."""
+    """The numbers to read at run time so that the code also serves the most similar kernel."""
     known = tuple(map(hint, taken.numbers))
     patterns = reversed([*family.samples])
     nearest = min(patterns, key=lambda pattern: len(apart(pattern, known)), default=known)
@@ -145,7 +147,7 @@ def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
 def open_code(
     family: ArtifactFamily[Opened], taken: Dissected, read: set[int], write: Callable[..., Opened]
 ) -> None:
-    """Add a code that reads these numbers, and those that follow from them."""
+    """Emit code with these numbers, and those that follow from them, as runtime arguments."""
     numbers = [*map(hint, taken.numbers)]
     # no leaves at all say that an axis is one with another
     read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
@@ -153,8 +155,8 @@ def open_code(
     try:
         family.add(write(pattern, numbers))
     except TypeError as cause:
-        told = f"sizes: a kernel keeps its sizes in its text: {cause}"
-        log(1, lambda: told)
+        text = f"sizes: a kernel keeps its sizes in its text: {cause}"
+        log(1, lambda: text)
     else:
         family.samples[pattern] = None
 

@@ -41,7 +41,7 @@ def cast(e: Emitter, name: str, value: str, kinds: tuple[str, str]) -> str:
 
 
 def chosen(e: Emitter, condition: str, kind: str, yes: str, no: str) -> str:
-    """One of two values."""
+    """Select `yes` or `no` per lane."""
     return e.value(f"select {MASK} {condition}, {kind} {yes}, {kind} {no}")
 
 

@@ -25,9 +25,9 @@ __all__ = ["Lifted", "Lifting", "Unliftable", "by_caller", "is_lifted"]
 STEM, NAME = "%n", re.compile(r"%n\d+\b")
 """How the names of lifted numbers begin, and what one is in a text."""
 
-Numbers = Sequence[int]
-Reading = Callable[[Numbers], int]
-"""The reading of a number, given those that the caller passes."""
+RuntimeArguments = Sequence[int]
+Reading = Callable[[RuntimeArguments], int]
+"""A function that computes a number from the runtime arguments."""
 
 
 class Unliftable(TypeError):
@@ -63,8 +63,8 @@ class Lifting:
             self, key, reading, lambda: self.put(f"load i64, ptr {self.put(place)}, align 8")
         )
 
-    def passed(self, numbers: Numbers) -> tuple[int, ...]:
-        """All that a caller with these numbers passes."""
+    def passed(self, numbers: RuntimeArguments) -> tuple[int, ...]:
+        """The runtime arguments for these numbers, host-computed ones last."""
         return (*numbers, *(reading(numbers) for reading in self.derived))
 
     def put(self, text: str) -> str:
@@ -73,7 +73,7 @@ class Lifting:
         self.lines[name] = f"  {name} = {text}"
         return name
 
-    def holds(self, numbers: Numbers) -> bool:
+    def holds(self, numbers: RuntimeArguments) -> bool:
         """Whether every decision falls the same way for other numbers."""
         return all(reading(numbers) == outcome for reading, outcome in self.guards.values())
 
@@ -104,7 +104,7 @@ class Lifting:
 
 
 class Lifted:
-    """An integer of the code's caller, or what is computed from such."""
+    """A runtime argument of a code, or an integer computed from such arguments."""
 
     __slots__ = ("key", "lifting", "reading", "write")
 
@@ -206,7 +206,7 @@ def is_lifted(x: object) -> bool:
 def by_caller(
     function: Callable[..., tuple[int, ...]], count: int, *numbers: int | Lifted
 ) -> Sequence[int | Lifted]:
-    """The results of a function of plain integers, so many of them.
+    """The `count` results of a function of integers, as host-computed arguments if needed.
 
     Where numbers are lifted, the caller computes it: in Python, when sizes are known.
     """
@@ -272,7 +272,7 @@ DECISIONS = {
 
 
 def reading_of(x: object) -> Reading:
-    """The reading of a number, given those that the caller passes."""
+    """A function that computes a number from the runtime arguments."""
     return x.reading if isinstance(x, Lifted) else lambda numbers: x
 
 

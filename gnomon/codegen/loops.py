@@ -116,7 +116,7 @@ class LoopWriter:
             self._chunks()
 
     def _streamed(self) -> None:
-        """Results past the caches, unless one lies over an operand: its lines are there already."""
+        """Results to store past the caches; none if one aliases an operand, which is cached."""
         e, over = self.e, "false"
         for pair in overwritable(self.kernel.closed):
             here, there = (self.values.pointers[slot] for slot in pair)
@@ -237,7 +237,7 @@ class LoopWriter:
         return [folds.whole(fold, folds.row(fold, table, leaves)) for fold, table in pairs]
 
     def _leaf(self, run: Pass, low: str, size: int | Lifted) -> list[list[str]]:
-        """The four accumulators of each fold over one leaf; stores and kept rows on the way."""
+        """The four accumulators of each fold over one leaf, also storing results and saved rows."""
         owners = [fold for fold in run.folds for _ in range(GROUP)]
         state = [self.folds.start(fold) for fold in owners]
         full = size - size % (LANES * GROUP)
@@ -292,7 +292,7 @@ class LoopWriter:
         return [accs[k * GROUP : (k + 1) * GROUP] for k in range(folds)]
 
     def _body(self, run: Pass, positions: Sequence[Position], accs: list[str]) -> list[str]:
-        """One block of a pass: fold, keep, store."""
+        """Emit one block of a pass: fold and store its values."""
         self.values.enter(positions)
         for k, fold in enumerate(run.folds):
             for u, value in enumerate(self.folds.lifted(fold, self.values)):
@@ -314,7 +314,7 @@ class LoopWriter:
                 self._ask_for_next(store.place, positions)
 
     def _ask_for_next(self, place: Node, positions: Sequence[Position]) -> None:
-        """Have the next row of what lies like a result brought near while memory waits for us."""
+        """Prefetch the next row of operands that are read at the result's positions."""
         for node in self.plan.nodes:
             if node.op == "load" and node.inputs[0] is place:
                 size = self.size * node.dtype.itemsize
@@ -381,7 +381,7 @@ class LoopWriter:
             e.when(e.value(f"icmp slt i64 {end}, {high}"), lambda: self._last(run, end, high))
 
     def _vectors(self, run: Pass, low: str, high: str, count: int) -> None:
-        """Whole vectors from low to high, so many at a time."""
+        """Emit full vectors from low to high, `count` at a time."""
 
         def body(i: str) -> None:
             starts = [self.e.add(i, LANES * u) for u in range(count)]
@@ -395,6 +395,6 @@ class LoopWriter:
         self._body(run, [Position(start, on)], [])
 
     def _first_lanes(self, count: str) -> str:
-        """A mask of the first lanes, so many of them; all or none where that is out of range."""
+        """A mask of the first `count` lanes; all or none if that is out of range."""
         bound = self.e.broadcast(count, "i64")
         return self.e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {bound}")

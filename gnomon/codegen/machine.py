@@ -31,7 +31,7 @@ class Machine:
     it decides between two codes (decision 0043)."""
 
     def is_far(self, size: int) -> bool:
-        """Whether so many bytes, written once, leave the caches before they are read."""
+        """Whether `size` bytes do not fit into the last cache."""
         return size > self.last
 
     def lanes(self, scalar: str) -> int:
@@ -44,4 +44,6 @@ COMMON = AVX2
 """The processor by which all that is seen from outside is decided, whatever runs it: which kernels
 there are, and which sizes share a code. One's own decides about numbers and instructions."""
 AVX512 = Machine("avx512", 512, 32, 48 << 10, 1 << 20, 32 << 20, ("mxcsr", "pmaddwd"))
+CARD = Machine("sm_80", 128, 32, instructions=("fma.ftz",))
+"""A card: four lanes, and products of bfloat16 by instructions that take denormals as zeros."""
 NEON = Machine("neon", 128, 32, 64 << 10, 1 << 20, 8 << 20, ("fpcr",))

@@ -2,7 +2,7 @@
 
 Letters: a the algebra, x its value, w its size; t is an argument less 2. From 1 to 3 polynomials
 take the zeros out; others step there, or past 8, where Stirling's series holds. Below −2 lgamma is
-told from the nearer zero of its interval, so that it is precise beside it.
+measured from the nearer zero of its interval, so that it is precise beside it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HALF_LOG_2_PI = log(2 * pi) / 2
 SECOND_ZERO = LGAMMA_ZEROS["double"][1][:2]
 """A zero of lgamma(−w), in two parts."""
 FARTHEST = 25.0
-"""Below −25 no double lies near a zero of lgamma."""
+"""Below −25 no double is near a zero of lgamma."""
 
 
 def stepped_down(a: Algebra, x: Value) -> tuple[Value, Value, Value]:
@@ -152,7 +152,7 @@ def beside_zero(a: Algebra, w: Value, rest: Value) -> Value:
 
     def nearer(row: list[Value], *best: Value) -> list[Value]:
         distance = a.abs(a.sub(w, row[0]))
-        # a zero next to a whole number is not told from it by its first double
+        # the first double of a zero next to an integer equals that integer
         same = a.equal(row[3], floor)
         better = a.both(same, a.less(distance, a.abs(a.sub(w, best[0]))))
         return [a.select(better, x, y) for x, y in zip(row[:3], best, strict=True)]

@@ -37,7 +37,7 @@ def quadrant_of(a: Algebra, x: Value, rows: int) -> tuple[Value, Value]:
 
 
 def quadrant_of_large(a: Algebra, x: Value, rows: int) -> tuple[Value, Value]:
-    """The same of a large angle: whole periods leave every product with digits of 2 / π."""
+    """Reduce a large angle like `quadrant_of`, dropping whole periods from digits of 2 / π."""
     shrunk, zero = a.scale(x, 1 / DIGITS_UP), a.const(0.0)
 
     def within_period(quadrants: Value) -> Value:
@@ -61,7 +61,7 @@ def quadrant_of_large(a: Algebra, x: Value, rows: int) -> tuple[Value, Value]:
 
 
 def sine_and_cosine(a: Algebra, r: Value) -> tuple[Value, Value]:
-    """Both, for |r| ≤ π / 4."""
+    """The sine and cosine of r, for |r| ≤ π / 4."""
     z = a.mul(r, r)
     sine = a.fma(a.mul(r, z), a.polynomial(z, SIN[a.scalar][1:]), r)
     return sine, a.polynomial(z, COS[a.scalar])
@@ -73,7 +73,7 @@ def is_set(a: Algebra, i: Value, bit: int) -> Value:
 
 
 def reduced(a: Algebra, x: Value, ahead: int) -> tuple[Value, Value, Value]:
-    """The reduced angle, where it lies on the other axis, and where the sign turns.
+    """The reduced angle, whether sine and cosine swap, and whether the sign changes.
 
     The quadrants are counted `ahead` of the angle's. The reduction is in double, whatever the type.
     """

@@ -22,7 +22,7 @@ from gnomon.ir.substitution import substituted
 from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
 from gnomon.schedule.kernel import LoopKernel
 
-Place = tuple[Node, str, int]
+NumberKey = tuple[Node, str, int]
 """A node, which of its numbers, and which part of that."""
 
 NUMBERS = {"range": ("size",), "fold": ("leaves",), "checked": ("last",), "const": ("value",)}
@@ -33,7 +33,7 @@ NUMBERS = {"range": ("size",), "fold": ("leaves",), "checked": ("last",), "const
 class OpenKernel(LoopKernel):
     """A loop kernel some of whose numbers are read at run time, and what to take for them."""
 
-    lifted: Mapping[Place, Any] | None = None
+    lifted: Mapping[NumberKey, Any] | None = None
 
     @property
     def closed(self) -> LoopKernel:
@@ -76,7 +76,7 @@ class KernelNumbers:
         return dict(zip(index.inputs, found, strict=True)), self.offset(index)
 
     def shift(self, division: Node) -> Any:
-        """The number of divisors to add so that what is divided is never negative."""
+        """The multiple of the divisor to add to the dividend, which may be a runtime argument."""
         return self.lifted.get((division, "shift", 0), floor_shift(division))
 
     def _of(self, node: Node, name: str) -> Any:
@@ -84,20 +84,20 @@ class KernelNumbers:
 
 
 def floor_shift(division: Node) -> int:
-    """The number of times to add the divisor so that what is divided is never negative."""
+    """The multiple of the divisor that makes the dividend non-negative."""
     low = bounds(division.inputs[0])[0]
     return 0 if low >= 0 else -(low // divisor_of(division))
 
 
 def is_narrow(division: Node) -> bool:
-    """Whether what is divided fits into 31 bits."""
+    """Whether the shifted dividend fits into 31 bits."""
     high = bounds(division.inputs[0])[1]
     return high + floor_shift(division) * divisor_of(division) < 1 << 31
 
 
-def numbers_of(kernel: LoopKernel) -> dict[Place, int]:
+def numbers_of(kernel: LoopKernel) -> dict[NumberKey, int]:
     """Every number of a kernel by its place, in an order that follows from the outline."""
-    found: dict[Place, int] = {}
+    found: dict[NumberKey, int] = {}
     for node in ordered(kernel):
         if (kernel.flat and node is kernel.inner) or is_flag(node):
             continue
@@ -150,7 +150,7 @@ def outline_of(node: Node, place: Mapping[Node, int]) -> tuple[object, ...]:
 
 
 def agreeing(nodes: list[Node]) -> tuple[int, ...]:
-    """For each fold the first over its range with as many leaves: these share passes."""
+    """The index of each fold's pass: folds over one range with equal leaves share it."""
     folds = [node for node in nodes if node.op == "fold"]
     return tuple(next(k for k, x in enumerate(folds) if share(x, node)) for node in folds)
 
@@ -231,9 +231,9 @@ VARYING = ("size", "leaves", "coefs", "offset")
 
 
 def may_vary(x: object) -> list[bool]:
-    """For each number of a description whether code that reads it is as quick.
+    """Whether each number of a description may be a runtime argument at no cost.
 
-    Not 0 and 1, which say how things lie; nor what a class lists in `in_text`.
+    Strides of 0 and 1 may not, as they select code; nor may fields that a class lists in `in_text`.
     """
     if isinstance(x, WHOLE):
         return []

@@ -30,16 +30,16 @@ class OpaqueCall:
     flops: int
     outputs: int = 1
     checks: int = 0
-    """How many kinds of position it checks; if any, it is also told where to report."""
+    """How many kinds of position it checks; if any, it takes a buffer for reports."""
     over: tuple[tuple[int, int], ...] = ()
-    """Which output may lie over which operand, by their numbers among the buffers."""
+    """Pairs (output, operand) that may alias, by their numbers among the buffers."""
     bytes: int | None = None
     """What it reads and writes, where that is not every buffer once."""
     before: OpaqueCall | None = None
     """What packs an operand for it."""
 
     def given(self, sizes_vary: bool = False) -> NumberedCode:
-        """Its code, and the numbers that stand behind buffers and reports."""
+        """The call's code, and its numbers, which are passed after buffers and reports."""
         first = len(self.buffers) + (2 if self.checks else 0)
         return written(self.name, self.emit, self.spec, first, sizes_vary)
 

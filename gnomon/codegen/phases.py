@@ -34,7 +34,7 @@ def strides_of(x: Node) -> tuple[int, tuple[int, ...]]:
 
 
 def spec_of(node: Node, choice: tuple[tuple[int, Phase], ...], begin: list[int]) -> MatmulSpec:
-    """One phase; the choice holds its number and what it meets, per axis."""
+    """The product of one phase; `choice` has a phase's number and its taps, per axis."""
     g, weight = node.inputs
     stride, _, groups = node.params["call"].args[4]
     (at_g, gs), (at_w, ws), cs = strides_of(g), strides_of(weight), row_major(node.shape)

@@ -140,7 +140,7 @@ def streamable(kernel: LoopKernel) -> tuple[int, ...]:
 @memo
 @cache
 def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
-    """Pairs (output, operand) of one kernel's buffers where the output may lie over the operand.
+    """Pairs (output, operand) of a kernel's buffers where the output may alias the operand.
 
     Each element of the operand is read where it is then overwritten, and by nothing afterwards: a
     later result that needs it too finds it in a register.

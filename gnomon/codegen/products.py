@@ -72,7 +72,7 @@ def nest_of(nests: Sequence[Nest | None], leaves: int) -> list[Axis]:
 
 
 def mirrored(spec: MatmulSpec) -> MatmulSpec:
-    """The same product with operands exchanged, so that columns are contiguous in the result."""
+    """Exchange the operands of a product, so that its result has contiguous columns."""
 
     def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
         return tuple(Axis(x.size, x.b, x.a, x.c, x.leaves) for x in axes)
@@ -138,8 +138,8 @@ def carries_epilogue(node: Node) -> bool:
         return False
     axes = (*spec.batch, *spec.rows, *spec.columns)
     steps = row_major([axis.size for axis in axes])
-    laid = all(x.size == 1 or x.c == step for x, step in zip(axes, steps, strict=True))
-    return laid and count(spec.columns) == table_of(node)[1]
+    contiguous = all(x.size == 1 or x.c == step for x, step in zip(axes, steps, strict=True))
+    return contiguous and count(spec.columns) == table_of(node)[1]
 
 
 def opens(node: Node) -> Factor | None:
@@ -149,9 +149,9 @@ def opens(node: Node) -> Factor | None:
     a, b, spec = oriented(node)
     rows, steps, columns = count(spec.rows), count(spec.steps), count(spec.columns)
     whole = count(spec.batch) == 1 and a.offset == 0 and a.node.size == rows * steps
-    laid = walk(spec.rows, "a") == ((rows, steps),) and walk(spec.steps, "a") == ((steps, 1),)
+    contiguous = walk(spec.rows, "a") == ((rows, steps),) and walk(spec.steps, "a") == ((steps, 1),)
     overlap = is_convolution(spec) or is_convolution(mirrored(spec))
-    if not whole or not laid or overlap or a.node is b.node or spec.narrow[0]:
+    if not whole or not contiguous or overlap or a.node is b.node or spec.narrow[0]:
         return None
     if hint(columns) > hint(rows):
         return Factor(a.node, steps, SHARED)
@@ -169,7 +169,7 @@ def contract_with(
     machine: Machine,
     kept: Collection[Node] | None = (),
 ) -> OpaqueCall:
-    """A matrix product that computes its left factor, or what is made of it, or both.
+    """A matrix product with a prologue, an epilogue, or both.
 
     It is stored itself if it is asked for.
     """

@@ -1,7 +1,7 @@
 """A product's prologue: its left factor is computed while it is copied into panels.
 
-The code is that of loop kernels (block.py), a panel's rows at a time: values lie in a row-major
-strip in the first cache, from which the product's own packer reads them.
+The code is that of loop kernels (block.py), a panel's rows at a time: values are stored in a
+row-major strip in the first cache, from which the product's own packer reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packing import Packing
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
-from gnomon.codegen.kernels.storing import NUMBERS, Bounds
+from gnomon.codegen.kernels.storing import NUMBERS, SsaBounds
 from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
@@ -50,7 +50,7 @@ def emit_product_with(
     ending: Ending | None,
     opening: Prologue | None,
 ) -> int:
-    """Define a product that does more; gives the bytes of scratch that each thread needs."""
+    """Define a product with a prologue or epilogue; returns each thread's bytes of scratch."""
     code = EpilogueCode(spec, ending) if ending else None
     if opening:
         return OpeningWriter(module, name, spec, machine, code, opening).write()
@@ -62,11 +62,11 @@ def emit_product_with(
 
 
 class AskingUnpackedWriter(UnpackedWriter, AskingWriter):
-    """The same with the left factor read where it lies."""
+    """An AskingWriter that reads the left factor unpacked."""
 
 
 class OpeningWriter(AskingWriter):
-    """A packed product that computes its left factor, and whatever its epilogue does."""
+    """A packed product with a prologue, and perhaps an epilogue."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class OpeningWriter(AskingWriter):
         e.ret()
 
     def compute_row(self, e: Emitter, row: str) -> None:
-        """One row of the strip: what it has once, whole vectors, then a ragged one."""
+        """Compute a row of the strip: values that do not vary, full vectors, then a partial one."""
         plan, item = LoopPlan(self.opening.kernel), self.tile.item
         pointers = ["null" if slot < 0 else e.buffer(slot) for slot in self.opening.slots]
         values, (store,) = ScalarValues(e, plan, pointers), self.opening.kernel.stores
@@ -144,7 +144,7 @@ class OpeningWriter(AskingWriter):
         e.loop(0, whole, LANES, piece)
         e.when(e.value(f"icmp ne i64 {whole}, %length"), ragged)
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
+    def pack(self, operand: str, base: str, panels: SsaBounds, block: KBlock) -> None:
         """Compute and copy the left factor, a panel at a time."""
         if operand == "b":
             super().pack(operand, base, panels, block)

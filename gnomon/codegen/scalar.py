@@ -153,14 +153,14 @@ def to_integer(e: Emitter, value: str, given: DType, result: DType) -> str:
 
 
 def cut(e: Emitter, name: str, value: str, within: str, kinds: tuple[str, str]) -> str:
-    """A conversion of what is within its range; of the rest 0."""
+    """Convert values within the target's range; others give 0."""
     a, b = map(vector, kinds)
     safe = e.value(f"select {V1} {within}, {a} {value}, {a} zeroinitializer")
     return e.value(f"{name} {a} {safe} to {b}")
 
 
 def bitcast(e: Emitter, value: str, given: DType, result: DType) -> str:
-    """The same bits under another dtype, whose elements in memory are as wide."""
+    """Reinterpret the bits as another dtype with elements of equal width."""
     stored, kinds = narrow(e, value, given), [vector(memory(x)) for x in (given, result)]
     return widen(e, e.value(f"bitcast {kinds[0]} {stored} to {kinds[1]}"), result)
 

@@ -1,46 +1,66 @@
-"""Programs of captured functions on another device than the one that they were compiled for.
+"""Programs of captured functions on another device than the processor.
 
-A capture is a graph, which no device is a part of: where its inputs are in another memory, the same
-graph is built for that memory's backend.
+A capture is a graph, which no device is a part of: where its inputs are in another memory, the
+graph is built for that memory's backend, and for no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from gnomon.compiler.build import build
+from gnomon.compiler.tiers import Tier
 from gnomon.errors import DeviceError
+from gnomon.ir.node import Graph
 from gnomon.ir.provenance import user_site
 from gnomon.program.executable import Executable, Pairs
-from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory
+from gnomon.runtime.buffer import Allocator, DeviceBuffer, is_placed, memory
 
-__all__ = ["run_elsewhere"]
+__all__ = ["TiersElsewhere"]
 
 
-def run_elsewhere(
-    made: Executable, inputs: Sequence[DeviceBuffer], over: Pairs = ()
-) -> list[DeviceBuffer]:
-    """Run a program of the processor's on inputs in another memory; numbers are copied there.
+class TiersElsewhere:
+    """The programs of a captured graph on devices beside the processor, made when asked for.
 
-    Raises DeviceError where inputs are on several devices.
+    rewritten: outputs that replace an input's value, and which.
     """
-    graph, place = made.source, memory_of(made, inputs)
-    built = build(graph, made.name, place=place.device)
-    found = built.run([x if x.memory is place else x.copied(place) for x in inputs])
-    for output, given in over:
-        place.write(inputs[given], found[output].numpy())
-        found[output] = inputs[given]
-    return found
+
+    def __init__(self, graph: Callable[[], Graph], name: str, rewritten: Pairs = ()) -> None:
+        self._graph, self._name, self._rewritten = graph, name, rewritten
+        self._made: dict[str, Tier] = {}
+
+    def tier(self, form: Graph, values: Sequence[DeviceBuffer]) -> Tier | None:
+        """The program on the device of these values; None where that is the processor.
+
+        Raises DeviceError where inputs are on several devices.
+        """
+        place = memory_of(form, self._name, values)
+        if place is memory:
+            return None
+        found = self._made.get(place.device)
+        if found is None:
+            made = build(self._graph(), self._name, place=place.device)
+            over = made.overwriting(self._rewritten)
+            found = self._made[place.device] = Tier(0, made, over, partial(run_there, made, place))
+        return found
 
 
-def memory_of(made: Executable, inputs: Sequence[DeviceBuffer]) -> Allocator:
+def run_there(
+    made: Executable, place: Allocator, inputs: Sequence[DeviceBuffer], over: Pairs = ()
+) -> list[DeviceBuffer]:
+    """Run a program in a memory; the processor's numbers are copied there."""
+    return made.run([x if x.memory is place else x.copied(place) for x in inputs], over)
+
+
+def memory_of(form: Graph, name: str, values: Sequence[DeviceBuffer]) -> Allocator:
     """The memory that a program's inputs are in; a number of the processor's is read anywhere."""
-    pairs = zip(inputs, made.source.inputs, strict=False)
-    first = {x.memory: leaf for x, leaf in pairs if leaf.rank or x.memory is not memory}
+    pairs = zip(values, form.inputs, strict=False)
+    first = {x.memory: leaf for x, leaf in pairs if is_placed(x, leaf.rank)}
     if len(first) > 1:
         told = " and ".join(f"{leaf} on {place.device}" for place, leaf in first.items())
         raise DeviceError(
-            f"{made.name or 'compile'}: expected all tensors to be on the same device: got {told}. "
+            f"{name or 'compile'}: expected all tensors to be on the same device: got {told}. "
             f"Move one with to().   [{user_site()}]"
         )
-    return next(iter(first))
+    return next(iter(first), memory)

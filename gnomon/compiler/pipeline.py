@@ -146,7 +146,7 @@ def block_of(
     passed(f"generate: {len(parts)} kernels", start)
     panels = tuple(part.buffers[0] for part in parts if part.name == PACK)
     outside = {*graph.inputs, *graph.outputs, *panels}
-    ordered = apart(in_order(parts, outside, context.settings.allows))
+    ordered = apart(in_order(parts, outside, context.allows))
     timed, bounds = started_and_awaited(ordered)
     for each in bounds:
         log(1, lambda each=each: str(each))

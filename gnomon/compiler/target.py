@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gnomon.codegen.machine import Machine
+from gnomon.codegen.machine import CARD, Machine
 from gnomon.ir.memo import memo
 from gnomon.program.context import CompileContext
 from gnomon.runtime import device, system
-from gnomon.runtime.backend import BACKENDS
+from gnomon.runtime.backend import BACKENDS, CUDA
 
 __all__ = ["context", "machine", "machine_of"]
 
@@ -50,4 +50,6 @@ def machine() -> Machine:
 
 def context(place: str = "cpu", **asked: Any) -> CompileContext:
     """The context of compilation now: the device, and what else is asked."""
-    return CompileContext(machine(), backend=BACKENDS[place], **asked)
+    backend = BACKENDS[place]
+    found = CARD if place == CUDA.name else machine()
+    return CompileContext(found, backend=backend, **asked)

@@ -1,8 +1,21 @@
-"""Graphs of functions for other programs, by the names of torch.export."""
+"""Graphs of functions for other programs, by the names of torch.export, and files that run."""
 
 from gnomon.export.dynamic import Dim, dims
 from gnomon.export.exported_program import ExportedProgram, load, save
 from gnomon.export.exporting import export
 from gnomon.export.graph_signature import ExportGraphSignature
+from gnomon.export.program_file import ProgramFileError, load_program
+from gnomon.export.program_writer import save_programs
 
-__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "save"]
+__all__ = [
+    "Dim",
+    "ExportGraphSignature",
+    "ExportedProgram",
+    "ProgramFileError",
+    "dims",
+    "export",
+    "load",
+    "load_program",
+    "save",
+    "save_programs",
+]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.pytree import TreeSpec, flatten, unflatten
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Paired, Tensor, array_of, from_array, pair_of
+
+if TYPE_CHECKING:
+    from gnomon.capture.sized_captures import SizedCapture
 
 __all__ = ["CapturedGraph", "DynamicSize", "GraphArgument", "GraphState", "captured_graph"]
 
@@ -105,14 +108,12 @@ def captured_graph(
                 raise refused(name, "depends on a number that calls read anew", "Pass it in.")
             guard, program = found[0]
             return described(ExportedCall(function, key[0], program, guard.lost), given)
-        try:
-            return on_symbols(function, fresh(), tree, given, sizes, 1)
-        except Exception as error:
-            met = error
-        try:  # more than in the example may be too much for it
-            return on_symbols(function, fresh(), tree, given, sizes, -1)
-        except Exception:
-            raise met from None
+        key, made = on_symbols(fresh, tree, given, sizes)
+    flat = [(k, axis) for k, x in enumerate(given) for axis in range(x.ndim)]
+    names = {place: size.name for size in sizes for place in size.places}
+    symbols = tuple(names[flat[k]] for k in made.symbols.places)
+    found = ExportedCall(function, key[0], made.source, made.guard.lost)
+    return described(found, given, sizes, made.symbols.env, symbols)
 
 
 def containers(tree: Any) -> Iterator[type]:
@@ -173,14 +174,27 @@ def resized(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def on_symbols(
-    function: Callable[..., Any],
+    fresh: Callable[[], Compiled], tree: Any, given: Sequence[Tensor], sizes: Sequence[DynamicSize]
+) -> tuple[tuple, SizedCapture]:
+    """The signature of a call and the capture that serves all sizes."""
+    try:
+        return learned(fresh(), tree, given, sizes, 1)
+    except Exception as error:
+        met = error
+    try:  # more than in the example may be too much for it
+        return learned(fresh(), tree, given, sizes, -1)
+    except Exception:
+        raise met from None
+
+
+def learned(
     compiled: Compiled,
     tree: Any,
     given: Sequence[Tensor],
     sizes: Sequence[DynamicSize],
     step: int,
-) -> CapturedGraph:
-    """The graph for all sizes, of the capture that serves them."""
+) -> tuple[tuple, SizedCapture]:
+    """Capture calls at two sizes above those of the example, or below; gives key and capture."""
     first, second = samples(given, sizes, step)
     precompiled.captured(compiled, *key_of(compiled, tree, first))
     key, arguments = key_of(compiled, tree, second)
@@ -192,15 +206,11 @@ def on_symbols(
     if made is None:
         names = ", ".join(x.name for x in sizes)
         raise refused(
-            name_of(function),
+            compiled.name,
             f"does not compute alike for all sizes of {names}",
             "Export it for fixed sizes, or see GNOMON_DEBUG=1 for the line that decides.",
         )
-    flat = [(k, axis) for k, x in enumerate(given) for axis in range(x.ndim)]
-    names = {place: size.name for size in sizes for place in size.places}
-    symbols = tuple(names[flat[k]] for k in made.symbols.places)
-    found = ExportedCall(function, key[0], made.source, made.guard.lost)
-    return described(found, given, sizes, made.symbols.env, symbols)
+    return key, made
 
 
 class ExportedCall(NamedTuple):

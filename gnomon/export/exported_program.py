@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, NamedTuple
 
 from gnomon.errors import ArgumentError, DtypeError, TraceError
@@ -13,6 +14,7 @@ from gnomon.export.graph_signature import (
 from gnomon.fx.graph import Graph
 from gnomon.fx.graph_module import GraphModule, set_at
 from gnomon.fx.node import Node
+from gnomon.lazy import program_writer
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
 from gnomon.serialization.files import load as load_file
@@ -159,6 +161,23 @@ class ExportedProgram:
     def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
         """The program itself: its functions are Gnomon's own, and none is taken apart."""
         return self
+
+    def save(self, path: str | PathLike, targets: Sequence[str] = ("avx2", "avx512")) -> str:
+        """Write a program file: machine code and weights, to run without a compiler.
+
+        Gives its digest. targets: the processors, of "avx2", "avx512" and "neon". `load_program`
+        reads the file, and so does a copy of gnomon/export/program_file.py without Gnomon.
+
+        Errors: TraceError where the call does more than compute results and write its own tensors.
+
+        >>> import gnomon as gn, tempfile
+        >>> made = gn.export.export(gn.nn.Linear(2, 1), (gn.ones(3, 2),))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     digest = made.save(f"{folder}/linear.gnp", targets=["avx2"])
+        ...     gn.export.load_program(f"{folder}/linear.gnp", digest)(gn.ones(3, 2)).shape
+        (3, 1)
+        """
+        return program_writer.save_programs({"forward": self}, path, targets)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused, as PyTorch's: `module()` is what runs."""

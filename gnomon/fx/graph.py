@@ -173,11 +173,11 @@ class Graph:
             self._insert = before
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """In this block nodes come in front of a node; at the end without one."""
+        """A context in which new nodes are inserted before `n`, or at the end of the graph."""
         return self._inserting((n or self._end).prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """In this block nodes come behind a node, in order; at the beginning without one."""
+        """A context in which new nodes are inserted after `n` in order, or at the graph's start."""
         place = [n or self._end]
 
         def insert(node: Node) -> None:
@@ -248,7 +248,7 @@ class Graph:
         to_erase.args, to_erase.kwargs = (), {}
         before, after = to_erase.prev, to_erase.next
         to_erase._leave()
-        # whoever walks over the graph goes on from here
+        # an iteration over the graph continues from here
         to_erase.prev, to_erase.next, to_erase.is_erased = before, after, True
         self._count -= 1
 

@@ -156,7 +156,7 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """Let all readers read another node; those that did.
+        """Replace this node by another in all its users; returns them.
 
         delete_user_cb: for a reader, whether it shall. propagate_meta: the other one takes `meta`.
         """
@@ -189,7 +189,7 @@ class Node:
     # what it does
 
     def is_impure(self) -> bool:
-        """Whether it does something besides giving a value: it stays where nobody reads it."""
+        """Whether the node has side effects, so that it is not removed when it has no users."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_module":

@@ -58,11 +58,11 @@ class TracerBase:
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as it stands in a graph."""
+        """Convert an argument to its form in a graph."""
         return map_aggregate(a, self.leaf)
 
     def leaf(self, value: Any) -> Any:
-        """A part of an argument as it stands in a graph."""
+        """Convert a leaf of an argument to its form in a graph."""
         if isinstance(value, Proxy):
             return value.node
         if (
@@ -85,7 +85,7 @@ class TracerBase:
         )
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """Iterate over a traced value: into as many names as stand on the left, else refused."""
+        """Unpack a traced value into the names of an assignment; other iteration is refused."""
         frame = inspect.currentframe()
         caller = frame.f_back.f_back if frame and frame.f_back else None
         count = unpacked(caller)
@@ -205,7 +205,7 @@ class ParameterProxy(Proxy):
 
     @property
     def shape(self) -> Any:
-        """Its sizes."""
+        """The sizes of the parameter."""
         return self.param.shape
 
     @property
@@ -214,7 +214,7 @@ class ParameterProxy(Proxy):
         return self.param.ndim
 
     def size(self, dim: int | None = None) -> Any:
-        """Its sizes, or one of them."""
+        """The sizes of the parameter, or one of them."""
         return self.param.size(dim)
 
     def dim(self) -> int:

@@ -32,7 +32,7 @@ def replace_pattern(
     pattern: Callable | GraphModule | Graph,
     replacement: Callable | GraphModule | Graph,
 ) -> list[Match]:
-    """Replace a pattern wherever it stands and nobody reads its insides; the places, in order.
+    """Replace each match of a pattern whose inner nodes have no other users; the matches, in order.
 
     The arguments of pattern and replacement correspond by position.
 
@@ -82,7 +82,7 @@ def take_attributes(gm: GraphModule, module: Module, graph: Graph) -> None:
 
 
 def stands_for(pattern: Any, value: Any, known: dict[Node, Node]) -> bool:
-    """Whether a value is as a pattern says, which learns for which nodes its own stand."""
+    """Whether a value matches a pattern; `known` maps the pattern's nodes to matched ones."""
     if isinstance(pattern, Node):
         if not isinstance(value, Node):
             return False
@@ -108,14 +108,14 @@ def stands_for(pattern: Any, value: Any, known: dict[Node, Node]) -> bool:
 
 
 def is_read_inside(inside: set[Node], anchor: Node) -> bool:
-    """Whether somebody else reads a node of a match that is not its result."""
+    """Whether an inner node of a match has users outside of it."""
     return any(user not in inside for x in inside if x is not anchor for user in x.users)
 
 
 def replace_one(
     graph: Graph, match: Match, wanted: Graph, other: Graph, replaced: dict[Node, Node]
 ) -> None:
-    """Put the replacement where a match stands."""
+    """Replace one match."""
     pairs = zip(
         wanted.find_nodes(op="placeholder"), other.find_nodes(op="placeholder"), strict=True
     )

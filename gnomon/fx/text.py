@@ -37,7 +37,7 @@ class PythonCode:
 
 
 class Writer:
-    """A text on its way: what it reads from outside gets a name."""
+    """Builds a text: objects that it reads from outside get names."""
 
     def __init__(self, root: str, taken: Iterable[str]) -> None:
         self.root, self.globals, self.taken = root, dict[str, Any](), {*taken}
@@ -131,7 +131,7 @@ def path_in_package(value: Any) -> str:
 
 
 def last_reads(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
-    """By node those that nobody reads behind it."""
+    """The nodes whose last reader is each node."""
     found: dict[Node, list[Node]] = {}
     read: set[Node] = set()
     for node in reversed([*nodes]):
@@ -143,7 +143,7 @@ def last_reads(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 
 
 def python_code(nodes: Iterable[Node], root: str) -> PythonCode:
-    """The text of a function `forward`, which lets go of each value behind its last reader."""
+    """The text of a function `forward`, which drops each value after its last use."""
     every = [*nodes]
     text, freed = Writer(root, (x.name for x in every)), last_reads(every)
     given, lines, written = [root], list[str](), dict[int, Node]()

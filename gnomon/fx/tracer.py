@@ -36,7 +36,7 @@ tracing = RLock()
 
 
 def wrap(fn_or_name: str | Callable) -> Any:
-    """Let a function of the calling file be one call of a graph, whose insides are not traced.
+    """Record a function of the calling file as one call, without tracing into it.
 
     At the top of a file: `wrap("function")`, or as a decorator.
 
@@ -91,7 +91,7 @@ class Patches:
         self.undo.append(lambda: setattr(owner, name, before))
 
     def one_call(self, names: dict[str, Any], name: str) -> None:
-        """Let a function among names be one call."""
+        """Record a function in a namespace as one call."""
         is_there = name in names
         function = names[name] if is_there else getattr(builtins, name)
         if hasattr(function, "__wrapped_by_fx__"):
@@ -258,7 +258,7 @@ class Tracer(TracerBase):
 
     @contextmanager
     def _calls_seen(self, names: dict[str, Any]) -> Iterator[None]:
-        """In this block modules' calls and attributes, and functions that are wrapped, are seen."""
+        """A context that intercepts calls and attributes of modules, and wrapped functions."""
         patches, me, seen = Patches(), get_ident(), set[int]()
         call, read = Module.__call__, Module.__getattr__
         known: dict[str, Any] = {}
@@ -289,7 +289,7 @@ class Tracer(TracerBase):
             patches.end()
 
     def _wrap_names(self, patches: Patches, names: dict[str, Any]) -> None:
-        """Let the functions among names that stay one call be so."""
+        """Wrap the functions in a namespace that are to be recorded as one call."""
         for name, value in [*names.items()]:
             if id(value) in self.autowrapped and not name.startswith("_"):
                 patches.one_call(names, name)

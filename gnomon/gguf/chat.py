@@ -106,5 +106,5 @@ def plain_json(value: Any, indent: int | None = None, **words: Any) -> str:
 
 
 def refuse(message: str) -> NoReturn:
-    """Have the template fail with a message of its own."""
+    """Raise the error that a chat template asks for."""
     raise jinja2.TemplateError(str(message))

@@ -84,8 +84,8 @@ def q8_0(blocks: np.ndarray) -> np.ndarray:
 def scales_and_mins(content: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The eight scales and eight minima of 6 bits that twelve bytes hold.
 
-    Those of the first four parts are the low bits of a byte each; of the others, the low halves lie
-    in the last four bytes, and the two highest bits over the former.
+    Those of the first four parts are the low bits of a byte each; of the others, the low halves are
+    in the last four bytes, and the two highest bits in the upper bits of the former.
     """
     first, second, last = content[:, 0:4], content[:, 4:8], content[:, 8:12]
     scales = (first & 63, (last & 15) | (first >> 6 << 4))

@@ -67,7 +67,7 @@ BOOL, STRING, ARRAY = 7, 8, 9
 
 
 def type_of(number: int) -> ElementType:
-    """The type of a number in a file; one that nobody here knows has no size."""
+    """The element type of a number in a file; an unknown type has size 0."""
     return BY_NUMBER.get(number) or ElementType(number, f"type {number}", 1, 0)
 
 

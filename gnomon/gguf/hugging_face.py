@@ -52,7 +52,7 @@ class LaterTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """The sizes of the tensor."""
         return self.tensor.shape
 
     @property

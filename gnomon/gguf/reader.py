@@ -93,7 +93,7 @@ class Cursor:
         return U64.unpack_from(self.content, self.take(8))[0]
 
     def count(self, least: int, things: str) -> int:
-        """The next number, of things that take at least so many bytes each."""
+        """Read a count of things of at least `least` bytes each, and check that they fit."""
         count = self.u64()
         if count * least > self.size - self.place:
             raise ValueError(f"it cannot hold {count:,} {things}")

@@ -155,14 +155,14 @@ def sentence_pieces(said: Mapping[str, Any], tokens: list[str], types: np.ndarra
 
 
 def add_tokens(made: Tokenizer, tokens: list[str], types: np.ndarray) -> None:
-    """Have tokens that are not learned found in texts as they are."""
+    """Register control and user-defined tokens, which are matched literally in texts."""
     for kind in (CONTROL, DEFINED):
         named = [tokens[k] for k in np.flatnonzero(types == kind)]
         made.add_tokens([AddedToken(x, normalized=False, special=kind == CONTROL) for x in named])
 
 
 def add_ends(made: Tokenizer, said: Mapping[str, Any], tokens: list[str]) -> None:
-    """Have the first and the last token added that the file asks for."""
+    """Add the first and last token that the file's settings ask for."""
     usual = {"bos": said["model"] == "llama" or said.get("pre") == WHOLE, "eos": False}
     asked = {x: flag(said, f"add_{x}_token", default) for x, default in usual.items()}
     ids = {x: said.get(f"{x}_token_id") for x, wanted in asked.items() if wanted}

@@ -64,7 +64,7 @@ def tokenizer_keys(
 
 
 def pattern_of(described: Mapping[str, Any]) -> str:
-    """The name of the way to part texts that a tokenizer.json describes."""
+    """The name in GGUF of the pre-tokenizer that a tokenizer.json describes."""
     for name in PATTERNS:
         plain = json.loads(byte_level({"pre": name, "merges": []}, []).to_str())
         alike = all(

@@ -1,4 +1,4 @@
-"""The collector of cycles rests while graphs are made: nodes lie in none, it would only walk them.
+"""Pauses Python's cycle collector while graphs are built: nodes are in no cycles.
 
 A program of thousands of nodes is some hundred thousand objects that stay; looking through them
 again and again took a quarter of the time of making them.
@@ -25,7 +25,7 @@ class Pauses:
         self.ran_before = False
 
     def begin(self, pause: int) -> None:
-        """One more; the first sees whether anybody else has stopped the collector."""
+        """Register a pause; the first one remembers whether the collector ran."""
         with self.lock:
             if not self.under_way:
                 self.ran_before = gc.isenabled()
@@ -33,14 +33,14 @@ class Pauses:
             gc.disable()
 
     def end(self, pause: int) -> None:
-        """One less, if it is under way: it may have ended before, or at a fork."""
+        """Unregister a pause, if it has not ended before; the last one restarts collecting."""
         with self.lock:
             if self.under_way == {pause} and self.ran_before:
                 gc.enable()
             self.under_way.discard(pause)
 
     def forget(self) -> None:
-        """In a child of a fork: whoever paused is a thread that the child has not got."""
+        """Drop all pauses after a fork: the child does not have the threads that made them."""
         if self.under_way and self.ran_before:
             gc.enable()
         self.under_way.clear()

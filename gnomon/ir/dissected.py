@@ -61,7 +61,7 @@ class KindParts(NamedTuple):
 
 
 class NumberPlaces:
-    """The numbers found so far, and the places of those that mean something of their own."""
+    """The numbers found so far, and which of them are leaf counts or fixed."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -76,8 +76,8 @@ class NumberPlaces:
         self.fixed += [place + k for k in part.fixed]
         self.numbers += part.numbers
 
-    def told(self) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
-        """All of it."""
+    def parts(self) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
+        """The numbers, and which of them are leaf counts or fixed."""
         return tuple(self.numbers), tuple(self.leaves), tuple(self.fixed)
 
 
@@ -92,7 +92,7 @@ def dissection(graph: Graph) -> Dissection:
     found = NumberPlaces()
     rows = [*rows_of(graph)]
     walk(graph, found, rows)
-    return Dissection(digest_of(rows), *found.told())
+    return Dissection(digest_of(rows), *found.parts())
 
 
 def digest_of(rows: Sequence[int]) -> bytes:
@@ -144,20 +144,20 @@ def shared_by(node: Node, calls: Calls) -> dict[Hashable, Any]:
     return calls.setdefault(node.inputs, {}) if node.inputs else {}
 
 
-def told_by(graph: Graph) -> Hashable:
+def identity_of(graph: Graph) -> Hashable:
     """The structure of a graph and the user's lines in it."""
     return graph, graph.asked
 
 
-Known = dict[Hashable, Any] | None
+NestedGraphs = dict[Hashable, Any] | None
 """Graphs inside of one operation; None outside, where equal ones may be equal by chance.
 
 Operations of the same operands share them: most are the results of one call.
 """
 
 
-def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: Known = None) -> None:
-    """Find the numbers of a graph; which of the graphs inside are the same is told by rows."""
+def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: NestedGraphs = None) -> None:
+    """Find the numbers of a graph; `rows` says which of the nested graphs are the same."""
     found.numbers += [n for x in graph.inputs for n in x.shape]
     given, calls = {*graph.inputs}, Calls()
     for node in graph.nodes:
@@ -167,7 +167,7 @@ def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: Known = None
         found.add(parts)
         within = shared_by(node, calls) if known is None else known
         for inner in graphs_of(node) if parts.has_graphs else ():
-            key, before = told_by(inner), len(within)
+            key, before = identity_of(inner), len(within)
             rows.append(within.setdefault(key, before))
             if len(within) > before:
                 walk(inner, found, rows, within)
@@ -186,12 +186,12 @@ def parts_of(node: Node) -> KindParts:
         number = _outlines.get(outline)
         if number is None:
             number = _outlines.setdefault(outline, next(_next_outline))
-        known = _kinds[node.kind] = KindParts(number, *found.told(), found.has_graphs)
+        known = _kinds[node.kind] = KindParts(number, *found.parts(), found.has_graphs)
     return known
 
 
 def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
-    """A parameter, or a part of one, without its numbers, which are found."""
+    """The shape-erased form of a parameter; `found` learns its numbers and which are fixed."""
     place = len(found.numbers)
     outline = apart(x, found)
     if name == "leaves":
@@ -202,7 +202,7 @@ def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
 
 
 def apart(x: Any, found: NumberPlaces) -> Hashable:
-    """The same of a part of a parameter."""
+    """The shape-erased form of a parameter; its numbers are appended to `found`."""
     if type(x) in (int, SymInt):
         found.numbers.append(x)
         return int
@@ -222,7 +222,7 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
     return typed(x)
 
 
-def renumbered(graph: Graph, numbers: Iterator[Any], known: Known = None) -> Graph:
+def renumbered(graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None) -> Graph:
     """A graph with other numbers, in an arena of its own."""
     arena, made, calls = Arena(), dict[Node, Node](), Calls()
     for x in graph.inputs:
@@ -245,12 +245,12 @@ def renumbered_params(
     parts = parts_of(node)
     own = iter([next(numbers) for _ in parts.numbers])
     for inner in graphs_of(node) if parts.has_graphs else ():
-        if told_by(inner) not in known:
-            known[told_by(inner)] = renumbered(inner, numbers, known)
+        if identity_of(inner) not in known:
+            known[identity_of(inner)] = renumbered(inner, numbers, known)
     rules: Rules = {
         **dict.fromkeys((int, SymInt), lambda _: next(own)),
         **dict.fromkeys((float, SymFloat), lambda _: real(next(own))),
-        Graph: lambda x: known[told_by(x)],
+        Graph: lambda x: known[identity_of(x)],
     }
     names = sorted(name for name in node.params if name != "serial")
     params = {name: substituted(node.params[name], rules) for name in names}

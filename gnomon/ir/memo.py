@@ -45,7 +45,7 @@ def clear() -> None:
 
 
 class Keyed:
-    """A value that another stands for in keys, since keys outlive the program it belongs to."""
+    """A value that is represented by `key` in keys of tables, which outlive its program."""
 
     __slots__ = ()
     key: Any
@@ -80,7 +80,7 @@ def digest(value: object) -> str:
 
 
 class Recent(Generic[K, V]):
-    """A table of what was used lately, such as programs: at most twice `most` entries.
+    """A cache of recently used entries: at most twice `most`.
 
     An entry that nobody asks for while `most` others come or are asked for is forgotten.
 
@@ -125,7 +125,7 @@ class Recent(Generic[K, V]):
         return [*self._old.values(), *self._new.values()]
 
     def age(self) -> None:
-        """Forget what is old; what is new is old from here on."""
+        """Drop the old generation; the new one becomes old."""
         self._old, self._new = self._new, {}
 
     def clear(self) -> None:
@@ -137,6 +137,6 @@ _recent: WeakSet[Recent[Any, Any]] = WeakSet()
 
 
 def age() -> None:
-    """Forget what was not used since the last time."""
+    """Drop the entries of all caches that were not used since the last call."""
     for table in list(_recent):
         table.age()

@@ -41,7 +41,7 @@ class Primitive:
         raise NotImplementedError(f"{self.name} has no inference")
 
     def signature(self, node: Node) -> Signature:
-        """The signature: the way in which the output's axes follow the inputs'."""
+        """The signature: how the output's axes follow the inputs'."""
         raise NotImplementedError(f"{self.name} has no signature")
 
     def value(self, node: Node, *inputs: Any, **_: Any) -> Any:
@@ -115,7 +115,7 @@ class Node:
     value: Any
     """Eager nodes: the buffer that holds the result once it is computed; such a node is a leaf."""
     watch: list[Any] | None
-    """Eager nodes: who is told the gradient of this node in a backward pass."""
+    """Eager nodes: receivers of this node's gradient in a backward pass."""
 
     @property
     def rank(self) -> int:
@@ -173,7 +173,7 @@ class Interned(ref[Node]):
 
 
 class Arena:
-    """The nodes of one program, or of those that share it; their interning, their identities."""
+    """Owns and interns the nodes of one program, or of several that share it."""
 
     def __init__(self, shared: bool = False) -> None:
         self.shared = shared
@@ -248,7 +248,7 @@ class Arena:
         return node
 
     def part_with(self, node: Node) -> None:
-        """Have the same operation built anew where it is asked for next."""
+        """Forget an interned node: an equal operation will be built as a new node."""
         key = (node.kind, *node.inputs)
         reference = self._interned.get(key)
         if reference is not None and reference() is node:
@@ -380,7 +380,7 @@ def row_of(node: Node, place: Mapping[Node, int], blank: Container[str] = ()) ->
 
 
 def asked_by(node: Node) -> tuple[Any, ...]:
-    """The user lines of a node, and what stands for those of graphs inside it."""
+    """The source locations of a node and of its nested graphs."""
     inner = [x.asked for x in node.params.values() if isinstance(x, Graph) and x.asked]
     return (*node.sites, *inner) if inner else node.sites
 

@@ -34,7 +34,7 @@ MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "n
 """Comparisons, and what they become when their sides change places."""
 ABOVE = {"lt": "le", "le": "le", "gt": "gt", "ge": "gt", "eq": "gt", "ne": "le"}
 BELOW = {"lt": "lt", "le": "lt", "gt": "ge", "ge": "ge", "eq": "lt", "ne": "ge"}
-"""A comparison with what lies beyond a dtype's limit, as one with the limit itself."""
+"""Comparison with a bound beyond a dtype's limit -> the one with the limit itself."""
 
 
 def constant(arena: Arena, value: Scalar, dtype: DType, name: str = "constant") -> Node:

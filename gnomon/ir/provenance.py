@@ -71,7 +71,7 @@ _written: dict[str, dict[int, Line]] = {}
 
 
 def stand_for(file: str, lines: dict[int, Line]) -> None:
-    """Let the lines of a file that was written here stand for a user's, until `forget(file)`."""
+    """Map lines of a generated file to lines of a user's file, until `forget(file)`."""
     _written[file] = lines
 
 
@@ -132,7 +132,7 @@ def asked_from() -> tuple[str, Site]:
 
 
 def site_of(frame: FrameType | None) -> Site:
-    """The line at which a frame stands."""
+    """The source location of a frame."""
     module = ".".join(scope.modules)
     if frame is None:
         return Site("<gnomon>", 0, "", module, scope.phase)
@@ -167,7 +167,7 @@ def is_machinery(file: str) -> bool:
 @memo
 @lru_cache(KEPT_LINES)
 def package_of(module: str) -> str:
-    """Whose a module is: the package that it belongs to; folders of users have a name of their own.
+    """The package that a module belongs to; gnomon's folders for users count as packages.
 
     >>> (
     ...     package_of("gnomon.nn.linear"),
@@ -183,7 +183,7 @@ def package_of(module: str) -> str:
 
 
 class inherit:
-    """Nodes built inside a `with` carry these sites; None looks at the frames again.
+    """Nodes built inside a `with` carry these sites; None reads the frames again.
 
     Every pass enters it for every node, so it is no generator.
     """
@@ -203,7 +203,7 @@ class inherit:
 @memo
 @lru_cache(KEPT_LINES)
 def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
-    """The same lines in the backward pass.
+    """Mark source locations as of the backward pass.
 
     >>> in_backward((Site("model.py", 3, "forward"),))[0].phase
     'backward'
@@ -217,7 +217,7 @@ def phase(name: str) -> replacing:
 
 
 def union(first: tuple[Site, ...], second: tuple[Site, ...]) -> tuple[Site, ...]:
-    """Both, without repetition, the first ones first."""
+    """The union of two tuples of source locations, in order."""
     if first == second or not second:
         return first
     return tuple(dict.fromkeys((*first, *second)))

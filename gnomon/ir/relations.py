@@ -29,7 +29,7 @@ FEW = 16
 
 
 class Relations:
-    """The numbers of a graph as sizes where they vary; `places` are those that are given.
+    """Dimension inference: the numbers of a graph as functions of those at `places`.
 
     inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
     leaves, which nothing else follows from, and for which nothing else stands in.
@@ -79,7 +79,7 @@ class Relations:
 def choosing(
     env: ShapeEnv, numbers: Sequence[Any], places: Sequence[int]
 ) -> Callable[[Numbers], Numbers | None]:
-    """A function that gives the symbols, which stand at places, of numbers like these.
+    """A function from numbers of this structure to the values of the symbols at `places`.
 
     It gives None where a symbol is out of its bounds, or another number does not follow.
     """
@@ -128,8 +128,8 @@ def first_that_serves(
         try:
             made = make(stand_in)
         except (Unsized, ShapeError, ArgumentError) as cause:  # or stand-ins fit not each other
-            told = f"sizes: {what} keeps its sizes: {cause}"
-            log(level, lambda told=told: told)
+            text = f"sizes: {what} keeps its sizes: {cause}"
+            log(level, lambda text=text: text)
             continue
         if made.serves(numbers) is not None:
             return made
@@ -137,7 +137,7 @@ def first_that_serves(
 
 
 def own_size(size: int) -> int:
-    """The size itself, from which others may follow; `int` stands for numbers that none follows."""
+    """Return the size itself: the default stand-in, from which other sizes may follow."""
     return size
 
 
@@ -177,7 +177,7 @@ SMALL = {13: 11, 11: 14, 14: 15, 15: 17}
 
 
 def divisible(size: int) -> int:
-    """The same where sizes are cut into leaves, of which there are at most 16.
+    """A stand-in for a size that is cut into at most 16 equal leaves.
 
     >>> divisible(4), divisible(40), divisible(6000)
     (4, 48, 6064)

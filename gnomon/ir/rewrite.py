@@ -88,7 +88,7 @@ class Rule:
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        """For each operand the operation without which nothing matches; empty for any."""
+        """The operation that each operand must have for the rule to match; empty for any."""
         return tuple(map(operation_of, self.left.operands))
 
     def __repr__(self) -> str:

@@ -1,8 +1,7 @@
-"""The debug dial's one way out: a line or a page on standard error, if the dial asks for it.
+"""Debug output: a line or a page on standard error, if the verbosity level asks for it.
 
-What each level prints is told in docs/debugging.md. Whoever has something to print builds its text
-in a function, which is called only when it will be shown. On a terminal, what makes people wait is
-told whatever the dial says.
+docs/debugging.md describes the output of each level. Callers pass a function that builds the text,
+which is called only if it is shown. On a terminal, progress of slow work is shown at every level.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from gnomon.settings import current
 __all__ = ["log", "since", "waited_for"]
 
 PATIENCE = 0.5
-"""Seconds after which somebody at a terminal wants to know what goes on."""
+"""Seconds after which slow work is reported on a terminal."""
 
 
 def log(level: int, text: Callable[[], str], name: str = "") -> None:
@@ -38,7 +37,7 @@ def since(start: float) -> str:
 
 @contextmanager
 def waited_for(text: Callable[[], str]) -> Generator[None]:
-    """Say on a terminal what is being done, once it takes long, and then how long it took."""
+    """Report slow work on a terminal once it takes long, and its duration at the end."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return

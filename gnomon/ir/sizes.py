@@ -47,7 +47,7 @@ class Atom:
 
 
 class ShapeEnv:
-    """The sizes that one program reads, what was computed of them, and what was decided."""
+    """The symbolic sizes of one program, numbers computed from them, and guards."""
 
     def __init__(self) -> None:
         self.serial = next(_traces)
@@ -68,25 +68,25 @@ class ShapeEnv:
         self._made: dict[tuple[tuple[Monomial, int], ...], SymInt] = {}
 
     def symbol(self, value: int, bounds: Bounds = (LEAST, MOST)) -> SymInt:
-        """The next of the numbers that the program is given."""
+        """Create a symbol for the next number that the program is given."""
         self.symbols += 1
         return self._atom(f"s[{self.symbols - 1}]", value, bounds)
 
     def function(self, numbers: Sequence[Any]) -> Callable[[Sequence[int]], tuple[int, ...]]:
-        """A function that computes these numbers of the given ones."""
+        """A function from the values of the symbols to these numbers."""
         return self._compiled(numbers, f"({''.join(text_of(x) + ', ' for x in numbers)})")
 
     def value(self, given: Sequence[int], number: Any) -> Any:
-        """One of these numbers, where it is asked for once."""
+        """Evaluate one number for given values of the symbols."""
         return self.function([number])(given)[0]
 
     def formulas(self, numbers: Sequence[Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-        """The same of sizes that are another program's."""
+        """Like `function`, but evaluated on symbols of another program."""
         text = f"({''.join(text_of(x) + ', ' for x in numbers)})"
         return self._compiled(numbers, text, [partial(late, f) for f in self.functions])
 
     def test(self) -> Callable[[Sequence[int]], bool]:
-        """A function that says whether all decisions fall the same way for other sizes."""
+        """The guards as one function: whether every recorded comparison has the same outcome."""
         parts = [text if outcome else f"not {text}" for text, outcome in self.guards.items()]
         decided = self._compiled(self._decided, " and ".join(parts) or "True")
 
@@ -329,7 +329,7 @@ def late(function: Callable[..., int], *numbers: Any) -> Any:
 
 
 def divides(k: Any, n: Any) -> bool:
-    """Whether a number comes out even, whatever sizes are."""
+    """Whether k divides n for all values of the symbols."""
     rest = n % k
     return type(rest) is int and rest == 0
 

@@ -19,12 +19,12 @@ from gnomon.ir.memo import Recent
 
 __all__ = ["ArtifactFamily", "FamilyLimits", "LatestEntries", "Made", "Specializations"]
 
-Numbers = tuple[Any, ...]
+Sample = tuple[Any, ...]
 ALL = 1 << 62
 
 
 class FamilyLimits(NamedTuple):
-    """When artifacts of a family are tried, and how much of it is kept."""
+    """Limits of a specialization cache: when to generalize, how many entries to store."""
 
     enough: int
     """So many different numbers tell that they vary."""
@@ -56,13 +56,13 @@ capture is tried once more, and a success makes good what failed before."""
 ASKED = 2
 """Different sizes that are enough for a function with `dynamic=True`."""
 WAYS = 16
-"""Captures of a family in which Python looks at values: samples too, of which there are several
+"""Captures of a family with host reads: samples too, of which there are several
 for the same sizes."""
 FILLED = 64
-"""Programs at their sizes that are kept of one for many, behind a look at values: enough for sizes
+"""Programs at their sizes that are kept of one for many, behind a host read: enough for sizes
 that come again in a loop over experts. To fill one in takes less than a millisecond."""
 SERVED = 512
-"""The same of a function that looks at no values: its sizes are those of its arguments."""
+"""Limits of a function without host reads, whose sizes are those of its arguments."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -97,7 +97,7 @@ class LatestEntries(dict[K, V]):
         self.put(key, value)
 
     def put(self, key: K, value: V) -> list[K]:
-        """Add an entry; the keys of those that go."""
+        """Add an entry; returns the keys of evicted ones."""
         self.pop(key, None)
         super().__setitem__(key, value)
         gone = [*self][: -self.most] if len(self) > self.most else []
@@ -106,7 +106,7 @@ class LatestEntries(dict[K, V]):
         return gone
 
     def found(self, key: K, make: Callable[[K], V]) -> V:
-        """An entry, which is made where there is none."""
+        """The entry of a key, which is made if there is none."""
         found = self.get(key)
         if found is None:
             found = self[key] = make(key)
@@ -122,10 +122,10 @@ class ArtifactFamily(Generic[Made]):
     def __init__(self, limits: FamilyLimits) -> None:
         self.limits, self.lock = limits, threading.RLock()
         self.made: list[Made] = []
-        self.samples: LatestEntries[Numbers, Any] = LatestEntries(limits.samples)
+        self.samples: LatestEntries[Sample, Any] = LatestEntries(limits.samples)
         self.failed = 0
 
-    def serving(self, numbers: Numbers) -> tuple[Made, Any] | None:
+    def serving(self, numbers: Sample) -> tuple[Made, Any] | None:
         """The first artifact that serves these numbers, and what it is given of them."""
         for each in self.made:
             given = each.serves(numbers)
@@ -134,9 +134,12 @@ class ArtifactFamily(Generic[Made]):
         return None
 
     def served(
-        self, numbers: Numbers, make: Callable[[list[Numbers]], Made | None], enough: int = 0
+        self,
+        numbers: Sample,
+        make: Callable[[list[Sample]], Made | None],
+        enough: int = 0,
     ) -> tuple[Made, Any] | None:
-        """As `serving`; where none serves them, one is made of the other samples if it is time."""
+        """Find an artifact that serves the numbers, or make one from the samples if it is time."""
         found = self.serving(numbers)
         if found is not None:
             return found
@@ -154,7 +157,7 @@ class ArtifactFamily(Generic[Made]):
         """Whether no more artifacts are tried: there are many, or too many attempts have failed."""
         return len(self.made) >= self.limits.kept or self.failed >= self.limits.failures
 
-    def others(self, numbers: Numbers, enough: int = 0) -> list[Numbers] | None:
+    def others(self, numbers: Sample, enough: int = 0) -> list[Sample] | None:
         """The samples beside these numbers; None where no artifact should be tried now.
 
         enough: so many numbers tell that they vary, where the limits do not say it.
@@ -174,7 +177,7 @@ class ArtifactFamily(Generic[Made]):
 
 
 class Specializations(Recent[Hashable, Any]):
-    """Families by their keys; those that nobody asks for are forgotten when many others come.
+    """A specialization cache: families by their keys; unused ones are evicted.
 
     kind: makes a family of limits. `lock` is for short work.
     """
@@ -199,7 +202,7 @@ _tables: WeakSet[Specializations] = WeakSet()
 
 
 def forget_locks() -> None:
-    """After a fork, in the child: what another thread was making, nobody will finish."""
+    """Replace all locks in a forked child: the threads that held them do not exist there."""
     for table in [*_tables]:
         table.lock = threading.RLock()
         for family in table.values():

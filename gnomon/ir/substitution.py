@@ -59,12 +59,12 @@ def names_of(kind: Any) -> Sequence[str]:
 
 
 def of_symbols(value_of: Callable[[Any], Any]) -> Rules:
-    """The rules that put values in place of what is known only when a program runs."""
+    """Substitution rules that replace symbolic numbers by values."""
     return {SymInt: value_of, SymFloat: value_of}
 
 
 def symbols_in(x: Any) -> list[Any]:
-    """Every such number in data, each once."""
+    """The symbolic numbers in data, each once."""
     found: dict[Any, Any] = {}
     substituted(x, of_symbols(lambda n: found.setdefault(n, n)))
     return [*found]

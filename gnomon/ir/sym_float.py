@@ -83,11 +83,11 @@ class SymFloat(SymNumber):
         return self.value
 
     def hex(self) -> Any:
-        """Its key, as a float's text is."""
+        """The symbolic float's key, in place of a float's hexadecimal text."""
         return self.key
 
     def word(self, size: int) -> Any:
-        """The bits of the float of so many bytes that is nearest."""
+        """The bits of the nearest float of `size` bytes."""
         return self.bits if size == 8 else self.bits.sizes.late(bits_of_single, (self.bits,))
 
 
@@ -99,14 +99,14 @@ def real(bits: Any) -> Any:
 
 
 def as_float(x: Any, bits: int) -> SymFloat:
-    """A size, or a float of sizes, as a float of so many bits holds it."""
+    """A symbolic size or float, rounded to a float of `bits` bits."""
     if isinstance(x, SymFloat):
         return x if bits == 64 else SymFloat(x.bits.late(bits_as_single))
     return SymFloat(x.late(bits_in_single if bits == 32 else bits_of_double))
 
 
 def ratio(a: Any, b: Any, bits: int = 64) -> Any:
-    """a / b, of integers or of sizes; of these as a float of so many bits holds it."""
+    """a / b; for symbolic sizes a symbolic float of `bits` bits."""
     found = next((x for x in (a, b) if hasattr(x, "sizes")), None)
     of = bits_of_ratio if bits == 64 else bits_of_ratio_in_single
     return a / b if found is None else SymFloat(found.sizes.late(of, (a, b)))
@@ -118,7 +118,7 @@ def bits_of_ratio(a: int, b: int) -> int:
 
 
 def bits_of_ratio_in_single(a: int, b: int) -> int:
-    """The same of the nearest float of four."""
+    """The bits of a / b as a float of eight bytes, rounded to one of four first."""
     return int(FloatBits.of(np.float32(a / b).item()))
 
 
@@ -128,7 +128,7 @@ def bits_of_double(n: int) -> int:
 
 
 def bits_in_single(n: float) -> int:
-    """The same of the nearest float of four."""
+    """The bits of a number as a float of eight bytes, rounded to one of four first."""
     return int(FloatBits.of(np.float32(n).item()))
 
 
@@ -163,7 +163,7 @@ MOST_POWER = 4
 
 
 def from_the_right(compute: Compute) -> Compute:
-    """The same, and the same one for those that give floats."""
+    """The reflected operator (`__rsub__`, ...); operators on floats have one fixed object each."""
     return EXCHANGED.get(compute) or exchanged(compute)
 
 

@@ -22,7 +22,7 @@ NEARER = {"minimum": min, "maximum": max}
 """What brings a position read from memory into an axis."""
 
 Bounds = tuple[int, int]
-Terms = dict[Node, int]
+NodeTerms = dict[Node, int]
 
 
 class ScalarPrimitive(Primitive):
@@ -66,14 +66,14 @@ def number(arena: Arena, value: int) -> Node:
     return affine(arena, (), (), value)
 
 
-def split(index: Node) -> tuple[Terms, int]:
+def split(index: Node) -> tuple[NodeTerms, int]:
     """The terms and the offset of an index."""
     if index.op == "affine":
         return dict(zip(index.inputs, index.params["coefs"], strict=True)), index.params["offset"]
     return {index: 1}, 0
 
 
-def join(arena: Arena, terms: Terms, offset: int) -> Node:
+def join(arena: Arena, terms: NodeTerms, offset: int) -> Node:
     """The index with these terms, in order of creation; a lone atom is itself."""
     # a coefficient that is nothing at some sizes alone stays
     own = {atom: k for atom, k in terms.items() if is_symbolic(k) or k}
@@ -89,7 +89,7 @@ def is_plain(x: int, value: int) -> bool:
     return not is_symbolic(x) and x == value
 
 
-def recombine(terms: Terms, offset: int) -> tuple[Terms, int]:
+def recombine(terms: NodeTerms, offset: int) -> tuple[NodeTerms, int]:
     """(x // k) * (c k) + (x % k) * c is x * c."""
     for atom, coef in terms.items():
         if atom.op != "map" or not is_division(atom, "floor_divide"):
@@ -159,7 +159,7 @@ def bounds(index: Node) -> Bounds:
     return -FAR, FAR
 
 
-def affine_bounds(terms: Terms, offset: int) -> Bounds:
+def affine_bounds(terms: NodeTerms, offset: int) -> Bounds:
     """The least and greatest value of a sum."""
     low = high = offset
     for atom, k in terms.items():
@@ -191,7 +191,7 @@ def modulo(a: Node, k: int) -> Node:
     return over.arena.node("map", (over, number(a.arena, k)), f="remainder")
 
 
-def by_divisibility(a: Node, k: int) -> tuple[Terms, Terms, int]:
+def by_divisibility(a: Node, k: int) -> tuple[NodeTerms, NodeTerms, int]:
     """The terms that k divides (already divided), the others, and the offset."""
     assert k > 0, f"division by {k}"
     terms, offset = split(a)
@@ -202,7 +202,7 @@ def by_divisibility(a: Node, k: int) -> tuple[Terms, Terms, int]:
 
 def flatten(arena: Arena, index: Sequence[Node], shape: Sequence[int]) -> Node:
     """The place of an index in row-major order."""
-    total: Terms = {}
+    total: NodeTerms = {}
     place, stride = 0, 1
     for at, n in zip(reversed(index), reversed(shape), strict=True):
         terms, offset = split(at)

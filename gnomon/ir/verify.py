@@ -20,7 +20,7 @@ def verify(name: str, before: Graph, after: Graph, divides: bool = False) -> Non
     divides: the result is one rank's, whose inputs and outputs are parts.
     """
     for what in () if divides else ("inputs", "outputs"):
-        was, now = ([laid(x) for x in getattr(g, what)] for g in (before, after))
+        was, now = ([typed_shape(x) for x in getattr(g, what)] for g in (before, after))
         assert was == now, f"{name}: {what} were {was} and became {now}."
     arenas = {x.arena for x in (*after.inputs, *after.nodes)}
     assert len(arenas) <= 1, f"{name}: the graph mixes {len(arenas)} arenas."
@@ -43,9 +43,9 @@ def silent(graph: Graph) -> list[Node]:
 def follows(node: Node) -> bool:
     """Whether a node's shape and dtype follow from its kind and its inputs."""
     shape, dtype = PRIMITIVES[node.op].infer(node.inputs, node.params)
-    return (typed(shape), dtype) == laid(node)
+    return (typed(shape), dtype) == typed_shape(node)
 
 
-def laid(node: Node) -> tuple[Hashable, DType]:
+def typed_shape(node: Node) -> tuple[Hashable, DType]:
     """A node's shape, symbols as such, and its dtype."""
     return typed(node.shape), node.dtype

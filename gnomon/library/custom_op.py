@@ -17,7 +17,14 @@ import numpy as np
 from gnomon.errors import ArgumentError, GradientError, TraceError
 from gnomon.ir.node import Arena, Node
 from gnomon.library.arguments import described, restored, tensors_in
-from gnomon.library.mutations import DATA, METADATA, STORAGE, check, declared, stood
+from gnomon.library.mutations import (
+    DATA,
+    METADATA,
+    STORAGE,
+    declared,
+    refuse_undeclared_changes,
+    stood,
+)
 from gnomon.ops.external import EXTERNALS, ExternalOp, external, letters_of
 from gnomon.runtime.cache import digest
 from gnomon.settings import replacing
@@ -111,7 +118,7 @@ class CustomOp:
         with no_grad():
             made = self._call(function, arguments)
         for word, each in before.items():
-            check(self.name, word, each, self.mutates.get(word, "none"))
+            refuse_undeclared_changes(self.name, word, each, self.mutates.get(word, "none"))
         return made
 
     def _call(self, function: Callable, arguments: Sequence[Any]) -> Any:

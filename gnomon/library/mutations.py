@@ -14,7 +14,7 @@ from gnomon.library.arguments import tensors_in
 from gnomon.settings import current
 from gnomon.tensor.tensor import Tensor, array_of
 
-__all__ = ["KINDS", "Stood", "check", "declared", "stood"]
+__all__ = ["KINDS", "Stood", "declared", "refuse_undeclared_changes", "stood"]
 
 KINDS = ("none", "data", "metadata", "storage")
 DATA, METADATA, STORAGE = KINDS[1:]
@@ -73,7 +73,7 @@ def changed(before: Stood) -> str:
     return DATA if touched or (before.seen is not None and bytes_of(x) != before.seen) else "none"
 
 
-def check(name: str, word: str, before: Iterable[Stood], allowed: str) -> None:
+def refuse_undeclared_changes(name: str, word: str, before: Iterable[Stood], allowed: str) -> None:
     """Refuse changes of an argument that were not declared."""
     for each in before:
         found = changed(each)

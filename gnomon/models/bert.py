@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.models.config import Activation, PretrainedConfig, Probability, Size
+from gnomon.models.config import ActivationName, PretrainedConfig, Probability, Size
 from gnomon.models.decoder import ACTIVATIONS
 from gnomon.models.saving import PretrainedModel
 from gnomon.nn import functional as F
@@ -31,7 +31,7 @@ class BertConfig(PretrainedConfig):
     num_hidden_layers: Size = 6
     num_attention_heads: Size = 12
     intermediate_size: Size = 1536
-    hidden_act: Activation = "gelu"
+    hidden_act: ActivationName = "gelu"
     hidden_dropout_prob: Probability = 0.1
     attention_probs_dropout_prob: Probability = 0.1
     max_position_embeddings: Size = 512
@@ -155,7 +155,7 @@ class BertModel(PretrainedModel):
         attention_mask: gn.Tensor | None = None,
         token_type_ids: gn.Tensor | None = None,
     ) -> Encoded:
-        """Each token's state; a token whose mask is 0 is not seen by others."""
+        """Compute the hidden state of each token; tokens whose mask is 0 are not attended to."""
         made, length = self.embeddings, input_ids.shape[1]
         kinds = gn.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         x_btd = made["word_embeddings"](input_ids) + made["token_type_embeddings"](kinds)

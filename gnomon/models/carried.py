@@ -1,6 +1,6 @@
 """The contents of a folder beside its model: tokenizer, generation, numbers of marks.
 
-It is read with a model, not looked at, and written with it.
+It is read with a model and written with it, unchanged.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class CausalLM(GeneratesTokens, PretrainedModel):
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
         """Update state without gradients after a step; return numbers for the metrics.
 
-        found: what the objective gave after them, over all rows. taken: whether the step was.
+        found: the objective's further results, over all rows. taken: whether the optimizer stepped.
         """
         return {}
 
@@ -68,14 +68,22 @@ class CausalLM(GeneratesTokens, PretrainedModel):
         """Minus the log probability, in nats, of every token of each window but its first."""
         return token_losses(self(window_bt[:, :-1]), window_bt)
 
+    @property
+    def device(self) -> gn.device:
+        """The device of its parameters."""
+        return next(self.parameters()).device
+
     def empty_cache(self, batch: int, longest: int | None = None) -> Cache:
-        """An empty cache for so many positions; if nothing is said, for the longest context."""
+        """An empty KV cache for `longest` positions, by default the model's maximum."""
         c = self.config
         size = c.max_position_embeddings if longest is None else longest
         shape = (batch, c.num_key_value_heads, size, c.head_dim)
-        kind = self.head.dtype
-        both = ((gn.zeros(shape, dtype=kind) for _ in range(2)) for _ in range(c.num_hidden_layers))
-        return [(keys, values) for keys, values in both]
+        kind, place = self.head.dtype, self.device
+
+        def table() -> gn.Tensor:
+            return gn.zeros(shape, dtype=kind, device=place)
+
+        return [(table(), table()) for _ in range(c.num_hidden_layers)]
 
     def extend(
         self,

@@ -21,7 +21,7 @@ from gnomon.runtime.buffer import memory_limit
 from gnomon.tensor.device import META, default_device
 
 __all__ = [
-    "Activation",
+    "ActivationName",
     "DecoderConfig",
     "DenseConfig",
     "Positive",
@@ -37,7 +37,7 @@ __all__ = [
 Size = Annotated[int, Meta(ge=1, le=1 << 24)]
 Positive = Annotated[float, Meta(gt=0, le=1e30)]
 Probability = Annotated[float, Meta(ge=0, lt=1)]
-Activation = Literal["silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu"]
+ActivationName = Literal["silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu"]
 SLIDING = "sliding_attention"
 """The name in `layer_types` of a layer that attends to a window."""
 
@@ -90,7 +90,7 @@ class DecoderConfig(PretrainedConfig):
     rms_norm_eps: Positive = 1e-6
     tie_word_embeddings: bool = True
     """The embedding is the head too."""
-    hidden_act: Activation = "silu"
+    hidden_act: ActivationName = "silu"
     attention_bias: bool = False
     attention_dropout: Probability = 0.0
     rope_scaling: RopeScaling | None = None
@@ -214,7 +214,7 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     def heads_problem(self) -> tuple[str, str] | None:
-        """The same, of heads and layers."""
+        """A field of heads or layers that does not fit the others, and the allowed values."""
         heads, shared = self.num_attention_heads, self.num_key_value_heads
         if heads % shared:
             return "num_key_value_heads", f"a divisor of num_attention_heads ({heads})"
@@ -239,7 +239,7 @@ class DenseConfig(DecoderConfig):
 
     @property
     def held(self) -> int:
-        """The same, since every token is multiplied by all, and biases."""
+        """Parameters of a layer's MLP: all weights, since each token uses all, and biases."""
         inner = (1 + self.gated) * self.intermediate_size
         return self.multiplied + (inner + self.hidden_size) * self.mlp_bias
 
@@ -271,7 +271,7 @@ class Qwen3Config(DenseConfig):
 def flops_per_token(config: DecoderConfig, context: int) -> int:
     """Multiplications and additions that training spends on one token, forward and backward.
 
-    Attention is counted causally: a token looks at half of the context on average.
+    Attention is counted causally: a token attends to half of the context on average.
     """
     width = config.num_attention_heads * config.head_dim
     return 6 * config.matrix_parameters + 6 * config.num_hidden_layers * context * width

@@ -31,10 +31,10 @@ class Conversation:
         messages = [*self.messages, {"role": "user", "content": text}]
         ids = self.texts.chat_ids(messages)
         found = Answer(self.model, self.texts, ids, self.options, self.cached)
-        return self.kept(messages, iter(found))
+        return self.recorded(messages, iter(found))
 
-    def kept(self, messages: list[dict[str, Any]], pieces: Iterator[str]) -> Iterator[str]:
-        """The pieces, which become a message; one that is broken off stays as far as it came."""
+    def recorded(self, messages: list[dict[str, Any]], pieces: Iterator[str]) -> Iterator[str]:
+        """Pass the pieces on, and record them as a message, also if the answer is interrupted."""
         written: list[str] = []
         try:
             for piece in pieces:
@@ -67,7 +67,7 @@ class Answer:
         self.cached = cached or CachedRows(model.passes)
 
     def __iter__(self) -> Iterator[str]:
-        """Its pieces, as they are written."""
+        """Yield the answer's pieces of text while they are generated."""
         for _ in steps([self.row], self.cached):
             if self.row.piece:
                 yield self.row.piece

@@ -61,7 +61,7 @@ class OffsetRMSNorm(nn.RMSNorm):
     """RMSNorm whose factors are its weights and 1."""
 
     def forward(self, x: gn.Tensor) -> gn.Tensor:
-        """Each row by the root of the mean of its squares, computed in float32."""
+        """Divide each row by the root of the mean of its squares, computed in float32."""
         factors = 1 + self.weight.float()
         return F.rms_norm(x.float(), self.normalized_shape, factors, self.eps).to(x.dtype)
 
@@ -71,7 +71,7 @@ NORMS = MappingProxyType({"rms": nn.RMSNorm, "layer": nn.LayerNorm, "offset": Of
 
 
 class Attention(nn.Module):
-    """Each position reads from itself and from those before it, or from the nearest of them."""
+    """Causal self-attention with grouped keys, over all earlier positions or a sliding window."""
 
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()

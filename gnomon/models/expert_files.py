@@ -57,7 +57,7 @@ class StackedArrays:
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of all, or of those that differ."""
+        """The common dtype of the experts' arrays."""
         return np.result_type(*{np.dtype(x.dtype) for x in self.arrays})
 
     def __getitem__(self, where: tuple[slice, ...]) -> np.ndarray:

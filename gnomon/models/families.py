@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-from gnomon.models.config import SLIDING, Activation, DenseConfig, Positive, Probability, Size
+from gnomon.models.config import SLIDING, ActivationName, DenseConfig, Positive, Probability, Size
 from gnomon.models.config_fields import gathered_rope, refuse_other, windows
 from gnomon.models.gpt2_files import gpt2_from_files, gpt2_in_files
 
@@ -92,7 +92,7 @@ class Gpt2Config(DenseConfig):
 
     model_type: Literal["gpt2"] = "gpt2"
     num_key_value_heads: Size = 4
-    hidden_act: Activation = "gelu_new"
+    hidden_act: ActivationName = "gelu_new"
     resid_pdrop: Probability = 0.0
     embd_pdrop: Probability = 0.0
 
@@ -143,7 +143,7 @@ class Gemma3TextConfig(DenseConfig):
     """Gemma 3: windows in most layers with angles of their own, norms before and after."""
 
     model_type: Literal["gemma3_text"] = "gemma3_text"
-    hidden_act: Activation = "gelu_pytorch_tanh"
+    hidden_act: ActivationName = "gelu_pytorch_tanh"
     query_pre_attn_scalar: Size = 256
     rope_local_base_freq: Positive = 10_000.0
 

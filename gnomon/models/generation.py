@@ -65,7 +65,8 @@ class GeneratesTokens:
         """
         prompts = prompts_of(input_ids, attention_mask)
         writing = Writing(self, options, tokenizer, seed)
-        return gn.cat([input_ids.to(gn.int64), *columns(writing.tokens(prompts))], 1)
+        written = columns(writing.tokens(prompts), input_ids.device)
+        return gn.cat([input_ids.to(gn.int64), *written], 1)
 
     def stream(
         self: CausalLM,
@@ -82,7 +83,7 @@ class GeneratesTokens:
         """
         prompts = prompts_of(input_ids, attention_mask)
         writing = Writing(self, options, tokenizer, seed)
-        return (gn.from_numpy(chosen) for chosen in writing.tokens(prompts))
+        return (gn.from_numpy(chosen).to(input_ids.device) for chosen in writing.tokens(prompts))
 
 
 class Writing:
@@ -124,7 +125,7 @@ class Writing:
         ]
 
     def tokens(self, prompts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-        """Of each step the tokens of all rows, until all have ended."""
+        """Yield the new tokens of all rows at each step, until all rows have ended."""
         rows = self.rows(prompts, self.tokenizer if self.config.stops else None)
         cached, padding = CachedRows(self.model.passes, len(rows)), self.config.padding
         return (
@@ -164,7 +165,7 @@ def prompts_of(input_ids: gn.Tensor, attention_mask: gn.Tensor | None) -> list[l
     rows = input_ids.tolist()
     if attention_mask is None:
         return rows
-    mask_bt = attention_mask.numpy() != 0
+    mask_bt = attention_mask.cpu().numpy() != 0
     if mask_bt.shape != tuple(input_ids.shape):
         raise ArgumentError(
             f"generate: attention_mask must be {tuple(input_ids.shape)}, as input_ids: got "
@@ -178,6 +179,6 @@ def prompts_of(input_ids: gn.Tensor, attention_mask: gn.Tensor | None) -> list[l
     return [row[len(row) - int(n) :] for row, n in zip(rows, mask_bt.sum(1), strict=True)]
 
 
-def columns(steps: Iterator[np.ndarray]) -> list[gn.Tensor]:
-    """The tokens of all steps, as columns."""
-    return [gn.from_numpy(chosen.reshape(-1, 1)) for chosen in steps]
+def columns(steps: Iterator[np.ndarray], place: gn.device) -> list[gn.Tensor]:
+    """The tokens of all steps, as columns on a device."""
+    return [gn.from_numpy(chosen.reshape(-1, 1)).to(place) for chosen in steps]

@@ -16,8 +16,8 @@ from gnomon.models.carried import Carried
 __all__ = ["GenerationConfig", "generation_config"]
 
 FILE = "generation_config.json"
-Count = Annotated[int, Meta(ge=0, le=1 << 24)]
-Token = Annotated[int, Meta(ge=0, le=1 << 24)]
+TokenCount = Annotated[int, Meta(ge=0, le=1 << 24)]
+TokenId = Annotated[int, Meta(ge=0, le=1 << 24)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 TOKENS = ("eos_token_id", "pad_token_id")
 """Fields that a file of yesterday has in config.json."""
@@ -49,13 +49,13 @@ class GenerationConfig:
     A field has transformers' name, meaning and default.
     """
 
-    max_new_tokens: Count | None = None
-    max_length: Count | None = None
+    max_new_tokens: TokenCount | None = None
+    max_length: TokenCount | None = None
     """The most tokens of prompt and text together, where `max_new_tokens` doesn't say it."""
     do_sample: bool = False
     """Tokens are drawn; otherwise the likeliest is taken."""
     temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
-    top_k: Count | None = 50
+    top_k: TokenCount | None = 50
     """How many of the likeliest tokens may be drawn; 0: all."""
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """The likeliest tokens may be drawn whose probabilities sum to this much."""
@@ -63,9 +63,9 @@ class GenerationConfig:
     """Tokens may be drawn that are at least so likely beside the likeliest."""
     repetition_penalty: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
     """The factor by which scores of tokens fall that are there already."""
-    eos_token_id: Token | tuple[Token, ...] | None = None
+    eos_token_id: TokenId | tuple[TokenId, ...] | None = None
     """The tokens that end a text."""
-    pad_token_id: Token | None = None
+    pad_token_id: TokenId | None = None
     """The token that follows in rows that have ended; otherwise the first that ends a text."""
     stop_strings: str | tuple[str, ...] | None = None
 
@@ -87,7 +87,7 @@ class GenerationConfig:
         return self.pad_token_id if self.pad_token_id is not None else [*self.ends, 0][0]
 
     def most_new(self, read: int) -> int:
-        """The most tokens that are written after so many: as in transformers, 20 by default."""
+        """Maximum number of new tokens after `read` tokens; 20 by default, as in transformers."""
         if self.max_new_tokens is not None:
             return self.max_new_tokens
         return 20 if self.max_length is None else max(self.max_length - read, 0)

@@ -1,6 +1,6 @@
 """Tokens that a model has read: its cache of keys and values, and the programs that extend it.
 
-Every row begins at position 0 of the cache, whatever padding stood before it, and each goes on at
+Every row begins at position 0 of the cache, whatever padding came before it, and each continues at
 its own position: what a row computes depends on no other row. A pass over rows of several lengths
 fills the short ones up; what is behind a row's end is seen by none of its tokens, and is written
 over by the next ones.
@@ -75,6 +75,10 @@ class CachedRows:
         """The most tokens that a row may have."""
         return self.model.config.max_position_embeddings
 
+    def placed(self, numbers: np.ndarray) -> gn.Tensor:
+        """Numbers as a tensor on the model's device."""
+        return gn.from_numpy(numbers).to(self.model.device)
+
     def unread(self, texts: Sequence[Sequence[int]]) -> list[list[int]]:
         """The tokens of texts that were not read yet, at least the last one of each.
 
@@ -104,29 +108,29 @@ class CachedRows:
             tokens_bt[place, : len(row)] = row
         # a row that isn't read on, and has no positions left, is filled up where it ends
         start_b = np.minimum(before, self.longest - most)
-        given = gn.from_numpy(tokens_bt), gn.from_numpy(start_b), self.cache
+        given = self.placed(tokens_bt), self.placed(start_b), self.cache
         if most == 1:
             scores = self.passes.extend(*given)
         else:
-            scores = self.passes.read(*given, gn.from_numpy(np.maximum(counts - 1, 0)))
+            scores = self.passes.read(*given, self.placed(np.maximum(counts - 1, 0)))
         for row, new in zip(self.rows, fresh, strict=True):
             row += new
-        return scores.numpy()
+        return scores.cpu().numpy()
 
     def take(self, places: Sequence[int | None]) -> None:
-        """Have the rows that are at some places now, and rows of no token."""
+        """Reorder the rows to those at `places`; None: an empty row."""
         self.rows = [[] if place is None else self.rows[place] for place in places]
-        chosen = gn.tensor([place or 0 for place in places])
+        chosen = self.placed(np.array([place or 0 for place in places], np.int64))
         self.cache = [
             (keys.index_select(0, chosen), values.index_select(0, chosen))
             for keys, values in self.cache
         ]
 
     def put(self, place: int, other: CachedRows) -> None:
-        """Have at a place what another cache has read as its one row."""
+        """Copy the only row of another cache to a place of this one."""
         self.grow(max(other.size, 1))
         other.grow(self.size)
-        self.passes.put(self.cache, other.cache, gn.tensor([place]))
+        self.passes.put(self.cache, other.cache, self.placed(np.array([place], np.int64)))
         self.rows[place] = [*other.rows[0]]
 
     def grow(self, needed: int) -> None:

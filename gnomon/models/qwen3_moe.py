@@ -101,7 +101,7 @@ class StackedLinear(nn.Module):
         self.weight = nn.Parameter(gn.empty((experts, rows, columns)))
 
     def forward(self, x_sd: gn.Tensor, ends_le: gn.Tensor) -> gn.Tensor:
-        """Each row times the matrix of its expert."""
+        """Multiply each row by the matrix of its expert."""
         return gn.routed_mm(x_sd, self.weight.transpose(1, 2), ends_le)
 
 
@@ -200,7 +200,7 @@ class Qwen3MoeForCausalLM(CausalLM):
         return whole, losses_bt, mean, *found
 
     def send_tokens(self, travel: TokenTravel | None) -> None:
-        """Let tokens travel to experts, or stay; steps then tell the most slots for a rank."""
+        """Dispatch tokens to experts on other ranks, or locally with None."""
         self.travel = travel
         for layer in self.model.layers:
             layer.mlp.dispatcher_of = travel.dispatcher if travel else LocalTokenDispatcher

@@ -30,7 +30,7 @@ from gnomon.models.qwen3_moe_config import PRESETS, Qwen3MoeConfig
 
 __all__ = ["MODELS", "ModelKind", "from_hugging_face", "kind_of"]
 
-AxisNames = Mapping[str, tuple[str, ...]]
+ParameterAxes = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ModelKind:
 
     config: type[DecoderConfig]
     model: Callable[[Any], CausalLM]
-    axes: AxisNames
+    axes: ParameterAxes
     """The end of a parameter's name -> the names of its axes (gnomon/distributed/plans.py)."""
     initialize: Callable[[CausalLM, int], None] = initialize
     """Fills a model from a seed."""

@@ -37,7 +37,7 @@ def share_of(seed: int, number: int, row: int = 0) -> float:
 
 
 def drawn(scores_v: np.ndarray, draw: TokenDraw, share: float) -> int:
-    """A token, as likely as its score says among those that may be drawn.
+    """Sample a token from the scores, restricted by temperature, top-k and top-p.
 
     >>> drawn(np.array([0.0, 2.0, 1.0]), TokenDraw(top_k=2), 0.9)
     2
@@ -64,7 +64,7 @@ def likeliest(scores_v: np.ndarray, most: int) -> np.ndarray:
 
 
 def penalized(scores_v: np.ndarray, seen_v: np.ndarray, penalty: float) -> np.ndarray:
-    """Scores of which those of tokens that are there already fall by a factor.
+    """Apply the repetition penalty: lower the scores of tokens that occurred already.
 
     >>> penalized(np.array([4.0, -1.0, 3.0]), np.array([True, True, False]), 2.0).tolist()
     [2.0, -2.0, 3.0]

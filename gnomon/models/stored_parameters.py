@@ -112,7 +112,7 @@ def entry_as_array(value: object) -> np.ndarray:
     """A state entry as an array, whole; counts may be plain numbers."""
     if not isinstance(value, gn.Tensor):
         return np.asarray(value, np.float32)
-    return (whole_of(value) if layout_of(value) else value).numpy()
+    return (whole_of(value) if layout_of(value) else value).cpu().numpy()
 
 
 def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ Written = tuple[TextRow, Exception | None]
 
 
 class TextBatch:
-    """Texts in flight, at most so many."""
+    """A batch of texts in generation, of at most `most` texts."""
 
     def __init__(self, passes: Passes, most: int) -> None:
         self.passes, self.most = passes, most
@@ -73,7 +73,7 @@ class TextBatch:
         return [written]
 
     def place(self, row: TextRow) -> None:
-        """Put what was read of a text beside the others."""
+        """Move a text whose prompt has been read into the batch."""
         self.fit(1)
         place = self.rows.index(None)
         self.cached.put(place, self.prompt)
@@ -105,7 +105,7 @@ class TextBatch:
         return row, None
 
     def fit(self, more: int = 0) -> None:
-        """Have places for all texts and so many more; few texts have few places."""
+        """Resize the batch to hold all live texts and `more` new ones."""
         live = [place for place, row in enumerate(self.rows) if row is not None]
         needed = len(live) + more
         if len(self.rows) < needed or 4 * needed <= len(self.rows):

@@ -111,6 +111,6 @@ def template_of(path: Path, settings: Mapping[str, Any]) -> str | None:
 
 
 def content_of(token: Any) -> str | None:
-    """The text of a token, which may stand among settings of its own."""
+    """The text of a token, given as a string or as a dictionary with its settings."""
     found = token.get("content") if isinstance(token, dict) else token
     return found if isinstance(found, str) else None

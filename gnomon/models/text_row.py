@@ -1,4 +1,4 @@
-"""One text as it is written: its settings and draws, its tokens, and whether it goes on."""
+"""A text that is being generated: its sampling options, tokens, and whether it has ended."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TextRow:
         return drawn(scores_v, draw, share_of(self.seed, self.count, self.number))
 
     def penalized(self, scores_v: np.ndarray) -> np.ndarray:
-        """Scores, lower for the tokens that are there."""
+        """Apply the repetition penalty to the scores."""
         penalty = self.config.repetition_penalty
         if penalty == 1:
             return scores_v

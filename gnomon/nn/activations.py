@@ -132,7 +132,7 @@ TripletMarginLoss = module_of(
 
 
 class Weighted(SettingsModule):
-    """A loss whose weights are kept as buffers, so that they follow the module's dtype."""
+    """A loss whose weights are buffers, so that they follow the module's dtype."""
 
     WEIGHTS = ("weight",)
 

@@ -367,7 +367,7 @@ class SDPBackend(Enum):
 def sdpa_kernel(
     backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False
 ) -> Iterator[None]:
-    """Nothing to choose: inside, attention is computed as everywhere.
+    """Accept PyTorch's choice of attention backends; it changes nothing here.
 
     >>> with sdpa_kernel(SDPBackend.MATH):
     ...     scaled_dot_product_attention(ones(1, 1), ones(1, 1), ones(1, 1))
@@ -380,7 +380,7 @@ def sdpa_kernel(
 
 
 def widened(mask: Tensor, keys: int) -> Tensor:
-    """A mask that lets added positions be seen."""
+    """Extend a mask to added key positions, which are visible."""
     missing = keys - mask.shape[-1]
     if not missing:
         return mask

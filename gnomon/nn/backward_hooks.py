@@ -15,7 +15,7 @@ from gnomon.tensor.creation import zeros
 from gnomon.tensor.state import grads
 from gnomon.tensor.tensor import Tensor
 
-Gradients = tuple[Tensor | None, ...]
+GradientTuple = tuple[Tensor | None, ...]
 
 
 class HookedCall:
@@ -26,7 +26,7 @@ class HookedCall:
     ) -> None:
         self.module = module
         self.before, self.after = [*before.values()], [*after.values()]
-        self.outputs: Gradients | None = None
+        self.outputs: GradientTuple | None = None
         self.count, self.places = 0, None
         self.kinds: list[tuple | None] = []
         """Shapes and dtypes of the inputs that are floats: one without a gradient shows zeros."""
@@ -39,15 +39,15 @@ class HookedCall:
         return made
 
     def output_of(self, output: Any) -> Any:
-        """The call's output, whose gradients come to hooks."""
+        """Attach the hooks to the gradients of a call's output."""
         given = output if isinstance(output, tuple) else (output,)
         made, _ = passed_on(given, self._at_outputs)
         if not isinstance(output, tuple):
             return made[0]
         return type(output)(*made) if hasattr(output, "_fields") else made
 
-    def _at_outputs(self, gradients: Gradients) -> Gradients:
-        """The gradients to go on with, from those of all outputs."""
+    def _at_outputs(self, gradients: GradientTuple) -> GradientTuple:
+        """Run the pre-hooks on the gradients of all outputs; the gradients to continue with."""
         for hook in self.before:
             answer = hook(self.module, gradients)
             gradients = gradients if answer is None else checked(answer, gradients, "pre hook")
@@ -63,8 +63,8 @@ class HookedCall:
             self.outputs = None
         return gradients
 
-    def _at_inputs(self, gradients: Gradients) -> Gradients:
-        """The same for all inputs, once all gradients are known."""
+    def _at_inputs(self, gradients: GradientTuple) -> GradientTuple:
+        """Run the hooks after the backward pass, on the gradients of all inputs."""
         if self.outputs is None:
             return gradients  # a gradient came past the outputs, as those of gradients do
         gradients = tuple(
@@ -85,7 +85,7 @@ class Passed(Function):
 
     @staticmethod
     def forward(context: Any, through: Callable[[list], list], *tensors: Tensor) -> tuple:
-        """The tensors; gradients reach those that want them."""
+        """Return the tensors unchanged; only those that need gradients are differentiable."""
         context.through, wanted = through, context.needs_input_grad[1:]
         context.set_materialize_grads(False)
         silent = [x for x, needed in zip(tensors, wanted, strict=True) if not needed]
@@ -98,7 +98,7 @@ class Passed(Function):
         return (None, *context.through([*gradients]))
 
 
-def passed_on(given: tuple, change: Callable[[Gradients], Gradients]) -> tuple[tuple, Any]:
+def passed_on(given: tuple, change: Callable[[GradientTuple], GradientTuple]) -> tuple[tuple, Any]:
     """Arguments of a call, the gradients of whose tensors are changed, and the tensors' places.
 
     Where no tensor has a gradient, they are as they were, and there are no places.
@@ -126,7 +126,7 @@ def is_float(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.is_floating_point
 
 
-def checked(answer: Any, gradients: Gradients, what: str) -> Gradients:
+def checked(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
     """The gradients that a hook gives, of which there must be as many."""
     found = answer if isinstance(answer, tuple) else (answer,)
     if len(found) != len(gradients):

@@ -170,15 +170,15 @@ class NamedContainer:
         return getattr(self, self.PLACE).keys()
 
     def values(self) -> Iterable[Any]:
-        """The values that are kept."""
+        """The values."""
         return getattr(self, self.PLACE).values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Names with what is kept under them."""
+        """The pairs of names and values."""
         return getattr(self, self.PLACE).items()
 
     def pop(self, key: str) -> Any:
-        """Take one out."""
+        """Remove a name, and return its value."""
         return getattr(self, self.PLACE).pop(key)
 
     def clear(self) -> None:
@@ -253,11 +253,11 @@ class ParameterDict(NamedContainer, Module):
         super().update(sorted(others.items()) if plain else others)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The one of this name, or what is given in its place."""
+        """The parameter of a name, or the default."""
         return self._parameters.get(key, default)
 
     def setdefault(self, key: str, default: Tensor | None = None) -> Parameter | None:
-        """The one of this name, which is set first where there is none."""
+        """The parameter of a name, which is set to the default if missing."""
         if key not in self:
             self[key] = default
         return self._parameters[key]
@@ -267,11 +267,11 @@ class ParameterDict(NamedContainer, Module):
         return self._parameters.popitem()
 
     def copy(self) -> ParameterDict:
-        """Another with the same parameters."""
+        """A ParameterDict with the same parameters."""
         return type(self)(OrderedDict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default: Tensor | None = None) -> ParameterDict:
-        """One whose names all have one value."""
+        """A ParameterDict whose names all have one value."""
         return type(self)(OrderedDict.fromkeys(keys, default))
 
 

@@ -14,6 +14,7 @@ from gnomon.nn.parameter import is_lazy
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.conversions import target
 from gnomon.tensor.creation import empty, empty_like
+from gnomon.tensor.device import card_named
 from gnomon.tensor.placing import place, with_like
 from gnomon.tensor.state import laid
 from gnomon.tensor.tensor import Tensor, alias
@@ -75,8 +76,8 @@ class Converted:
         return self.to(device="cpu")
 
     def cuda(self, device: object = None) -> Self:
-        """Refused: this build computes on the CPU."""
-        return self.to(device="cuda")
+        """Itself, with parameters and buffers on the card; ArgumentError where there is none."""
+        return self.to(device=card_named(device))
 
     def share_memory(self) -> Self:
         """Share all parameters and buffers, as Tensor.share_memory_ does."""
@@ -88,7 +89,7 @@ class Converted:
 
 
 def emptied(value: Tensor, device: object) -> Tensor:
-    """A tensor of any values on a device; over ranks it lies as before."""
+    """A tensor of arbitrary values on a device, with the layout over ranks that it had."""
     if not laid or not layouts.layout_of(value):
         return empty_like(value, device=device)
     part = value._storage.node

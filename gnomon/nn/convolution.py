@@ -22,7 +22,7 @@ def each(value: Any, count: int) -> Any:
 
 
 def repeated(value: Any, count: int) -> tuple:
-    """A value so many times, or the several that there are."""
+    """A value repeated `count` times, or the given values as a tuple."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * count
 
 

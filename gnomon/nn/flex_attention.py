@@ -152,7 +152,7 @@ def create_block_mask(
 
 
 def in_order(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """The number of blocks of each row, and their places, those that are in first."""
+    """The number of blocks of each row, and the block indices, visible ones first."""
     numbers = blocks.int()
     places = numbers.argsort(dim=-1, descending=True, stable=True)
     return numbers.sum(dim=-1).int(), places.int()

@@ -361,8 +361,8 @@ def batch_norm(
         apart = partial(batch_norm, **kept, training=True, eps=eps)
         return own_rows.normalized_apart(input, rows, apart, weight, bias)
     if input.numel() == input.shape[1]:
-        told = "batch_norm: Expected more than 1 value per channel when training, got input size"
-        raise ArgumentError(f"{told} {tuple(input.shape)}.")
+        problem = "batch_norm: Expected more than 1 value per channel when training, got input size"
+        raise ArgumentError(f"{problem} {tuple(input.shape)}.")
     result, mean, var = apply(OPS["batch_norm_training"], (input, weight, bias, eps))
     if running_mean is not None and input.numel():
         with no_grad():

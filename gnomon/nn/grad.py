@@ -19,7 +19,7 @@ __all__ = [
     "conv3d_weight",
 ]
 
-Numbers = int | Sequence[int]
+PerAxis = int | Sequence[int]
 
 
 def of_input(count: int) -> Callable[..., Tensor]:
@@ -29,9 +29,9 @@ def of_input(count: int) -> Callable[..., Tensor]:
         input_size: Sequence[int],
         weight: Tensor,
         grad_output: Tensor,
-        stride: Numbers = 1,
-        padding: Numbers = 0,
-        dilation: Numbers = 1,
+        stride: PerAxis = 1,
+        padding: PerAxis = 0,
+        dilation: PerAxis = 1,
         groups: int = 1,
     ) -> Tensor:
         def slid(x: Tensor) -> Any:
@@ -59,9 +59,9 @@ def of_weight(count: int) -> Callable[..., Tensor]:
         input: Tensor,
         weight_size: Sequence[int],
         grad_output: Tensor,
-        stride: Numbers = 1,
-        padding: Numbers = 0,
-        dilation: Numbers = 1,
+        stride: PerAxis = 1,
+        padding: PerAxis = 0,
+        dilation: PerAxis = 1,
         groups: int = 1,
     ) -> Tensor:
         def slid(weight: Tensor) -> Any:

@@ -32,7 +32,7 @@ class Hooked:
     forward: Callable
 
     def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
-        """forward() between its hooks; those that are always called are told of an error too."""
+        """Call forward() between its hooks; hooks with always_call also run after an error."""
         called: set[int] = set()
         try:
             return self._between(inputs, named, called)

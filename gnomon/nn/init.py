@@ -82,7 +82,7 @@ def normal_share(x: float) -> float:
 
 
 def normal_quantile(share: Tensor) -> Tensor:
-    """Below which x this share lies: Newton's method from a rational start."""
+    """The quantile of the normal distribution: Newton's method from a rational start."""
     tail = (share.clamp(max=0.5) * 0 + (0.5 - (share - 0.5).abs())).clamp(min=1e-300)
     t = (-2.0 * tail.log()).sqrt()
     x = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (

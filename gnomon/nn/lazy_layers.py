@@ -126,7 +126,7 @@ def first_call(module: Any, inputs: tuple, named: dict[str, Any]) -> None:
 
 
 def channel_axis(kind: Any, input: Tensor) -> int:
-    """The axis of an input along which the size stands that a layer of a class needs."""
+    """The channel axis of an input of a layer class."""
     if issubclass(kind, Linear):
         return -1
     return -1 - kind.COUNT if issubclass(kind, Convolution) else 1
@@ -140,13 +140,13 @@ def size_of(kind: type[Module]) -> str:
 def lazy(kind: type[Module], *example: str) -> type[Module]:
     """The class of layers of a kind without its first size; its example's settings and input."""
     name, settings, shape = f"Lazy{kind.__name__}", *example
-    told = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))
+    shapes = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))
     body = {
         "cls_to_become": kind,
         "__module__": __name__,
         "__doc__": f"""{kind.__name__} that takes `{size_of(kind)}` from its first input.
 
-    {told.replace(size_of(kind), "c")}
+    {shapes.replace(size_of(kind), "c")}
 
     >>> layer = {name}({settings})
     >>> layer(ones({shape})).shape[0], layer.{size_of(kind)}

@@ -14,7 +14,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class Identity(Module):
-    """Its input.
+    """Return the input unchanged.
 
     Shapes: input (*s) -> (*s)
 

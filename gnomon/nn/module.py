@@ -95,7 +95,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
 
     @property
     def __dict__(self) -> dict[str, Any]:
-        """The attributes; whoever asks for them may change them, and these note it."""
+        """The attributes as a dictionary that records changes."""
         kept = own(self)
         if type(kept) is not Watched:
             kept = Watched(kept)
@@ -121,7 +121,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
             self._set_plain(name, value)
 
     def _set_plain(self, name: str, value: Any) -> None:
-        """Assign what is no parameter and no module; None empties a place of one."""
+        """Assign a plain value; None clears a parameter, buffer or module of that name."""
         kept = own(self)
         for place in PLACES:
             if name in kept.get(place, ()):
@@ -233,7 +233,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to 0."""
         for value in self.parameters():
-            if set_to_none:  # without a look: a captured step shall not depend on what was there
+            if set_to_none:  # no host read: a captured step must not depend on what it was
                 value.grad = None
             elif value.grad is not None:
                 value.grad = value.grad.detach().zero_()
@@ -261,17 +261,17 @@ class Module(SavedParts, Walked, Converted, Hooked):
 
 
 def refuse_settings(module: Module, given: tuple, named: dict[str, Any]) -> None:
-    """Refuse what is given to a module that hands nothing on."""
+    """Refuse constructor arguments of a module that does not pass them to its base class."""
     if module.call_super_init or not (given or named):
         return
-    told = f"takes 1 positional argument but {len(given) + 1} were given"
+    problem = f"takes 1 positional argument but {len(given) + 1} were given"
     if named:
-        told = f"got an unexpected keyword argument '{next(iter(named))}'"
-    raise TypeError(f"{type(module).__name__}.__init__() {told}")
+        problem = f"got an unexpected keyword argument '{next(iter(named))}'"
+    raise TypeError(f"{type(module).__name__}.__init__() {problem}")
 
 
 def name_part(owner: Module, module: Module, name: str) -> None:
-    """Give a module its part of a path; what is inside a container that is not called has both."""
+    """Set a module's label; modules in containers that are not called get the container's too."""
     module = module.function if type(module) is Compiled else module
     before = "" if is_called(owner) or not owner._label else f"{owner._label}."
     object.__setattr__(module, "_label", before + name)

@@ -127,7 +127,7 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> NestedTensor:
-    """A ragged tensor over values that lie one after the other; no memory is copied.
+    """A ragged tensor over concatenated values; no memory is copied.
 
     Shapes: values (s, *d), offsets (b + 1) -> (b, j, *d)
 
@@ -197,7 +197,7 @@ def along_places(name: str, fold: Fold) -> Callable:
 
 
 def reduced(how: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Another fold by item: "prod", "amax" or "amin"."""
+    """A reduction per item by "prod", "amax" or "amin"."""
     return lambda into, items, x: into.index_reduce(0, items, x, how)
 
 
@@ -238,7 +238,7 @@ def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None, **named: Any)
 
 
 def places_of(x: NestedTensor, longest: int) -> tuple[Tensor, Tensor]:
-    """For each item and number below `longest` the place, and whether the item has it, (b, l)."""
+    """Indices of each item's elements, padded to `longest`, and a mask of them, both (b, l)."""
     numbers = arange(longest)
     there = numbers < lengths(x).unsqueeze(1)
     return FUNCTIONS["where"](there, x._ends[:-1].unsqueeze(1) + numbers, 0), there
@@ -261,7 +261,7 @@ def to_padded_tensor(
 
 
 def padded(x: NestedTensor, most: int, padding: float) -> Tensor:
-    """The items with so many places each."""
+    """Pad the items to `most` elements each."""
     if not x._values.shape[x._axis - 1]:
         shape = list(x._values.shape)
         shape[x._axis - 1] = most
@@ -289,7 +289,7 @@ def attention(
     is_causal: bool = False,
     **named: Any,
 ) -> NestedTensor:
-    """Attention within each item: padded to the longest, places that nobody has are masked.
+    """Attention within each item: padded to the longest, with padding masked.
 
     Shapes: query (b, h, j, d), key (b, h, j, d), value (b, h, j, d) -> (b, h, j, d)
     """

@@ -187,14 +187,14 @@ class Running(Module):
             self.to(dtype)
 
     def reset_running_stats(self) -> None:
-        """Forget what was followed."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forget what was followed; scale by 1, shift by 0."""
+        """Reset the running statistics, the scale to 1 and the shift to 0."""
         self.reset_running_stats()
         reset(self)
 

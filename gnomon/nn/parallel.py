@@ -48,21 +48,21 @@ class DataParallel(Module):
 
 
 class GradBucket:
-    """Gradients of one dtype side by side, as a hook of DistributedDataParallel is given them."""
+    """A flat buffer of gradients of one dtype, for communication hooks of DDP."""
 
     def __init__(self, row: Tensor, parameters: Sequence[Tensor], index: int, last: bool) -> None:
         self._row, self._parameters, self._index, self._last = row, parameters, index, last
 
     def buffer(self) -> Tensor:
-        """All of them, as a row."""
+        """The flat buffer of all gradients."""
         return self._row
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Take another row in its place."""
+        """Replace the flat buffer."""
         self._row = buffer
 
     def gradients(self) -> list[Tensor]:
-        """Each of them, as a view of the row."""
+        """The gradients of the bucket's parameters, as views of its buffer."""
         sizes = [p.numel() for p in self._parameters]
         parts = zip(self._row.split(sizes), self._parameters, strict=True)
         return [part.view(p.shape) for part, p in parts]
@@ -72,7 +72,7 @@ class GradBucket:
         return list(self._parameters)
 
     def index(self) -> int:
-        """Its number among those of a backward pass."""
+        """The number of the bucket in the backward pass."""
         return self._index
 
     def is_last(self) -> bool:
@@ -146,7 +146,7 @@ class DistributedDataParallel(Module):
         move(group, *((parts, []) if leads else ([], parts))).wait()
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Have hook(state, bucket) average gradients: it gives a Future of the row of all."""
+        """Average gradients by hook(state, bucket), which returns a Future of the flat buffer."""
         if self._hook is not None:
             raise ArgumentError("register_comm_hook: expected one hook: got a second.")
         self._hook = state, hook
@@ -165,7 +165,7 @@ class DistributedDataParallel(Module):
             if hook is None:
                 made = folded(group, row, ReduceOp.AVG)
             else:
-                made = told(hook, GradBucket(row, alike, number, alike is buckets[-1]))
+                made = averaged_by(hook, GradBucket(row, alike, number, alike is buckets[-1]))
             place = 0
             for g in gradients:
                 put(g, elements(made, place, g.numel()))
@@ -178,7 +178,7 @@ class DistributedDataParallel(Module):
         return parameter.grad if parameter.requires_grad else None
 
 
-def told(hook: tuple[Any, Callable], bucket: GradBucket) -> Node:
+def averaged_by(hook: tuple[Any, Callable], bucket: GradBucket) -> Node:
     """The row of averages that a hook gives."""
     state, call = hook
     found = call(state, bucket).wait()

@@ -145,7 +145,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return made
 
     def __init__(self, *settings: Any, **named: Any) -> None:
-        """Nothing more."""
+        """Do nothing: `__new__` has made the parameter."""
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):
@@ -170,7 +170,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         return made
 
     def __init__(self, *settings: Any, **named: Any) -> None:
-        """Nothing more."""
+        """Do nothing: `__new__` has made the parameter."""
 
 
 def is_lazy(value: object) -> bool:

@@ -120,16 +120,16 @@ class RaggedBatch:
         return None if found is None else like(self, found)
 
     def requires_grad_(self, requires_grad: bool = True) -> RaggedBatch:
-        """Have backward passes reach the values, or not."""
+        """Set whether gradients of the values are computed."""
         self._values.requires_grad_(requires_grad)
         return self
 
     def longest(self) -> int:
-        """The most places of an item: a look at the offsets."""
+        """The length of the longest item, which reads the offsets."""
         return int(self._ends.diff().max().item()) if self._count else 0
 
     def most(self) -> int:
-        """The same or a little more, without a look where it is known."""
+        """An upper bound of the longest item's length; reads the offsets only if none is known."""
         if self._most is None:
             self._most = in_steps(self.longest())
         return self._most
@@ -142,7 +142,7 @@ class RaggedBatch:
         return [self._values.narrow(axis, start, end - start) for start, end in pairwise(ends)]
 
     def reshape(self, *shape: Any) -> RaggedBatch:
-        """The same values in another shape; the batch and the ragged axis stay the first two."""
+        """Reshape the values; the batch and the ragged axis stay the first two."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         if self._axis != 1 or len(sizes) < 2 or sizes[0] not in (-1, self._count):
             raise ShapeError(
@@ -174,13 +174,13 @@ class RaggedBatch:
 
 
 def like(x: RaggedBatch, values: Tensor, axis: int | None = None) -> RaggedBatch:
-    """Other values with the same items."""
+    """A ragged batch of other values with the items of this one."""
     axis = x._axis if axis is None else axis
     return type(x)(values, x._offsets, axis, x._most, x._ends)
 
 
-def hold(told: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Offsets, if they go from 0 to so many places in steps of at most so many."""
+def hold(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Check that offsets rise from 0 to the number of places, by at most `most` at once."""
     offsets, places, most = arrays
     steps = np.diff(offsets)
     if offsets[0] != 0 or offsets[-1] != places or not np.all((steps >= 0) & (steps <= most)):
@@ -196,7 +196,7 @@ EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", hold)})
 
 
 def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
-    """The same offsets, which are looked at: at once, or when a program that is captured runs."""
+    """Check the offsets, now or whenever a captured program runs; an equal tensor."""
     numbers = (full((), n, dtype=int64) for n in (places, places if most is None else most))
     given = tuple(map(node_of, (offsets, *numbers)))
     kinds = ((given[0].shape, given[0].dtype),)

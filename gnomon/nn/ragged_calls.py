@@ -1,6 +1,6 @@
 """Functions of ragged tensors: those of their values, where nothing is mixed along the ragged axis.
 
-gnomon/passes/follow.py looks at what a function made, so that no list of functions is kept. What
+gnomon/passes/follow.py analyses a function's graph, so that no list of functions is needed. What
 folds the axis itself is in nested.py.
 
 Letters: b items, j the ragged axis, s all places of it, *d other axes.
@@ -44,7 +44,7 @@ def by_places(func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
         return like(first, made)  # a second run would draw again
     known = FollowedCall(first, spreads)
     try:
-        return kept(made, known.run(func, args, kwargs), known)
+        return ragged_results(made, known.run(func, args, kwargs), known)
     except (MixedAxis, GnomonError) as mixed:
         where = f" ({mixed.args[0]})" if isinstance(mixed, MixedAxis) else ""
         raise ShapeError(
@@ -96,14 +96,14 @@ class RaggedCall:
 
 
 class FollowedCall(RaggedCall):
-    """The same with values of a size that no other axis has: it tells where that axis went."""
+    """Runs a function on stand-ins whose ragged axis has a unique size, to find that axis again."""
 
     def __init__(self, first: RaggedBatch, spreads: bool) -> None:
         super().__init__(first, spreads)
         self.known: list[Node] = []
 
     def run(self, func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
-        """The function of stand-ins, which nothing evaluates meanwhile."""
+        """Call the function on stand-ins, which must not be evaluated."""
         before = state.unknown
         with strict(), no_grad():
             try:
@@ -140,19 +140,19 @@ def names_axes(op: Op | None, args: Sequence, kwargs: dict[str, Any]) -> bool:
     return any(words.get(word) is not None for word in AXES)
 
 
-def kept(made: Any, told: Any, known: FollowedCall) -> Any:
-    """A function's results as ragged tensors; `told` are those of stand-ins.
+def ragged_results(made: Any, traced: Any, known: FollowedCall) -> Any:
+    """A function's results as ragged tensors; `traced` are those of stand-ins.
 
     Errors: MixedAxis where places of the ragged axis met.
     """
     if isinstance(made, (tuple, list)):
-        parts = [kept(*pair, known) for pair in zip(made, told, strict=True)]
+        parts = [ragged_results(*pair, known) for pair in zip(made, traced, strict=True)]
         return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
     if not isinstance(made, Tensor) or made is known.first._values:
         return made if not isinstance(made, Tensor) else known.first
-    axis = axis_in(raw(told), dict.fromkeys(known.known, known.axis))
+    axis = axis_in(raw(traced), dict.fromkeys(known.known, known.axis))
     if axis is None:  # made of sizes alone
-        axis = told.shape.index(PLACES) if PLACES in told.shape else None
+        axis = traced.shape.index(PLACES) if PLACES in traced.shape else None
     return made if axis is None else like(known.first, made, axis + 1)
 
 

@@ -24,21 +24,21 @@ from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
 States = tuple[Tensor, ...]
-Step = Callable[[Tensor, States, Tensor, Tensor | None], States]
+RecurrentStep = Callable[[Tensor, States, Tensor, Tensor | None], States]
 
 
 def tanh_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
-    """tanh of what comes and of what was."""
+    """One step of a tanh RNN."""
     return ((x + F.linear(state[0], weight, bias)).tanh(),)
 
 
 def relu_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
-    """The same with relu."""
+    """One step of a ReLU RNN."""
     return (F.relu(x + F.linear(state[0], weight, bias)),)
 
 
 def gru_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
-    """A mix of what was and of something new."""
+    """One step of a GRU."""
     (h,) = state
     reset_x, update_x, new_x = x.chunk(3, dim=-1)
     reset_h, update_h, new_h = F.linear(h, weight, bias).chunk(3, dim=-1)
@@ -55,7 +55,7 @@ def lstm_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> 
     return show.sigmoid() * c.tanh(), c
 
 
-STEPS: dict[str, tuple[Step, int, int]] = {
+STEPS: dict[str, tuple[RecurrentStep, int, int]] = {
     "tanh": (tanh_step, 1, 1),
     "relu": (relu_step, 1, 1),
     "gru": (gru_step, 3, 1),
@@ -94,7 +94,7 @@ class Recurrent(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _make(self, sizes: tuple[int, int], bias: bool, suffix: str, shown: int = 0) -> None:
-        """The parameters of one step; shown: the size of what it gives, if that is another."""
+        """Create the parameters of one step; shown: the size of a projected output, 0 for none."""
         inside, outside = sizes
         if inside < 1 or outside < 1:
             raise ArgumentError(f"{type(self).__name__}: sizes are at least 1: got {sizes}.")
@@ -107,7 +107,7 @@ class Recurrent(Module):
             setattr(self, f"weight_hr{suffix}", empty_parameter(shown, outside))
 
     def _made(self, suffix: str) -> list[Tensor | None]:
-        """The same in the order that steps take them."""
+        """The parameters of a step in the order of its arguments."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [getattr(self, f"{name}{suffix}") for name in names]
 
@@ -255,7 +255,7 @@ class Layers(Recurrent):
                 yield number, f"_l{number}_reverse"
 
     def flatten_parameters(self) -> None:
-        """Nothing: where weights lie is the compiler's to say."""
+        """Do nothing: the compiler chooses the memory layout of weights."""
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
@@ -293,7 +293,7 @@ class Layers(Recurrent):
         return x, (last[0] if single else last)
 
     def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
-        """The same for sequences of several lengths: each goes on for as long as it is."""
+        """Run packed sequences of several lengths; each state stops at its sequence's end."""
         x, lengths = pad_packed_sequence(packed)
         single = STEPS[self.kind][2] == 1
         count = self.num_layers * (1 + self.bidirectional)

@@ -97,8 +97,8 @@ class SavedParts:
         found, wrong = Report([], []), list[str]()
         load(self, state_dict, assign, (*found, wrong))
         if strict and found.unexpected_keys:
-            told = listed(found.unexpected_keys)
-            wrong.insert(0, f"Unexpected key(s) in state_dict: {told}.")
+            names = listed(found.unexpected_keys)
+            wrong.insert(0, f"Unexpected key(s) in state_dict: {names}.")
         if strict and found.missing_keys:
             wrong.insert(0, f"Missing key(s) in state_dict: {listed(found.missing_keys)}.")
         if wrong:
@@ -149,7 +149,7 @@ class SavedParts:
         return attach(vars(self).setdefault("_state_dict_pre_hooks", {}), hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, state_dict, prefix, notes) behind it; it may change the state."""
+        """Call hook(module, state_dict, prefix, notes) at the end; it may change the state."""
 
         def called(*given: Any) -> None:
             if hook(*given) is not None:
@@ -158,17 +158,17 @@ class SavedParts:
         return self._register_state_dict_hook(called)
 
     def _register_state_dict_hook(self, hook: Callable) -> Handle:
-        """A hook behind state_dict whose answer, if any, takes the state's place."""
+        """Register a hook after state_dict whose result, if any, replaces it."""
         return attach(vars(self).setdefault("_state_dict_hooks", {}), hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, ...) with what _load_from_state_dict is given, before it."""
+        """Call hook(module, ...) before _load_from_state_dict, with its arguments."""
         return attach(vars(self).setdefault("_load_state_dict_pre_hooks", {}), hook)
 
     def _register_load_state_dict_pre_hook(
         self, hook: Callable, with_module: bool = False
     ) -> Handle:
-        """Such a hook, which is given the module only if it asks for it."""
+        """Register a load_state_dict pre-hook that gets the module only with `with_module`."""
         called = hook if with_module else lambda module, *given: hook(*given)
         return self.register_load_state_dict_pre_hook(called)
 
@@ -188,7 +188,7 @@ def hooks_of(module: SavedParts, kind: str) -> list[Callable]:
 def load(
     module: Module, state_dict: Mapping[str, Any], assign: bool, found: tuple[list[str], ...]
 ) -> None:
-    """Have a module and those inside take their parts of a state; each may change its own part."""
+    """Load a state into a module and its submodules; each may change its own part."""
     notes: Any = getattr(state_dict, "_metadata", None) or {}
 
     def enter(module: Module, state: dict[str, Any], prefix: str) -> None:

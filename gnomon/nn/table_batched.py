@@ -110,7 +110,7 @@ class TableBatchedEmbeddingBags(Module):
         self._settled(f"weight{number}")[...] = given
 
     def _settled(self, name: str) -> np.ndarray:
-        """A buffer's own memory; what was written to the buffer meanwhile is taken over."""
+        """The fixed memory of a buffer, updated if the buffer was replaced."""
         mine, held = self._memory[name], raw(self._buffers[name]).value
         if held is None or held.address != mine.ctypes.data:
             mine[...] = array_of(self._buffers[name])

@@ -73,8 +73,8 @@ class ModuleText:
     def __get__(self, _: object, kind: Any) -> str:
         function = kind.FUNCTION
         first, *more = (function.__doc__ or kind.__name__).strip().split("\n\n")
-        told = [" ".join(part.split()) for part in more if part.strip().startswith("Shapes:")]
-        return "\n\n".join([f"{first} As a module.", *told, *example_of(kind, function)])
+        shapes = [" ".join(part.split()) for part in more if part.strip().startswith("Shapes:")]
+        return "\n\n".join([f"{first} As a module.", *shapes, *example_of(kind, function)])
 
 
 def example_of(kind: Any, function: Callable) -> Iterator[str]:

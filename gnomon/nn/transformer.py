@@ -19,10 +19,10 @@ from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
-Activation = str | Callable[[Tensor], Tensor]
+ActivationFunction = str | Callable[[Tensor], Tensor]
 
 
-def activation_of(given: Activation) -> Callable[[Tensor], Tensor]:
+def activation_of(given: ActivationFunction) -> Callable[[Tensor], Tensor]:
     """A function by its name, or itself."""
     if not isinstance(given, str):
         return given
@@ -42,7 +42,7 @@ class TransformerLayer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Activation = "relu",
+        activation: ActivationFunction = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -195,7 +195,7 @@ class TransformerDecoder(Stack):
 
 
 class Transformer(Module):
-    """An encoder of one sequence, and a decoder of another that looks at it.
+    """An encoder of one sequence, and a decoder of another that attends to it.
 
     Shapes: src (s, b, d_model), tgt (t, b, d_model) -> (t, b, d_model)
 
@@ -212,7 +212,7 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Activation = "relu",
+        activation: ActivationFunction = "relu",
         custom_encoder: Module | None = None,
         custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,

@@ -1,4 +1,4 @@
-"""Pools whose windows are drawn, and the way back from the largest of windows to their places."""
+"""Fractional max pooling with random windows, and max unpooling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.random import rand
 from gnomon.tensor.tensor import Tensor
 
-Numbers = int | Sequence[int]
+PerAxis = int | Sequence[int]
 
 
 def unpool_over(count: int) -> Any:
@@ -25,9 +25,9 @@ def unpool_over(count: int) -> Any:
     def function(
         input: Tensor,
         indices: Tensor,
-        kernel_size: Numbers,
-        stride: Numbers | None = None,
-        padding: Numbers = 0,
+        kernel_size: PerAxis,
+        stride: PerAxis | None = None,
+        padding: PerAxis = 0,
         output_size: Sequence[int] | None = None,
     ) -> Tensor:
         if tuple(indices.shape) != tuple(input.shape):
@@ -73,8 +73,8 @@ def fractional_over(count: int) -> Any:
 
     def function(
         input: Tensor,
-        kernel_size: Numbers,
-        output_size: Numbers | None = None,
+        kernel_size: PerAxis,
+        output_size: PerAxis | None = None,
         output_ratio: Any = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
@@ -114,7 +114,7 @@ fractional_max_pool2d, fractional_max_pool3d = map(fractional_over, (2, 3))
 def window_places(
     share: Tensor, size: Sequence[int], places: Sequence[int], kernel: Sequence[int]
 ) -> Tensor:
-    """The positions in a plane laid flat (n, c, *places, elements) of drawn windows' elements."""
+    """Positions in the flattened plane of random windows' elements, (n, c, *places, elements)."""
     count, flat = len(size), None
     for k, (n, out, width) in enumerate(zip(size, places, kernel, strict=True)):
         # of two axes PyTorch's first number is the last one's, of three the first one's

@@ -1,4 +1,4 @@
-"""Arguments that are looked at before a function computes: chances, variances, classes.
+"""Checks of argument values before a function computes: probabilities, variances, classes.
 
 Where values are yet to come (in a captured function, under vmap, over ranks) nobody looks.
 """
@@ -22,7 +22,7 @@ __all__ = ["CHECKS", "check_chance", "check_sizes", "checked", "seen"]
 
 
 def check_chance(name: str, p: float) -> None:
-    """Refuse what is no chance."""
+    """Refuse a dropout probability that is not in [0, 1]."""
     if not isinstance(p, (int, float)):
         raise ArgumentError(f"{name}: p must be a number: got {shown(p)}.")
     if not 0 <= p <= 1:
@@ -113,11 +113,11 @@ CHECKS = {
     "multilabel_margin_loss": classes,
     "softshrink": shrinking,
 }
-"""Functions, and what looks at their arguments first."""
+"""Functions, and the checks of their arguments."""
 
 
 def checked(function: Callable, check: Callable[..., None]) -> Callable:
-    """A function whose arguments are looked at before."""
+    """Wrap a function with a check of its arguments."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:

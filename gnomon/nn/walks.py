@@ -123,7 +123,7 @@ class Walked:
 
 
 def named(module: Any, kind: str, name: str) -> Any:
-    """The parameter or buffer of a name; an AttributeError where there is none."""
+    """The parameter or buffer of a name; raises AttributeError if there is none."""
     if name not in getattr(module, kind):
         what = kind.strip("_").removesuffix("s")
         raise AttributeError(f"{type(module).__name__} has no {what} `{name}`")

@@ -131,7 +131,7 @@ class ONNXProgram:
         self._session = (initializer or plain_session)(text)
 
     def release(self) -> None:
-        """Let go of what `initialize_inference_session` has loaded."""
+        """Release the session that `initialize_inference_session` has loaded."""
         self._session = None
 
     def save(self, destination: Any, *, external_data: bool | None = None) -> None:

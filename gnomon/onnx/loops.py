@@ -8,18 +8,18 @@ from typing import Any
 from gnomon.dtypes import DType, bool_, int64
 from gnomon.ir.node import Graph, Node
 from gnomon.lazy import Lazy
-from gnomon.onnx.writer import OnnxWriter, Rule, type_inside
+from gnomon.onnx.writer import ExportRule, OnnxWriter, type_inside
 from gnomon.ops.control_primitives import call_of
 
 __all__ = ["CONTROL_RULES"]
 
 make = Lazy("onnx.helper")
 
-Kind = tuple[DType, int]
+LoopValueKind = tuple[DType, int]
 Write = Callable[["OnnxWriter", list[str]], list[str]]
 
 
-def inner(writer: OnnxWriter, taken: Sequence[Kind], write: Write, stem: str) -> Any:
+def inner(writer: OnnxWriter, taken: Sequence[LoopValueKind], write: Write, stem: str) -> Any:
     """A graph inside another: its inputs, what `write` makes of them, its outputs."""
     own = OnnxWriter(writer.rules, writer.regions, writer)
     own.site = writer.site
@@ -29,11 +29,11 @@ def inner(writer: OnnxWriter, taken: Sequence[Kind], write: Write, stem: str) ->
         for name, (dtype, rank) in zip(names, taken, strict=True)
     ]
     outputs = [own.add("Identity", x) for x in write(own, names)]
-    told = [make.make_empty_tensor_value_info(x) for x in outputs]
-    return make.make_graph(own.nodes, own.fresh(stem), inputs, told)
+    declared = [make.make_empty_tensor_value_info(x) for x in outputs]
+    return make.make_graph(own.nodes, own.fresh(stem), inputs, declared)
 
 
-def kinds_of(nodes: Sequence[Node]) -> list[Kind]:
+def kinds_of(nodes: Sequence[Node]) -> list[LoopValueKind]:
     """Dtypes and ranks."""
     return [(x.dtype, x.rank) for x in nodes]
 
@@ -103,5 +103,5 @@ def scan_over(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     return results(writer, node, write)
 
 
-CONTROL_RULES: dict[str, Rule] = {"cond": cond, "scan_over": scan_over, "while": while_}
+CONTROL_RULES: dict[str, ExportRule] = {"cond": cond, "scan_over": scan_over, "while": while_}
 """Primitive -> what writes it."""

@@ -67,14 +67,14 @@ def model_of(
 
 
 def arguments(
-    writer: OnnxWriter, captured: CapturedGraph, told: Sequence[str]
+    writer: OnnxWriter, captured: CapturedGraph, names: Sequence[str]
 ) -> tuple[dict[Node, str], list[Any]]:
     """The names of arguments' values by node, and the declarations of all arguments.
 
     Sizes that may differ are read from the first that has each.
     """
     given = captured.arguments
-    names = named(writer, "input_names", [word(x.name) for x in given], told)
+    names = named(writer, "input_names", [word(x.name) for x in given], names)
     own: dict[Node, str] = {}
     inputs = []
     for name, x in zip(names, given, strict=True):
@@ -89,14 +89,14 @@ def arguments(
 
 
 def results(
-    writer: OnnxWriter, captured: CapturedGraph, made: Sequence[str], told: Sequence[str]
+    writer: OnnxWriter, captured: CapturedGraph, made: Sequence[str], names: Sequence[str]
 ) -> list[Any]:
     """Write the results under their names; gives their declarations."""
     values = dict(zip(captured.graph.outputs, made, strict=True))
     stems = [f"output_{k}" if k else "output" for k in range(len(captured.results))]
     outputs = []
     for name, node in zip(
-        named(writer, "output_names", stems, told), captured.results, strict=True
+        named(writer, "output_names", stems, names), captured.results, strict=True
     ):
         if node.dtype is CARRIED:
             last = make.make_node("Cast", [values[node]], [name], to=type_of(node.dtype))
@@ -112,13 +112,13 @@ def word(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_")
 
 
-def named(writer: OnnxWriter, what: str, stems: Sequence[str], told: Sequence[str]) -> list[str]:
+def named(writer: OnnxWriter, what: str, stems: Sequence[str], names: Sequence[str]) -> list[str]:
     """Names of inputs or results: those that were given, then their own."""
-    if len(told) > len(stems):
+    if len(names) > len(stems):
         raise ArgumentError(
-            f"onnx.export: {what}: there are {len(stems)}: got {len(told)} names, {list(told)}."
+            f"onnx.export: {what}: there are {len(stems)}: got {len(names)} names, {list(names)}."
         )
-    wanted = [*told, *stems[len(told) :]]
+    wanted = [*names, *stems[len(names) :]]
     return [writer.fresh(name) for name in wanted]
 
 

@@ -17,7 +17,7 @@ from gnomon.ir.sizes import is_symbolic
 from gnomon.ir.sym_float import SymFloat
 from gnomon.onnx.scalars import cast, computed, map_rule
 from gnomon.onnx.sizes import float_of_sizes
-from gnomon.onnx.writer import OnnxWriter, Rule
+from gnomon.onnx.writer import ExportRule, OnnxWriter
 from gnomon.ops.primitives import identity_of, split_spec
 
 __all__ = ["RULES"]
@@ -112,7 +112,7 @@ def pad(writer: OnnxWriter, node: Node, given: list[str]) -> str:
 def spread(
     writer: OnnxWriter, x: str, shape: Sequence[Any], axis: int, gap: Any, value: str
 ) -> str:
-    """Each element of an axis followed by a gap."""
+    """Write an axis with a gap after each element."""
     apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
     x = writer.add("Reshape", x, writer.numbers(apart), allowzero=1)
     widths = [0] * (2 * len(apart))
@@ -123,7 +123,7 @@ def spread(
 
 
 def window(writer: OnnxWriter, node: Node, given: list[str]) -> str:
-    """Overlapping stretches of an axis, their own axis last."""
+    """Write the sliding windows of an axis, with the window as the last axis."""
     p, axis = node.params, node.params["axis"]
     steps = np.arange(p["size"], dtype=np.int64)[None] * int(p["dilation"])
     count = node.shape[axis]
@@ -342,7 +342,7 @@ def external(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     )
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ExportRule] = {
     "barrier": same,
     "const": const,
     "contract": contract,

@@ -12,7 +12,7 @@ from typing import Any
 from gnomon.dtypes import float32, float64
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import is_symbolic
-from gnomon.onnx.writer import OnnxWriter, Rule
+from gnomon.onnx.writer import ExportRule, OnnxWriter
 from gnomon.ops.op_calls import Leaf
 
 __all__ = ["REGION_RULES"]
@@ -69,7 +69,7 @@ def max_pool(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     )
 
 
-def along_axis(op: str) -> Rule:
+def along_axis(op: str) -> ExportRule:
     """The rule of a function along one axis."""
 
     def rule(writer: OnnxWriter, node: Node, given: list[str]) -> str:
@@ -89,7 +89,7 @@ def relu(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     return writer.add("Relu", given[0]) if node.dtype in (float32, float64) else ""
 
 
-REGION_RULES: dict[str, Rule] = {
+REGION_RULES: dict[str, ExportRule] = {
     "convolution": convolution,
     "log_softmax": along_axis("LogSoftmax"),
     "max_pool": max_pool,

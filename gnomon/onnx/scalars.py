@@ -137,8 +137,8 @@ def map_rule(writer: OnnxWriter, node: Node, given: list[str]) -> str:
         return cast(writer, given[0], kinds[0], node.dtype)
     own = kinds[-1]
     if name in OF_FLOATS and not own.is_floating_point:
-        told = writer.add("Equal", given[0], given[0])  # integers are finite numbers
-        return told if name == "isfinite" else writer.add("Not", told)
+        equal = writer.add("Equal", given[0], given[0])  # integers are finite numbers
+        return equal if name == "isfinite" else writer.add("Not", equal)
     wide = wide_of(own, name)
     places = range(1, len(given)) if name == "where" else range(len(given))
     for k in places:

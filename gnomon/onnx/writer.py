@@ -18,12 +18,12 @@ from gnomon.ir.sizes import ShapeEnv, is_symbolic
 from gnomon.lazy import Lazy
 from gnomon.onnx.sizes import integer_of_sizes
 
-__all__ = ["CARRIED", "OnnxWriter", "Rule", "carried", "type_inside", "type_of"]
+__all__ = ["CARRIED", "ExportRule", "OnnxWriter", "carried", "type_inside", "type_of"]
 
 onnx = Lazy("onnx")
 make, numpy_helper = Lazy("onnx.helper"), Lazy("onnx.numpy_helper")
 
-Rule = Callable[["OnnxWriter", Node, list[str]], str]
+ExportRule = Callable[["OnnxWriter", Node, list[str]], str]
 """Writes a node, given the names of its inputs; gives the name of its value."""
 
 TYPES = {
@@ -71,7 +71,9 @@ class OnnxWriter:
     The names of symbols' values are in `symbols`, once their inputs are declared.
     """
 
-    def __init__(self, rules: dict[str, Rule], regions: dict[str, Rule], outer: Any = None) -> None:
+    def __init__(
+        self, rules: dict[str, ExportRule], regions: dict[str, ExportRule], outer: Any = None
+    ) -> None:
         self.rules, self.regions = rules, regions
         self.nodes: list[Any] = []
         self.root: OnnxWriter = outer.root if outer is not None else self
@@ -106,8 +108,8 @@ class OnnxWriter:
         """Write a node with some results; gives their names."""
         made = [self.fresh(f"{op.lower()}_{self.root.count}") for _ in range(count)]
         self.root.count += 1
-        told = {key: x for key, x in attributes.items() if x is not None}
-        node = make.make_node(op, list(inputs), made, name=f"node_{made[0]}", **told)
+        given = {key: x for key, x in attributes.items() if x is not None}
+        node = make.make_node(op, list(inputs), made, name=f"node_{made[0]}", **given)
         node.doc_string = self.site
         self.nodes.append(node)
         return made

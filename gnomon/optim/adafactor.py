@@ -100,7 +100,7 @@ class Adafactor(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         if layout_of(p):
             raise ArgumentError(
-                "Adafactor: a parameter that lies divided over ranks has its rows and columns on "
+                "Adafactor: a parameter that is sharded over ranks has its rows and columns on "
                 "several of them: got one. Use AdamW."
             )
         shape = tuple(p.shape)

@@ -46,7 +46,7 @@ class ASGD(Variant):
 
     rule, prepare = asgd, asgd_numbers
     names = ("eta", "mu", "ax")
-    told = (("lr", None), ("lambd", None), ("alpha", None), ("t0", None))
+    hyperparameters = (("lr", None), ("lambd", None), ("alpha", None), ("t0", None))
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class Curvature:
         return {name: [row[k] for row in self.rows] for k, name in enumerate(names)}
 
     def append(self, change: Tensor, step: Tensor, inverse: float) -> None:
-        """Add a step, in place of the oldest where there are `most`."""
+        """Add a step; it replaces the oldest one if `most` steps are stored."""
         if self.count == len(self.inverses) < self.most:
             self._grow()
         length = len(self.inverses)
@@ -82,7 +82,7 @@ class Curvature:
         return apply(descent, (slope, self.changes, self.steps, self.inverses, *numbers))
 
     def _tables(self, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Tables of so many rows."""
+        """Create empty tables of `length` rows."""
         size, dtype = self.like.shape[0], self.like.dtype
         wide = (zeros(length, size, dtype=dtype) for _ in range(2))
         return (*wide, zeros(length, dtype=dtype))

@@ -112,7 +112,7 @@ class Descent:
 
     @property
     def _most(self) -> int:
-        """The count of steps that are kept."""
+        """The maximum number of stored steps."""
         return self.group["history_size"]
 
     def run(self) -> Any:
@@ -182,7 +182,7 @@ class Descent:
         return float(self._evaluate()), self._slope()
 
     def _probe(self, origin: list[Tensor], direction: Tensor) -> Callable[[float], Point]:
-        """A function that looks at a place on a line, and comes back."""
+        """A function that evaluates a point on the search line, and restores the parameters."""
 
         def at(size: float) -> Point:
             self._shift(size, direction)
@@ -194,19 +194,19 @@ class Descent:
         return at
 
     def _settled(self, change: float) -> bool:
-        """Whether the last step says that there is no use, or no leave, to go on."""
+        """Whether the last step meets a condition to stop."""
         least = self.group["tolerance_change"]
         small = largest(self.kept["d"] * self.kept["t"]) <= least or abs(change) < least
         return small or self.evaluations >= self.group["max_eval"]
 
     def _evaluate(self) -> Any:
-        """The loss here; gradients follow."""
+        """Compute the loss and the gradients at the present parameters."""
         self.evaluations += 1
         self.kept["func_evals"] += 1
         return self.closure()
 
     def _slope(self) -> Tensor:
-        """All gradients in one row."""
+        """The gradients of all parameters as one vector."""
         flat = [
             zeros(prod(p.shape), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1)
             for p in self.params

@@ -45,7 +45,7 @@ def cubic_minimum(one: Point, two: Point, bounds: tuple[float, float] | None = N
 
 
 def strong_wolfe(probe: Probe, start: Point, size: float, longest: float, calls: int) -> Point:
-    """The best point found, within about so many calls of probe.
+    """Search for the best point with at most about `calls` calls of probe.
 
     longest: the largest magnitude of the direction.
     """

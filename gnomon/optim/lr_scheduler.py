@@ -51,12 +51,12 @@ __all__ = [
 
 
 def by_cosine(start: float, end: float, way: float) -> float:
-    """From start to end along half a cosine."""
+    """Interpolate from start to end along half a cosine."""
     return end + (start - end) / 2.0 * (1 + math.cos(math.pi * way))
 
 
 def by_line(start: float, end: float, way: float) -> float:
-    """From start to end along a line."""
+    """Interpolate linearly from start to end."""
     return (end - start) * way + start
 
 
@@ -227,7 +227,7 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * top for low, high in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule knows but its optimizer, and a function of the user's."""
+        """The schedule's state, without the optimizer and without a user's scale_fn."""
         return {k: v for k, v in super().state_dict().items() if k != "scale_fn"}
 
 
@@ -269,7 +269,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedules know but their optimizer."""
+        """The state of all schedules, without the optimizer."""
         return state_of_parts(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -318,7 +318,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = self.rates
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedules know but their optimizer."""
+        """The state of all schedules, without the optimizer."""
         return state_of_parts(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from gnomon.ir.provenance import user_site
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array
 
-Place = tuple[int, str, int | None]
+HyperparameterKey = tuple[int, str, int | None]
 
 
 def entry(group: dict[str, Any], name: str, part: int | None) -> Any:
@@ -35,9 +35,9 @@ class NumberTensors:
     """Keeps the tensors of numbers that did not change since the last step."""
 
     def __init__(self) -> None:
-        self.kept: dict[Place, tuple[float, Tensor]] = {}
+        self.kept: dict[HyperparameterKey, tuple[float, Tensor]] = {}
 
-    def get(self, groups: list[dict[str, Any]], place: Place) -> Tensor:
+    def get(self, groups: list[dict[str, Any]], place: HyperparameterKey) -> Tensor:
         """The number at (group, name, part) as a tensor."""
         number, name, part = place
         value = entry(groups[number], name, part)

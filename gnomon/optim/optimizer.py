@@ -213,7 +213,7 @@ class Optimizer:
                     write(target, gated(gate, value, raw(target)), False)
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
-        """Give parameters that have none their state; those that begin together share a count."""
+        """Initialize the state of parameters without one; they share a step count."""
         fresh = [p for p in active if p not in self.state]
         if not fresh:
             return
@@ -296,7 +296,7 @@ class Optimizer:
         self._called("after loading")
 
     def _called(self, moment: str, given: Any = None) -> Any:
-        """Call the hooks of a moment; what is given to them, or what one gives in its place."""
+        """Call the hooks of one kind; returns their argument, or a hook's replacement."""
         for hook in [*self._hooks.get(moment, {}).values()]:
             answer = hook(self) if given is None else hook(self, given)
             given = given if answer is None or given is None else answer

@@ -48,7 +48,7 @@ class Rprop(Variant):
 
     rule, prepare = rprop, rprop_numbers
     names = ("prev", "step_size")
-    told = (("etas", 0), ("etas", 1), ("step_sizes", 0), ("step_sizes", 1))
+    hyperparameters = (("etas", 0), ("etas", 1), ("step_sizes", 0), ("step_sizes", 1))
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self) -> None:
-        """The first step, which nobody has asked for."""
+        """Take the initial step of the constructor."""
         self._step_count, self._is_initial = 0, True
         try:
             self.step()
@@ -81,7 +81,7 @@ class LRScheduler:
         raise NotImplementedError
 
     def closed_form(self) -> list[float] | None:
-        """The same without the rates before, where that is known."""
+        """Every group's rate at last_epoch by a formula of the initial rates, if there is one."""
         return None
 
     def get_last_lr(self) -> list[float]:
@@ -108,7 +108,7 @@ class LRScheduler:
         self._last_lr = self.rates
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a schedule knows but its optimizer."""
+        """The schedule's state, without the optimizer."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class LRScheduler:
 
 
 def apart(rate: float | Tensor) -> float | Tensor:
-    """A rate that nobody else writes to."""
+    """A copy of a rate, if it is a tensor."""
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
 
 
@@ -147,7 +147,7 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for function, base in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer; of the functions what objects know, for others None."""
+        """The schedule's state without the optimizer; callable objects are saved by their state."""
         known = super().state_dict()
         return {**known, "lr_lambdas": [known_to(f) for f in self.lr_lambdas]}
 
@@ -161,7 +161,7 @@ class LambdaLR(LRScheduler):
 
 
 def known_to(function: Any) -> dict[str, Any] | None:
-    """The attributes of an object that stands for a function; a function has none to save."""
+    """The attributes of a callable object; None for a plain function."""
     return None if isroutine(function) else {**vars(function)}
 
 

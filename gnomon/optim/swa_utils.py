@@ -23,7 +23,7 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """A running average: it keeps so much of what it was."""
+    """An exponential moving average; decay: the weight of the old average."""
 
     def average(kept: Tensor, current: Tensor, number: Any) -> Tensor:
         return decay * kept + (1 - decay) * current
@@ -32,7 +32,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """The same for all parameters at once."""
+    """An exponential moving average of all parameters in one call."""
     average = get_ema_avg_fn(decay)
 
     def averages(kept: Sequence[Tensor], current: Sequence[Tensor], number: Any) -> None:
@@ -117,7 +117,7 @@ SHARES: dict[str, Callable[[float], float]] = {
     "cos": lambda way: (1 - math.cos(math.pi * way)) / 2,
     "linear": lambda way: way,
 }
-"""How much of the last rate there is, after a share of the way to it."""
+"""Weight of the final rate after a fraction of the annealing."""
 
 
 class SWALR(LRScheduler):

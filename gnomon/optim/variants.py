@@ -35,12 +35,12 @@ def bias(beta: Node, count: Node) -> Node:
 
 
 class Variant(Optimizer):
-    """Base: a rule, the names of its state, and the numbers that it is told."""
+    """Base: a rule, the names of its state, and the hyperparameters that it reads."""
 
     rule: Op
     prepare: Op
     names: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
-    told: tuple[tuple[str, int | None], ...]
+    hyperparameters: tuple[tuple[str, int | None], ...]
 
     def __init__(self, params: Groups, numbers: dict[str, Any], options: dict[str, Any]) -> None:
         for name, value in numbers.items():
@@ -55,7 +55,7 @@ class Variant(Optimizer):
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
         group = self.param_groups[number]
-        given = [self._number(number, *place) for place in self.told]
+        given = [self._number(number, *place) for place in self.hyperparameters]
         numbers = [*apply(self.prepare, (count, given))]
         decays = group.get("weight_decay", 0) != 0
         if decays:
@@ -111,11 +111,11 @@ def nadam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> No
 
 
 class NAdam(Variant):
-    """Adam with a look ahead along the momentum."""
+    """Adam with Nesterov momentum."""
 
     rule, prepare = nadam, nadam_numbers
     names = ("mu_product", "exp_avg", "exp_avg_sq")
-    told = (("lr", None), *BETAS, ("eps", None), ("momentum_decay", None))
+    hyperparameters = (("lr", None), *BETAS, ("eps", None), ("momentum_decay", None))
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class RAdam(Variant):
     """Adam that waits with its variances until they can be trusted."""
 
     rule, prepare = radam, radam_numbers
-    told = (("lr", None), *BETAS, ("eps", None))
+    hyperparameters = (("lr", None), *BETAS, ("eps", None))
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class Adamax(Variant):
 
     rule, prepare = adamax, adamax_numbers
     names = ("exp_avg", "exp_inf")
-    told = (("lr", None), *BETAS, ("eps", None))
+    hyperparameters = (("lr", None), *BETAS, ("eps", None))
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class Adadelta(Variant):
 
     rule, prepare = adadelta, adadelta_numbers
     names = ("square_avg", "acc_delta")
-    told = (("lr", None), ("rho", None), ("eps", None))
+    hyperparameters = (("lr", None), ("rho", None), ("eps", None))
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ DOT, ARROW, SLICE, RATED = range(4)
 
 
 def write_chrome(profile: Profile | Sequence[Profile], path: str | Path) -> None:
-    """Write a profile as a Chrome trace; several ranks' profiles go on one clock, in one file."""
+    """Write a profile as a Chrome trace; profiles of several ranks share a clock and a file."""
     publish(Path(path), pieces(profile))
 
 
@@ -63,7 +63,7 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
 
 
 def chains(writers: Sequence[ChromeWriter], met: Sequence[Sequence[Part]]) -> Iterator[str]:
-    """For each collective an arrow from rank to rank, in the order in which they came."""
+    """The arrows of each collective, from rank to rank in order of arrival."""
     for number, parts in enumerate(met):
         for k, (place, event) in enumerate(parts):
             letter = "f" if k == len(parts) - 1 else "t" if k else "s"
@@ -126,7 +126,7 @@ class ChromeWriter:
     def filled(
         self, sheet: Sheet, chosen: np.ndarray, drawn: np.ndarray, other: np.ndarray
     ) -> bytearray:
-        """Some pieces with their numbers."""
+        """Fill times, rates and arrow ids into the forms of some pieces."""
         begins = sheet.begins + len(TIME)
         sheet.fill(begins, self.time.glyphs.take(chosen, axis=0))
         begins += self.time.width
@@ -148,7 +148,7 @@ class ChromeWriter:
         return sheet.text
 
     def pieces(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All forms; of each piece its form, whose time it tells, how it is drawn, an arrow's end.
+        """All distinct forms; and each piece's form, event, kind and arrow's end.
 
         After an event come the arrows that start there.
         """

@@ -1,7 +1,7 @@
-"""Listens to the runtime, and afterwards makes a profile of what was heard.
+"""Collects events of the runtime, and makes a profile of them afterwards.
 
-While it listens it only keeps what it is told: who ran, when, from where. Records, lines and texts
-are looked up when the profile is asked for, outside of what is measured.
+While subscribed, it only stores events: what ran, when, from where. Records, lines and texts are
+looked up when the profile is requested, outside of the measured time.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gnomon.runtime.program import Call
 __all__ = ["Collector"]
 
 MOST_CALLS = 1 << 22
-"""Calls of kernels that are kept; later ones are counted as lost."""
+"""Maximum number of stored kernel calls; further ones are counted as lost."""
 OTHERS = 1000
 """The number of the second Python thread; workers of the pool are 1, 2, ..."""
 PLACED = frozenset({"alloc", "copy", "made"})
-"""What is told without a line: it is looked up at once."""
+"""Kinds of events without a source line, which is looked up at once."""
 
 
 class Heard(NamedTuple):
-    """An event as the runtime told it: kind, thread, the lines that it looked up, fields."""
+    """A raw event of the runtime: kind, thread, source lines that it looked up, fields."""
 
     kind: str
     thread: int
@@ -64,7 +64,7 @@ class Collector:
         self._stop()
 
     def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Keep what is told."""
+        """Store an event."""
         sites: tuple[Site, ...] = ()
         if kind == "free":  # the commonest: plain numbers, which the garbage collector leaves alone
             self.heard.append((fields["address"], fields["at"], get_ident()))
@@ -82,7 +82,7 @@ class Collector:
         self.heard.append(Heard(kind, get_ident(), sites, fields))
 
     def profile(self, rank: int = 0, world: int = 1) -> Profile:
-        """The profile of what was heard."""
+        """The profile of the recorded events."""
         made = Profile(machine_now(), rank=rank, world=world, lost=self.lost)
         Teller(self, made).tell()
         return made
@@ -113,7 +113,7 @@ class Known:
 
 
 class Teller:
-    """Turns what was heard into events, records and texts."""
+    """Turns recorded runtime events into events, records and texts of a profile."""
 
     def __init__(self, collector: Collector, profile: Profile) -> None:
         self.heard, self.profile, self.origin = collector.heard, profile, collector.began
@@ -178,7 +178,7 @@ class Teller:
         return iter(())
 
     def transfers(self, known: Known, each: Heard, lane: int) -> Iterator[Event]:
-        """From the start of each transfer to the end of its wait; only thread 0 takes part."""
+        """Yield an event per transfer, from its start to the end of its wait; on thread 0 only."""
         began: dict[int, int] = {}
         for row, start, end in each.fields["records"][0].tolist():
             if row in known.starts:
@@ -199,7 +199,7 @@ class Teller:
     def values(
         self, known: Known, records: list[np.ndarray], span: tuple[int, int, int]
     ) -> Iterator[Event]:
-        """When the values of a program's memory came and went."""
+        """Yield allocation and free events of the values in a program's memory."""
         first: dict[int, int] = {}
         last: dict[int, int] = {}
         for rows in records:
@@ -219,7 +219,7 @@ class Teller:
             yield Event("free", name, went, went, lane, None, nbytes, lines, args)
 
     def tell_alloc(self, each: Heard) -> Iterator[Event]:
-        """A block that somebody took."""
+        """Yield the allocation event of a block."""
         yield self.taken(each, each.fields["address"], each.fields["nbytes"], each.sites)
 
     def tell_made(self, each: Heard) -> Iterator[Event]:
@@ -230,7 +230,7 @@ class Teller:
                 yield self.taken(each, address, nbytes, sites or each.sites)
 
     def taken(self, each: Heard, address: int, nbytes: int, sites: tuple[Site, ...]) -> Event:
-        """The event of a block that somebody took."""
+        """Create and register the allocation event of a block."""
         at, lane = each.fields["at"] - self.origin, self.lane(each.thread)
         args: dict[str, str | int | float] = {"buffer": self.buffers}
         self.buffers += 1
@@ -239,7 +239,7 @@ class Teller:
         return made
 
     def tell_free(self, address: int, at: int, thread: int) -> Iterator[Event]:
-        """A block that came back; one from before the profile is not told."""
+        """Record a freed block, unless it was allocated before the profile."""
         made = self.live.pop(address, None)
         if made is not None:
             at, lane = at - self.origin, self.lane(thread)
@@ -262,8 +262,8 @@ class Teller:
         profile.records.update((record.id, record) for record in known.records)
         profile.graphs.setdefault(caller.title, text_of(caller.block))
         for kernel, record in zip(caller.kernels, known.records, strict=True):
-            for one, told in ((kernel, record), *zip(kernel.members, record.members, strict=True)):
-                profile.code.setdefault(told.symbol, one.code.text)
+            for one, found in ((kernel, record), *zip(kernel.members, record.members, strict=True)):
+                profile.code.setdefault(found.symbol, one.code.text)
                 for part in one.code.parts:
                     profile.code.setdefault(part.symbol, part.text)
 

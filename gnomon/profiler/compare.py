@@ -16,7 +16,7 @@ from gnomon.profiler.tables import short_path, source_line, table, time_text
 
 __all__ = ["Change", "changes", "compare_table"]
 
-Place = tuple[str, int]
+SourceLine = tuple[str, int]
 
 
 class Change(Struct):
@@ -52,7 +52,7 @@ def changes(before: Profile, after: Profile) -> list[Change]:
     return sorted(rows, key=lambda row: -abs(row.difference))
 
 
-def costs_of_a_step(profile: Profile) -> dict[Place, Cost]:
+def costs_of_a_step(profile: Profile) -> dict[SourceLine, Cost]:
     """The cost of each line in a step."""
     steps = max(1, totals(profile).steps)
     return {(row.file, row.line): per_step(row, steps) for row in by_source_line(profile)}
@@ -66,14 +66,16 @@ def per_step(row: LineRow, steps: int) -> Cost:
     return cost
 
 
-def moves(before: Profile, after: Profile, places: Iterable[Place]) -> dict[Place, Place]:
+def moves(
+    before: Profile, after: Profile, places: Iterable[SourceLine]
+) -> dict[SourceLine, SourceLine]:
     """The place in the second profile of each line of the first.
 
     A file is found by its path, or else by its name if only one has it. Its lines are compared as
     texts: equal stretches go together, and a stretch that was rewritten does line by line.
     """
     lines: dict[str, dict[int, int]] = {}
-    found: dict[Place, Place] = {}
+    found: dict[SourceLine, SourceLine] = {}
     for file, line in places:
         other = same_file(file, after)
         if file not in lines:
@@ -109,7 +111,7 @@ def line_moves(before: str, after: str) -> dict[int, int]:
     return found
 
 
-def text_of(place: Place, before: Profile, after: Profile) -> str:
+def text_of(place: SourceLine, before: Profile, after: Profile) -> str:
     """The text of a line, now or before."""
     file, line = place
     old = file.removesuffix(" (before)")

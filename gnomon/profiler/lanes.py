@@ -1,7 +1,7 @@
 """Lanes of a profile: the rows in which events, launches and live bytes are drawn.
 
 Viewers draw the slices of a lane as nested boxes and drop what overlaps without nesting, so what a
-thread did at once lies in lanes side by side. How a lane is written is the exports' business.
+thread did at once is shown in lanes side by side. How a lane is written is the exports' business.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LANES = 1000
 
 @dataclass(frozen=True)
 class Lane:
-    """A row of nested slices; a thread's first has number 0, and others lie beside it."""
+    """A row of nested slices; a thread's first is 0, further ones hold overlapping slices."""
 
     thread: int
     number: int
@@ -74,7 +74,7 @@ class LaneLayout:
 
 
 def arrange(profile: Profile) -> LaneLayout:
-    """Give every event a lane and what was launched its launch, in one walk over each thread."""
+    """Assign a lane to every event, and a launch to launched work, in one walk per thread."""
     events = profile.events
     starts = np.array([event.start for event in events], dtype=np.int64)
     ends = np.maximum(np.array([event.end for event in events], dtype=np.int64), starts)
@@ -101,7 +101,7 @@ class Walk:
     def __init__(self, starts: list[int], ends: list[int], sorts: list[int]) -> None:
         self.starts, self.ends, self.sorts = starts, ends, sorts
         self.lane, self.launch = [0] * len(starts), [-1] * len(starts)
-        # of each event, the launch that holds what lies inside it
+        # for each event, the launch that contains its inner events
         self.inner = [-1] * len(starts)
         self.lanes: list[Lane] = []
         self.steps: list[int] = []
@@ -144,7 +144,7 @@ class Walk:
         return rows.index([])
 
     def go_elsewhere(self, order: list[int]) -> None:
-        """Work that lies in no launch of its thread belongs to the last that is open on another.
+        """Assign work outside of its thread's launches to the last open one of another thread.
 
         An arrow leads forward in time: what begins at the very moment of a launch is not its work.
         """

@@ -49,7 +49,7 @@ class Limits:
         return max(self.copy, self.copy_streaming) if name == "copy" else asdict(self)[name]
 
     def at_least(self, flops: float) -> Limits:
-        """The same where a later probe reached more: a machine may be slow while it is measured."""
+        """Raise the peak to a later probe's: a machine may be slow while it is measured."""
         return replace(self, flops=max(self.flops, flops))
 
 
@@ -201,7 +201,7 @@ def machine_now() -> MachineLimits:
 
 @cache
 def machine_with(count: int) -> MachineLimits:
-    """The machine's limits with so many threads."""
+    """The machine's limits with `count` threads."""
     limits = measured_limits(count, rounds=2)
     memory, caches = max(limits.of("copy"), limits.read), cache_limits(count)
     return MachineLimits(processor_name(), count, limits.flops, memory, caches)

@@ -62,7 +62,7 @@ def memory_timeline(profile: Profile) -> Memory:
 
 
 def changes_of(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
-    """When how many bytes came or went; the event is the allocation of either."""
+    """Yield (time, change in bytes, allocation event) of each allocation and free."""
     known: dict[object, Event] = {}
     for event in events:
         key = event.args.get("buffer", event.name)

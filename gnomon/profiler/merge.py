@@ -49,7 +49,7 @@ def meetings(profiles: Sequence[Profile]) -> list[list[Part]]:
     """The collectives of which several ranks tell: their parts, in the order in which ranks came.
 
     Ranks of a group run one program, so the n-th collective of a name is the same on all of them;
-    where clocks or beginnings differ so much that parts do not overlap, none is told.
+    where clocks or beginnings differ so much that parts do not overlap, none is reported.
     """
     found: dict[tuple[object, ...], list[tuple[int, int, int, int]]] = {}
     for place, profile in enumerate(profiles):

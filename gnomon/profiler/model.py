@@ -23,7 +23,7 @@ __all__ = [
     "Record",
 ]
 
-Kind = Literal["kernel", "span", "step", "comm", "copy", "alloc", "free", "compile", "forced"]
+EventKind = Literal["kernel", "span", "step", "comm", "copy", "alloc", "free", "compile", "forced"]
 
 
 class Event(Struct):
@@ -34,7 +34,7 @@ class Event(Struct):
     a run and its kernels, `run` is; of a collective, `group` is which ranks meet along its axis.
     """
 
-    kind: Kind
+    kind: EventKind
     name: str
     start: Number
     end: Number

@@ -130,7 +130,7 @@ class PagePacking:
             "thread": [e.thread for e in found],
             "record": [-1 if e.record is None else self.place.get(e.record, -1) for e in found],
             "lines": {n: self.first_lines(e) for n, e in enumerate(found) if e.lines},
-            "args": {n: told(e) for n, e in enumerate(found) if e.args},
+            "args": {n: details(e) for n, e in enumerate(found) if e.args},
         }
 
     def first_lines(self, event: Event) -> list[int]:
@@ -192,7 +192,7 @@ def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return times[places], live[places]
 
 
-def told(event: Event) -> dict[str, str | int | float]:
+def details(event: Event) -> dict[str, str | int | float]:
     """An event's description of itself."""
     return {sound(k): sound(v) if isinstance(v, str) else v for k, v in event.args.items()}
 

@@ -46,7 +46,7 @@ OPENED, RATED, CLOSED, CURVE = range(4)
 
 
 def write_perfetto(profile: Profile | Sequence[Profile], path: str | Path) -> None:
-    """Write a profile as a Perfetto trace; several ranks' profiles go on one clock, in one file."""
+    """Write a profile as a Perfetto trace; profiles of several ranks share a clock and a file."""
     publish(Path(path), pieces(profile))
 
 
@@ -145,7 +145,7 @@ class PerfettoWriter:
             yield packet(message(TRACK, track, message(4, *numbers, string(5, text(lane.name)))))
 
     def packets(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All forms; of each packet in order of time its form, time, kind, and event.
+        """All distinct forms; and each packet's form, time, kind and event, in order of time.
 
         A packet of the curve has a point of it instead of an event.
         """
@@ -171,7 +171,7 @@ class PerfettoWriter:
     def filled(
         self, sheet: Sheet, times: np.ndarray, drawn: np.ndarray, chosen: np.ndarray
     ) -> bytearray:
-        """Some packets with their times, their speeds, the numbers of their arrows."""
+        """Fill times, rates and arrow ids into the forms of some packets."""
         sheet.fill(sheet.begins + HEAD, varints(times, self.width))
         (which,) = np.nonzero(drawn == CURVE)
         live = self.layout.live[chosen[which]]
@@ -232,7 +232,7 @@ class PerfettoWriter:
         return message(PACKET, time, number(SEQUENCE, 1), number(FLAGS, NEEDS), event, width=LENGTH)
 
     def said(self, key: str, value: Detail) -> bytes:
-        """One thing that is told of an event, words by number."""
+        """Encode one annotation of an event, with interned strings."""
         return self.annotation(self.words.number(KEYS, key), *self.value(value))
 
     def annotation(self, key: int, *value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""A profile of capture: the functions of yours that it spends its time in, told by Python itself.
+"""A profile of capture by Python's profiler: the time that it spends in each of your functions.
 
 Uses a tool number of its own in sys.monitoring, so that cProfile, coverage and debuggers go on
 beside it. Python 3.11 has one profiler at a time: where somebody else has it, nothing is recorded
@@ -158,7 +158,7 @@ def by_profiler(times: Times) -> Callable[[], None]:
 
 
 def refused(owner: str) -> Callable[[], None]:
-    """Say who has what is wanted; the program goes on as it would."""
+    """Warn which tool holds the profiler; the program continues unprofiled."""
     warnings.warn(
         f"profile_compile: another profiling tool is active: {owner}. Nothing is recorded; end it "
         "first, or use Python 3.12, where both can run.",

@@ -36,7 +36,7 @@ class Standstill(NamedTuple):
     late: int = 0
 
     def and_one(self, event: Event, last: int) -> Standstill:
-        """Another collective, which the last rank began at some time."""
+        """Add a collective, which the last rank entered at time `last`."""
         still = int(event.args.get("waited", 0))
         late = min(max(0, last - (event.end - still)), still)
         flying = self.flying + event.end - event.start
@@ -57,7 +57,7 @@ def standstills(profiles: Sequence[Profile]) -> list[Standstill]:
 
 
 def standstill_table(rows: Sequence[Standstill]) -> Table:
-    """The same to be shown."""
+    """A table of each rank's time in collectives."""
     drawn = Table("rank", "collectives", "under way", "stood still", "for late ranks", "transfer")
     for row in rows:
         times = (row.flying, row.still, row.late, row.still - row.late)
@@ -67,7 +67,7 @@ def standstill_table(rows: Sequence[Standstill]) -> Table:
 
 
 def as_one(profiles: Sequence[Profile]) -> Profile:
-    """One profile of all ranks, on rank 0's clock: each has its own lanes."""
+    """Merge the profiles of all ranks on rank 0's clock, with lanes per rank."""
     ranks = merge(profiles)
     made = replace(ranks[0], events=[], threads={}, lost=sum(x.lost for x in ranks))
     for profile in ranks:

@@ -182,7 +182,7 @@ def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
 
 
 def cost_of(record: Record, calls: int, machine: MachineLimits) -> Cost:
-    """The bytes and flops of so many calls, and their least time, without the time taken."""
+    """The bytes, flops and roofline time of `calls` calls; their measured time is 0."""
     moved, counted = calls * record.nbytes, calls * record.flops
     return Cost(0.0, calls, 1, moved, counted, calls * least_time(record, machine))
 
@@ -240,7 +240,7 @@ def once(cost: Cost, counted: bool) -> Cost:
 
 
 def count_allocations(profile: Profile, rows: dict[tuple[str, int], LineRow]) -> None:
-    """Add to rows what was allocated for them: each allocation to its first line."""
+    """Count each allocation in the row of its first source line."""
     for event in profile.events:
         if event.kind == "alloc":
             row = row_of(rows, (profile.lines_of(event) or (NOWHERE,))[0])
@@ -300,6 +300,6 @@ def totals(profile: Profile) -> Totals:
 
 
 def why_recompiled(profile: Profile) -> list[str]:
-    """For each time that a compiled function was captured again, what was new about the call."""
-    told = (event.name for event in profile.events if event.kind == "compile")
-    return [name.removeprefix(RECOMPILED) for name in told if name.startswith(RECOMPILED)]
+    """The reason of each recompilation: one text per further capture of a function."""
+    names = (event.name for event in profile.events if event.kind == "compile")
+    return [name.removeprefix(RECOMPILED) for name in names if name.startswith(RECOMPILED)]

@@ -102,7 +102,7 @@ class profile:
             self._begin()
 
     def stop(self) -> None:
-        """End; what was being recorded is complete."""
+        """Stop the profiler, and finish a recording that is in progress."""
         if self._collector is not None:
             self._note_step()
             self._finish()
@@ -186,7 +186,7 @@ class profile:
         return Rows(reports.by_kernel(self.data), partial(kernel_table, self.data))
 
     def why_recompiled(self) -> list[str]:
-        """For each time that a compiled function was captured again, what was new about it."""
+        """The reason of each recompilation: one text per further capture of a function."""
         return reports.why_recompiled(self.data)
 
     def memory_timeline(self) -> Memory:

@@ -60,7 +60,7 @@ class Sheet:
 
 
 def decimals(values: np.ndarray, width: int, point: bool = False) -> np.ndarray:
-    """Whole numbers as digits, with spaces before; with a point, thousandths as decimals.
+    """Format integers as digits, padded with spaces; with a point, as thousandths.
 
     >>> [bytes(row) for row in decimals(np.array([7, 4321]), 5)]
     [b'    7', b' 4321']
@@ -97,7 +97,7 @@ def widest(values: np.ndarray, point: bool = False) -> int:
 
 
 def varints(values: np.ndarray, width: int) -> np.ndarray:
-    """Whole numbers as protobuf has them, seven bits a byte, filled up to one width."""
+    """Encode integers as protobuf varints (seven bits a byte), padded to one width."""
     groups = values[:, None] >> (7 * np.arange(width)) & 0x7F
     groups[:, :-1] |= 0x80
     return groups.astype(np.uint8)

@@ -40,15 +40,13 @@ def plan_of(block: ProgramBlock, judge: Verdicts | None = None) -> SavedProgram:
         scalars=len(meshes) + len(externals) + len(packs),
         registers=table.registers,
         arena=assignment.memory.total,
-        scratch=late(
-            largest, 64 << 10, *(code.scratch for k in block.kernels() for code in k.codes)
-        ),
+        scratch=late(largest, 0, *(code.scratch for k in block.kernels() for code in k.codes)),
         alone=late(is_alone, *(n for row in work(block) for n in row)),
     )
     sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
     returns = returns_of(graph, tuple(results))
     pairs = pairs_of(graph, tuple(results), over)
-    verdicts = judge.told() if judge else ()
+    verdicts = judge.rows() if judge else ()
     numbers = {x: k for k, x in enumerate(graph.inputs)}
     kept = tuple(
         Packed(numbers[k.buffers[1]], nbytes(k.buffers[0]), k.code.symbol, k.numbers) for k in packs

@@ -13,7 +13,7 @@ from gnomon.codegen.numbers import dissected
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable, streamable
 from gnomon.codegen.products import contract, contract_with
-from gnomon.errors import CompileError
+from gnomon.errors import CompileError, DeviceError
 from gnomon.forking import cached_property
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import late
@@ -21,6 +21,7 @@ from gnomon.ir.specializations import CLUSTERS
 from gnomon.ir.substitution import of_symbols, substituted, symbols_in
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.external import external_of
 from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
 from gnomon.program.collectives import transfer
@@ -152,6 +153,8 @@ class KernelBuilder:
         if is_chunked(node):
             yield chunks.by_chunks((node, *rest), results_of(node), self.pieces)
             return
+        if node.op in TRANSFERS or node.op == "external":
+            refuse_off_host(node, self.context)
         if node.op in TRANSFERS:
             yield transfer(node)
             return
@@ -210,6 +213,16 @@ class KernelBuilder:
         title = PACK if pack.buffers[1] in (self.kept or ()) else "panels"
         given = pack.given(self._reads_sizes(pack))
         return Kernel(title, given.code, pack.buffers, 1, None, (node,), 0, numbers=given.numbers)
+
+
+def refuse_off_host(node: Node, context: CompileContext) -> None:
+    """Refuse what functions of this process do, in a program for another device."""
+    if not context.backend.on_host:
+        name = node.op if node.op in TRANSFERS else external_of(node.params["key"]).name
+        raise DeviceError(
+            f"{name}: it runs on the CPU alone: got a program for device {context.backend.name}. "
+            f"Move its operands with cpu().   [{', '.join(map(str, node.sites))}]"
+        )
 
 
 def part_of(elements: int, domain: int, flops: int) -> int:

@@ -67,6 +67,11 @@ class CompileContext:
         asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
         return asked and not (self.seconds or self.backend.interprets)
 
+    def allows(self, optimisation: str) -> bool:
+        """Whether an optimisation may be done; a batch calls functions by their addresses."""
+        can = self.backend.on_host or optimisation != "batch"
+        return can and self.settings.allows(optimisation)
+
     @property
     def inside(self) -> CompileContext:
         """For graphs inside the program's, whose inputs are others."""

@@ -13,9 +13,12 @@ from typing import Any
 
 from gnomon.runtime import cpu, reference
 from gnomon.runtime.buffer import Allocator, memory
+from gnomon.runtime.cuda.kernels import STORE
+from gnomon.runtime.cuda.memory import card_memory
+from gnomon.runtime.cuda.program import CardProgram
 from gnomon.runtime.program import Program
 
-__all__ = ["BACKENDS", "DeviceBackend", "HOST", "Handles", "KernelStore", "REFERENCE"]
+__all__ = ["BACKENDS", "CUDA", "DeviceBackend", "HOST", "Handles", "KernelStore", "REFERENCE"]
 
 Handles = Mapping[str, Any]
 """The handles of functions by name, good while somebody holds this; on the CPU, addresses."""
@@ -35,8 +38,8 @@ class KernelStore:
     """The digest of all that a text's code depends on."""
     fetch: Callable[[Mapping[str, str]], Handles | None]
     """The handles of functions by the keys of their texts; None if one is not on the disk."""
-    compile: Callable[[Sequence[Any]], Sequence[bytes]]
-    """The code of each text, for a file."""
+    compile: Callable[..., Sequence[bytes]]
+    """The code of each text, for a file; of another processor where a target is given."""
     link: Callable[[Mapping[str, bytes]], Handles]
     """The handles of functions by their code, from a file."""
 
@@ -52,6 +55,8 @@ class DeviceBackend:
     """Makes what runs a table of steps by these handles: see Program."""
     interprets: bool = False
     """Whether a kernel is a node of a graph as it is, which no pass has opened."""
+    on_host: bool = True
+    """Whether kernels are functions of this process, which call others by their addresses."""
 
 
 _code = cpu.CompileBatch, cpu.load, cpu.key_of, cpu.fetch, cpu.compile_kernels, cpu.link_apart
@@ -64,6 +69,10 @@ REFERENCE = DeviceBackend(
     reference.ReferenceProgram,
     interprets=True,
 )
+CUDA = DeviceBackend(
+    "cuda", card_memory, KernelStore(cpu.VERSION, *STORE), CardProgram, False, False
+)
+"""A card of NVIDIA's."""
 """Graphs as they are, in memory that the host may not touch."""
-BACKENDS = {backend.name: backend for backend in (HOST, REFERENCE)}
+BACKENDS = {backend.name: backend for backend in (HOST, REFERENCE, CUDA)}
 """By the names of devices."""

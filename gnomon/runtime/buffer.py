@@ -138,6 +138,10 @@ class Allocator:
         """Copy bytes of the host to a buffer's beginning."""
         seen_as(buffer, content.dtype, content.shape)[...] = content
 
+    def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
+        """Copy a buffer's bytes to the beginning of one here; they may be in another memory."""
+        self.write(goal, source.numpy(np.uint8, (source.nbytes,)))
+
     def use(self) -> MemoryUse:
         """The bytes of memory in use now."""
         with self.lock:
@@ -249,6 +253,8 @@ class DeviceBuffer:
     )
     lent: int
     """How many others may write to these bytes."""
+    anywhere = False
+    """Whether programs of every device read it, wherever it is."""
 
     def __init__(self, nbytes: int, source: Allocator = memory, zeros: bool = False) -> None:
         self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, 0
@@ -309,9 +315,9 @@ class DeviceBuffer:
         return self.numpy(like.dtype.numpy, like.shape)
 
     def copied(self, memory: Allocator | None = None) -> DeviceBuffer:
-        """The same bytes in a new buffer, in the same memory or another."""
+        """A new buffer with these bytes, in the same memory or another."""
         made = DeviceBuffer(self.nbytes, memory or self.memory)
-        made.memory.write(made, self.numpy(np.uint8, (self.nbytes,)))
+        made.memory.copy(made, self)
         return made
 
     def part(self, start: int, nbytes: int) -> DeviceBuffer:
@@ -336,6 +342,18 @@ class DeviceBuffer:
         """Hand the block back, once: what was cut short may be called again."""
         size, self._size = self._size, 0
         self.memory.give(self.address, size)
+
+
+class GeneratorWords(DeviceBuffer):
+    """The numbers of a generator, which programs of every device read: draws do not say where."""
+
+    __slots__ = ()
+    anywhere = True
+
+
+def is_placed(value: DeviceBuffer, rank: int) -> bool:
+    """Whether a program runs where a value is: not for the CPU's single numbers, and its seeds."""
+    return value.memory is not memory or (rank > 0 and not value.anywhere)
 
 
 class Loan:

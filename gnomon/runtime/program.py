@@ -146,10 +146,12 @@ class Needs:
     scalars: int = 0
     registers: int = 0
     arena: int = 0
-    scratch: int = 64 << 10
+    scratch: int = 0
     alone: bool = False
 
 
+LEAST_SCRATCH = 64 << 10
+"""Bytes of a thread's scratch memory, so that most programs find the memory of others enough."""
 LEAST_ARENA = 64 << 10
 """Bytes; smaller arenas are not worth a block of their own where nobody else works."""
 
@@ -174,7 +176,8 @@ class Program:
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
-        self._scratch = -(-(self._scratch_start + needs.scratch) // 64) * 64
+        scratch = max(needs.scratch, LEAST_SCRATCH)
+        self._scratch = -(-(self._scratch_start + scratch) // 64) * 64
         # what runs on its caller finds a small arena behind its scratch memory, and takes none
         self._within = self._scratch if needs.alone and 0 < self._arena <= LEAST_ARENA else 0
         self._scratch += self._arena if self._within else 0

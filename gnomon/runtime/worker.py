@@ -20,6 +20,8 @@ import llvmlite.binding as llvm
 
 IDLE_SECONDS = 60
 
+CARDS = "nvptx"
+"""How triples begin whose code is the text of an assembler, with all functions inlined."""
 OPTION = "-disable-lsr"
 """Loop strength reduction is half of LLVM's work on long kernels, and they run as fast without it:
 addresses are written by us. The option holds for LLVM in the whole process.
@@ -99,8 +101,19 @@ def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int) 
         passes.run(module, builder)
 
 
+def inline_all(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
+    """Inline the functions that ask for it: calls between functions are slow on a card."""
+    with (
+        llvm.create_pipeline_tuning_options(2) as options,
+        llvm.create_pass_builder(generator, options) as builder,
+        llvm.create_new_module_pass_manager() as passes,
+    ):
+        passes.add_always_inliner_pass()
+        passes.run(module, builder)
+
+
 def compile_text(text: str, triple: str, cpu: str, features: str, level: int, passes: int) -> bytes:
-    """Object code of an IR text.
+    """Object code of an IR text; for a card, PTX.
 
     `passes` 0 generates code from the text as it stands; 1 to 3 run LLVM's pipeline before.
     """
@@ -114,7 +127,10 @@ def compile_text(text: str, triple: str, cpu: str, features: str, level: int, pa
         check(module, generator)
         if passes:
             optimize(module, generator, passes)
-        return generator.emit_object(module)
+        if not triple.startswith(CARDS):
+            return generator.emit_object(module)
+        inline_all(module, generator)
+        return generator.emit_assembly(module).encode()
 
 
 def answer(request: tuple[str, str, str, str, int, int]) -> tuple[bytes, str]:

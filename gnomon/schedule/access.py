@@ -21,7 +21,7 @@ def domain_of(node: Node) -> Shape:
 
 
 def ranges_for(arena: Arena, shape: Sequence[int], stem: str = "r") -> Index:
-    """One range per axis; an axis of size 1 is at 0."""
+    """Create a range per axis; the index of an axis of size 1 is 0."""
     return tuple(
         number(arena, 0) if n == 1 else loop_range(arena, n, f"{stem}{k}")
         for k, n in enumerate(shape)
@@ -39,13 +39,13 @@ def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
         made = readings_of(node, transparent)
         _readings[rows] = [(places[r.node], r.same, r.row, r.picked) for r in made]
     nodes = list(places)
-    return [Reading(nodes[k], *told) for k, *told in _readings[rows]]
+    return [Reading(nodes[k], *fields) for k, *fields in _readings[rows]]
 
 
 def below(
     node: Node, transparent: Callable[[Node], bool]
 ) -> tuple[tuple[Any, ...], dict[Node, int]]:
-    """The rows that readings of a node depend on, one for each node down to what is read."""
+    """A key of the readings of a node: a row for each node down to the buffers that it reads."""
     rows: list[tuple[Any, ...]] = []
     places: dict[Node, int] = {}
 
@@ -129,7 +129,7 @@ def strided(view: Node) -> Strided | None:
 
 
 def strides_of(view: Node, below: Node) -> tuple[int, tuple[int, ...]] | None:
-    """The offset and strides at which a chain of views reads what is below it, if it has them."""
+    """The offset and strides by which a chain of views reads `below`; None if there are none."""
     arena = Arena()
     found: list[tuple[Node, Node | None]] = []
     index = ranges_for(arena, view.shape)

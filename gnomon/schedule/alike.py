@@ -26,7 +26,7 @@ from gnomon.schedule.kernel import LoopKernel, Store
 
 __all__ = ["KernelPart", "runs_of"]
 
-Place = tuple[str, int]
+BufferKey = tuple[str, int]
 """A load or a store by its number, or an affine scalar."""
 
 
@@ -47,7 +47,7 @@ class KernelForm:
         roots = [x for s in kernel.stores for x in (*split(s.place)[0], s.value)]
         self.nodes = ordered((*kernel.rows, kernel.inner, *roots))
         self.place = {node: k for k, node in enumerate(self.nodes)}
-        self.offsets: dict[Place, int] = {}
+        self.offsets: dict[BufferKey, int] = {}
         rows = tuple(tuple(self._row(k, node)) for k, node in enumerate(self.nodes))
         stores = tuple(
             (s.buffer, self._terms(("store", s.buffer), s.place), self.place[s.value], s.dtype.name)
@@ -69,7 +69,7 @@ class KernelForm:
         elif is_quotient(node):
             yield divisor_of(node)
 
-    def _terms(self, where: Place, index: Node) -> Hashable:
+    def _terms(self, where: BufferKey, index: Node) -> Hashable:
         """The terms of an index; its offset is kept apart."""
         terms, self.offsets[where] = split(index)
         return tuple((self.place[atom], coef) for atom, coef in terms.items())
@@ -80,7 +80,7 @@ class AlikeRun:
 
     def __init__(self, part: KernelPart, form: KernelForm) -> None:
         self.parts, self.form = [part], form
-        self.steps: dict[Place, int] = {}
+        self.steps: dict[BufferKey, int] = {}
 
     def takes(self, part: KernelPart, form: KernelForm) -> bool:
         """Whether a part continues the run."""
@@ -95,7 +95,7 @@ class AlikeRun:
         return True
 
     def merged(self) -> list[KernelPart]:
-        """One part that does what all of them do, if each buffer then stands once."""
+        """Merge the parts into one kernel, unless it would take a buffer twice."""
         first, columns = self.parts[0], zip(*(p.buffers for p in self.parts), strict=True)
         groups = [xs if len(set(xs)) > 1 else xs[:1] for xs in columns]
         buffers = tuple(x for xs in groups for x in xs)
@@ -110,7 +110,7 @@ class AlikeRun:
         which = loop_range(arena, len(self.parts), "part")
         made: dict[Node, Node] = {}
 
-        def index(where: Place, x: Node) -> Node:
+        def index(where: BufferKey, x: Node) -> Node:
             terms, offset = split(x)
             moved = {made[atom]: coef for atom, coef in terms.items()}
             return plus(join(arena, moved, offset), times(which, self.steps[where]))
@@ -139,7 +139,7 @@ class AlikeRun:
 
 
 def runs_of(parts: Iterable[KernelPart]) -> list[KernelPart]:
-    """Parts in order, those that are alike as one."""
+    """Merge runs of equal kernels into single parts, in order."""
     runs: list[AlikeRun] = []
     for part in parts:
         form = KernelForm(part.kernel)
@@ -149,7 +149,7 @@ def runs_of(parts: Iterable[KernelPart]) -> list[KernelPart]:
 
 
 def operands(node: Node) -> Sequence[Node]:
-    """The operands of a scalar; of places the terms alone, of divisions what is divided."""
+    """The operands of a scalar; of an address only its terms, of a division only the dividend."""
     if node.op == "load":
         return (*split(node.inputs[0])[0], *node.inputs[1:])
     return node.inputs[:1] if is_quotient(node) else node.inputs

@@ -27,11 +27,11 @@ class KernelWork:
     reads: tuple[Hashable, ...]
 
 
-Sizes = Mapping[Hashable, int]
+BufferBytes = Mapping[Hashable, int]
 """Bytes of the values that live between kernels; inputs and results count nothing."""
 
 
-def arranged(works: Sequence[KernelWork], sizes: Sizes) -> list[int]:
+def arranged(works: Sequence[KernelWork], sizes: BufferBytes) -> list[int]:
     """The kernels' numbers in the order in which they should run.
 
     >>> works = [
@@ -52,7 +52,7 @@ def arranged(works: Sequence[KernelWork], sizes: Sizes) -> list[int]:
     return min((*best, (most, own)), key=itemgetter(0))[1]
 
 
-def peak(works: Sequence[KernelWork], sizes: Sizes, order: Sequence[int]) -> int:
+def peak(works: Sequence[KernelWork], sizes: BufferBytes, order: Sequence[int]) -> int:
     """The most bytes alive during a kernel."""
     first: dict[Hashable, int] = {}
     last: dict[Hashable, int] = {}
@@ -83,7 +83,9 @@ def stages(works: Sequence[KernelWork]) -> list[int]:
 class Arrangement:
     """Picks kernels one after the other."""
 
-    def __init__(self, works: Sequence[KernelWork], sizes: Sizes, slack: int, late: bool) -> None:
+    def __init__(
+        self, works: Sequence[KernelWork], sizes: BufferBytes, slack: int, late: bool
+    ) -> None:
         self.works, self.sizes, self.slack = works, sizes, slack
         makers: dict[Hashable, set[int]] = {}
         for k, work in enumerate(works):
@@ -110,9 +112,9 @@ class Arrangement:
         """Those that need one."""
 
     def _delay(self) -> None:
-        """Let what is made for one reader alone wait for all else that the reader needs.
+        """Delay a kernel with a single reader until all else that the reader needs is computed.
 
-        Only where it takes more memory than it can free.
+        This applies only to kernels that take more memory than they can free.
         """
         waits = [k for k, feeds in enumerate(self.feeds) if len(feeds) == 1 and self._adds(k)]
         needs = [set(needs) for needs in self.needs]

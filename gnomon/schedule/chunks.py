@@ -23,7 +23,7 @@ from gnomon.ops.view_primitives import slice_
 from gnomon.passes.regions import leaves_of
 
 NEAR = 4 << 20
-"""Bytes of logits that are looked at while they are in a near cache ..."""
+"""Bytes of logits that are processed while they are in a near cache ..."""
 FEWEST = 128
 """... but no fewer rows than this."""
 
@@ -38,7 +38,7 @@ class ValuePart:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A graph to compute, and where its inputs and outputs lie."""
+    """A graph to compute, and the places of its inputs and outputs in buffers."""
 
     graph: Graph
     inputs: tuple[ValuePart, ...]
@@ -142,7 +142,7 @@ class Tiles:
         return piece.chunk([y], [ValuePart(place)])
 
     def held(self, piece: ChunkBuilder, block: LogitBlock, place: Node) -> Node:
-        """Logits of a block that are there, as one block of columns."""
+        """The stored logits of a block, with one axis of column blocks."""
         return piece.take(place, (block.rows, *self.rows[1:], 1, block.columns))
 
 
@@ -175,7 +175,7 @@ def piece_of(size: int, pieces: int) -> int:
 def looked_at(
     tiles: Tiles, block: LogitBlock, place: Node, results: Sequence[Node | None]
 ) -> Chunk:
-    """The statistics of one block, those that are asked for."""
+    """A chunk that computes the requested statistics of one block of logits."""
     piece = ChunkBuilder()
     y = tiles.held(piece, block, place)
     beside = tiles.beside(piece, block)
@@ -189,7 +189,7 @@ def looked_at(
 class Waiting:
     """Partial sums on their way up a tree: a newer subtree joins the older ones of its size.
 
-    The oldest one lies where the result will be.
+    The oldest one is stored in the result's buffer.
     """
 
     def __init__(self, tiles: Tiles, pieces: int, size: int) -> None:
@@ -197,7 +197,7 @@ class Waiting:
         self.spaces = [tiles.space(size) for _ in range(pieces.bit_length() - 2)]
 
     def chunk(self, piece: ChunkBuilder, number: int, part: Node, result: ValuePart) -> Chunk:
-        """Give the piece with this number to those that wait; complete sums rest in the result."""
+        """Combine a numbered piece with the pending ones that it completes, up to `result`."""
         newest = number.bit_count()
         joins = (~number & (number + 1)).bit_length() - 1
         for level in range(newest - 1, newest - 1 - joins, -1):
@@ -214,7 +214,7 @@ class Waiting:
 
 
 def slope_chunks(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
-    """Slopes of x, weight and bias, those that are asked for: rows outside, columns inside."""
+    """Chunks of the requested gradients of x, weight and bias: rows outside, columns inside."""
     tiles = Tiles(node)
     cut = within_leaves(tiles)
     if cut.sweeps:
@@ -304,7 +304,7 @@ class Slopes:
         return [self.tiles.by_rows(piece, self.g, block, k * rows) for k in range(self.g.shape[0])]
 
     def slopes(self, piece: ChunkBuilder, block: LogitBlock) -> Node:
-        """A block's slopes of logits that are there."""
+        """The stored gradients of a block's logits."""
         shape = (block.rows, *self.tiles.rows[1:], block.columns)
         return piece.take(self.place, shape)
 

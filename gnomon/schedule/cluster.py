@@ -48,5 +48,5 @@ def is_chain(node: Node) -> bool:
 
 
 def has_epilogue(cluster: Cluster) -> bool:
-    """Whether a product is computed together with what is made of it."""
+    """Whether a cluster is a matrix product with an epilogue."""
     return len(cluster.members) > 1 and next(iter(cluster.members)).op == "contract"

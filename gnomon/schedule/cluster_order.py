@@ -29,7 +29,7 @@ class ClusterOrder:
         self.clusters.append(cluster)
 
     def need(self, cluster: Cluster, needed: Cluster) -> None:
-        """Have a cluster run after another one, which does not wait for it."""
+        """Order a cluster after another one, which must not depend on it."""
         cluster.needs.add(needed)
         start, end = self.place[cluster], self.place[needed]
         if end < start:
@@ -60,7 +60,7 @@ class ClusterOrder:
             new = self.clusters[heappop(ways)].needs
 
     def _behind(self, clusters: Iterable[Cluster], least: int) -> set[Cluster]:
-        """All that clusters need, directly or not, and that stands behind a place."""
+        """Transitive dependencies of clusters that come after position `least`."""
         stack, found = list(clusters), set[Cluster]()
         while stack:
             new = [c for c in stack.pop().needs if c not in found and self.place[c] > least]

@@ -31,7 +31,7 @@ from gnomon.schedule.cluster import (
 from gnomon.schedule.cluster_order import ClusterOrder
 from gnomon.schedule.fusion import Weighed
 from gnomon.schedule.glance import Reading, glance
-from gnomon.schedule.nested import as_they_lie, factors, plain, whole_below
+from gnomon.schedule.nested import factors, plain, stored_operands, whole_below
 from gnomon.schedule.placed import Placed
 
 OPAQUE = frozenset({"contract", "scan", "sort", "scatter", "region", "external", *TRANSFERS})
@@ -77,7 +77,7 @@ class Clustering(Placed):
                 self._place(node)
 
     def _place(self, node: Node) -> None:
-        """Give a node its cluster, or leave it to those who read it."""
+        """Assign a cluster, or leave the node to be inlined into its readers."""
         if is_opaque(node):
             twin = self.calls.get(call_of(node))
             if twin is not None:
@@ -96,8 +96,8 @@ class Clustering(Placed):
         loose = node not in self.required and above < DEEP
         if is_index(node) and loose:
             return
-        told = glance(node, self._transparent, self.reads)
-        self.reads[node] = readings(node, self._transparent) if told is None else told
+        found = glance(node, self._transparent, self.reads)
+        self.reads[node] = readings(node, self._transparent) if found is None else found
         if self.fuse and loose and self._is_free(node):
             return
         if not self._join(node):
@@ -106,7 +106,7 @@ class Clustering(Placed):
             self._open(node, Cluster(prod(domain[:-1]), inner))
 
     def _transparent(self, x: Node) -> bool:
-        """Whether reading x means reading what it reads."""
+        """Whether x is inlined into its readers."""
         return x not in self.home and (is_index(x) or x in self.free or x.op == "iota")
 
     def _is_free(self, node: Node) -> bool:
@@ -139,7 +139,7 @@ class Clustering(Placed):
         return len(readers) > 1
 
     def _narrows(self, node: Node) -> bool:
-        """Whether a node has fewer bytes than what it is made of, which nobody else reads."""
+        """Whether a node is the only user of a larger operand, and narrower than it."""
         wide = [r for r in self.reads[node] if r.is_wide(node.size)]
         made = [r.node for r in wide if r.same and r.node in self.home]
         return len(wide) == len(made) == 1 and (
@@ -283,7 +283,7 @@ def call_of(node: Node) -> object:
 
 
 def chained(chain: Node) -> object:
-    """The shapes and the axis of a chain: equal for those that run over the same."""
+    """A key of a chain's iteration space: its shape, and its axis and size."""
     axis: int = chain.params["axis"]
     return chain.shape, axis, chain.inputs[0].shape[axis]
 
@@ -297,7 +297,7 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
         first, *others, last = node.inputs
         return whole_below(first), *others, plain(last).node
     if claim is not None and claim.strided:
-        inputs = as_they_lie(node)
+        inputs = stored_operands(node)
         seen = (x.rank in claim.strided and x.dtype.is_floating_point for x in inputs)
         return tuple(plain(x).node if views else x for x, views in zip(inputs, seen, strict=True))
     whole = node.op in CONTROL or node.op in TRANSFERS or node.op == "external"

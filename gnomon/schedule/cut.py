@@ -40,7 +40,7 @@ def cut(placed: Placed, judge: Judge) -> list[Weighed]:
 
 
 def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
-    """Every way to compute some members first and store what the others need of them."""
+    """Yield the splits of a cluster: compute some members first, store what the others need."""
     members = sorted(cluster.members, key=lambda x: x.serial)
     if cluster.opaque or any(map(is_chain, members)):
         return

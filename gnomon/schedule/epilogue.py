@@ -40,7 +40,7 @@ AFTER = "its other operand is made after the product"
 
 LITTLE = "saves too little"
 REMATERIALIZED = "a value would be stored that other kernels recompute"
-LAID = "its operands lie another way"
+OTHER_LAYOUT = "its operands have another layout"
 
 
 def fuse_epilogues(
@@ -54,7 +54,9 @@ def fuse_epilogues(
         decisions += candidate.refused
         for nodes in candidate.choices():
             fusion = candidate.weigh(nodes)
-            hopeless = fusion.refused in (REMATERIALIZED, LAID) or fusion.together > fusion.apart
+            hopeless = (
+                fusion.refused in (REMATERIALIZED, OTHER_LAYOUT) or fusion.together > fusion.apart
+            )
             if judge and not hopeless and candidate.can_be_written(nodes):
                 fusion = judge(placed, fusion, take)
             decisions.append(fusion)
@@ -74,7 +76,7 @@ class Candidate:
         self._grow()
 
     def _grow(self) -> None:
-        """Find every pointwise node above the product whose other operands are there before it."""
+        """Find the elementwise users of the product whose other operands are computed before it."""
         waiting = list(self.placed.readers.get(self.product, ()))
         refused: dict[Node, str] = {}
         while waiting:
@@ -191,7 +193,7 @@ class Candidate:
         elif len(large) > MOST_READ:
             refused = f"reads {len(large)} operands of its size"
         elif not self.can_be_written(nodes):
-            refused = LAID
+            refused = OTHER_LAYOUT
         return Fusion(self.product, nodes, apart, together, refused)
 
     def can_be_written(self, nodes: tuple[Node, ...]) -> bool:
@@ -285,7 +287,7 @@ def table_of(product: Node) -> tuple[int, int]:
 
 
 def is_plain(kernel: LoopKernel) -> bool:
-    """Whether an epilogue can be written: it goes through its operands as rows lie, or not at all.
+    """Whether an epilogue can be written: it reads its operands along rows, or not at all.
 
     A division in every element would cost more than all else.
     """

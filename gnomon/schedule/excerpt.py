@@ -102,7 +102,7 @@ class Excerpt:
         return self.known[root]
 
     def _is_inside(self, x: Node) -> bool:
-        """Whether a node is computed here; one that is stored nowhere is, by whoever reads it."""
+        """Whether a node is computed inside: in a cluster here, or inlined into readers."""
         home = self.placed.home.get(x)
         return x.op != "input" and (home in self.clusters or not self.placed.is_stored(x))
 
@@ -114,18 +114,18 @@ class Excerpt:
         return self.inputs[-1]
 
 
-Told = tuple[Any, ...] | None
+VerdictFields = tuple[Any, ...] | None
 """A verdict's fields, or none."""
 
 
 class Verdicts:
     """Measured verdicts on fusions, by the keys of their excerpts; None is left to bytes."""
 
-    def __init__(self, told: Iterable[tuple[str, Told]] = ()) -> None:
-        self.known = {key: None if found is None else FusionVerdict(*found) for key, found in told}
+    def __init__(self, rows: Iterable[tuple[str, VerdictFields]] = ()) -> None:
+        self.known = {key: None if found is None else FusionVerdict(*found) for key, found in rows}
 
-    def told(self) -> tuple[tuple[str, Told], ...]:
-        """All that is known, as plain data."""
+    def rows(self) -> tuple[tuple[str, VerdictFields], ...]:
+        """The measurements known so far, as plain data."""
         found = self.known.items()
         return tuple((key, None if x is None else astuple(x)) for key, x in found)
 

@@ -30,11 +30,13 @@ class Reading(NamedTuple):
         return self.picked or (hint(self.node.size) >= hint(size) and hint(self.node.size) > 1)
 
 
-Known = Mapping[Node, Sequence[Reading]]
-"""What nodes read that were looked at before."""
+KnownReadings = Mapping[Node, Sequence[Reading]]
+"""Readings of nodes that were analysed before."""
 
 
-def glance(node: Node, transparent: Callable[[Node], bool], known: Known) -> list[Reading] | None:
+def glance(
+    node: Node, transparent: Callable[[Node], bool], known: KnownReadings
+) -> list[Reading] | None:
     """The nodes that a node reads below views and transparent nodes; None if shapes do not tell."""
     if node.op == "map":
         seen, shape = node.inputs, node.shape
@@ -52,7 +54,9 @@ def glance(node: Node, transparent: Callable[[Node], bool], known: Known) -> lis
 class Glance:
     """Looks at the operands of one node."""
 
-    def __init__(self, shape: Shape, transparent: Callable[[Node], bool], known: Known) -> None:
+    def __init__(
+        self, shape: Shape, transparent: Callable[[Node], bool], known: KnownReadings
+    ) -> None:
         self.shape, self.transparent, self.known = shape, transparent, known
         self.size = prod(shape)
         self.inner = shape[-1] if shape else 1

@@ -29,7 +29,7 @@ from gnomon.schedule.placed import Placed
 
 Feeds = dict[Cluster, dict[Cluster, None]]
 """Cluster -> those that need it."""
-Reads = Mapping[Node, Sequence[Reading]]
+KnownReadings = Mapping[Node, Sequence[Reading]]
 CHAINS = "one folds in chains"
 
 
@@ -62,7 +62,7 @@ def join(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
     return decisions
 
 
-def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]:
+def shared(home: Mapping[Node, Cluster], reads: KnownReadings) -> dict[Node, list[Node]]:
     """Tensors as large as the domain that reads them, and by which members they are read."""
     found: dict[Node, list[Node]] = {}
     for node, cluster in home.items():
@@ -74,7 +74,7 @@ def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]
 
 
 def why_apart(
-    a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads, order: ClusterOrder
+    a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: KnownReadings, order: ClusterOrder
 ) -> str:
     """Why one kernel cannot compute two clusters, row by row; empty where it can."""
     if (a.rows, a.inner) != (b.rows, b.inner):
@@ -94,7 +94,7 @@ def why_apart(
     return LATER if any(order.waits_for(one.needs, other) for one, other in pairs) else ""
 
 
-def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> int:
+def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: KnownReadings) -> int:
     """The depth of two clusters as one: above each other where one reads the other."""
     pairs = ((a, b), (b, a))
     stacked = any(
@@ -136,7 +136,7 @@ def merge(placed: Placed, node: Node, other: Node, order: ClusterOrder, feeds: F
 
 
 def need(cluster: Cluster, needed: Cluster, order: ClusterOrder, feeds: Feeds) -> None:
-    """Have a cluster run after another one."""
+    """Order a cluster after another one."""
     if needed not in cluster.needs:
         order.need(cluster, needed)
         feeds.setdefault(needed, {})[cluster] = None

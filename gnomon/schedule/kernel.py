@@ -33,7 +33,7 @@ class Fold(ScalarPrimitive):
 
 @primitive("checked")
 class Checked(ScalarPrimitive):
-    """A position brought into 0..last; one that was outside, where the guard holds, is reported.
+    """Clamp a position to 0..last; if the guard holds, a position outside is reported.
 
     Inputs are the position and at most one guard.
     """
@@ -85,7 +85,7 @@ class LoopKernel:
 
     @property
     def closed(self) -> LoopKernel:
-        """The kernel without what is read at run time: something to look up."""
+        """The kernel with its own numbers: itself."""
         return self
 
     @property

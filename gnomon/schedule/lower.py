@@ -25,14 +25,14 @@ from gnomon.ir.symbolic import (
 from gnomon.ops.primitives import identity_of, split_spec
 
 Index = tuple[Node, ...]
-Read = Callable[[Node, Index, Node | None, object], Node | None]
+ReadScalar = Callable[[Node, Index, Node | None, object], Node | None]
 """(node, index, guard, fill) -> the scalar of a node that is stored or known, or None to go on."""
 
 
 class Lowering:
     """Lowers nodes into one kernel's arena; `read` answers for nodes that are stored."""
 
-    def __init__(self, arena: Arena, read: Read, fold_ranges: dict[Node, Node]) -> None:
+    def __init__(self, arena: Arena, read: ReadScalar, fold_ranges: dict[Node, Node]) -> None:
         self.arena, self.read, self.fold_ranges = arena, read, fold_ranges
         self.known: dict[tuple[Any, ...], Node] = {}
 
@@ -85,7 +85,7 @@ class Lowering:
         return self.at(node.inputs[0], inner, guard, fill)
 
     def reshape(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """The same place in row-major order."""
+        """Read a reshaped node: the element at the same row-major position."""
         place = flatten(self.arena, index, node.shape)
         return self.at(node.inputs[0], unflatten(place, node.inputs[0].shape), guard, fill)
 
@@ -184,7 +184,7 @@ class Lowering:
         return self.arena.node("map", (true, value, value), f="where")
 
     def reduce(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """A fold over the range that stands for the folded axis."""
+        """Lower a reduction to a fold over the range of the reduced axis."""
         p, axis, (x,) = node.params, node.params["axis"], node.inputs
         if x.shape[axis] == 0:
             return constant(self.arena, identity_of(p["monoid"], node.dtype), node.dtype)

@@ -42,7 +42,7 @@ def plan_memory(
 ) -> MemoryPlan:
     """Offsets such that values alive together never overlap.
 
-    An heir (value, operand) lies where the operand did, which dies in the call that makes it.
+    An heir (value, operand) reuses the operand's buffer, which dies in the call that makes it.
 
     >>> chain = [LiveInterval(64, 0, 1), LiveInterval(64, 1, 2), LiveInterval(64, 2, 3)]
     >>> plan_memory(chain).total, plan_memory(chain, [(2, 1), (1, 0)]).total
@@ -61,7 +61,7 @@ def plan_memory(
 
 
 def owners(intervals: Sequence[LiveInterval], heirs: Mapping[int, int]) -> list[int]:
-    """For each value the first of those whose place it has."""
+    """The index of the value that owns each value's buffer: the first of a chain of heirs."""
     found = list(range(len(intervals)))
     for k in sorted(found, key=lambda k: intervals[k].first):
         found[k] = found[heirs[k]] if k in heirs else k
@@ -116,7 +116,7 @@ class PlacedValues:
         """Of each value its start and end, the first and the last call; by ascending starts."""
 
     def place(self, size: int, first: int, last: int) -> int:
-        """Put a value at the lowest offset at which it meets none that is alive with it."""
+        """Place a value at the lowest offset that is free during its live interval."""
         n = self.count
         starts, ends, begun, over = self.columns[:, :n]
         alive = (begun <= last) & (over >= first)
@@ -129,7 +129,7 @@ class PlacedValues:
 
 
 def lowest_gap(size: int, starts: np.ndarray, ends: np.ndarray) -> int:
-    """The lowest offset that is free for so many bytes between values, by ascending starts."""
+    """The lowest free offset for `size` bytes between values with ascending starts."""
     below = np.zeros(len(ends) + 1, np.int64)  # below each value, the end of all before it
     np.maximum.accumulate(ends, out=below[1:])
     fits = np.append(starts - below[:-1] >= size, True)

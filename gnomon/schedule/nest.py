@@ -34,7 +34,7 @@ from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
 
-Cut = tuple[Shape, Shape]
+AxisSplit = tuple[Shape, Shape]
 """(sizes of the rows' ranges, sizes that the inner range merges)"""
 MOST_PIECES = 8
 """Kernels that one cluster is cut into at most ..."""
@@ -118,7 +118,7 @@ class LoopNest:
         return boundaries(topological(values), index, self.shape)
 
     def _may_ask(self) -> bool:
-        """Whether anything compares indices: what is padded, or a number that is a place."""
+        """Whether the loop nest may compare indices: it contains a pad or an iota."""
         stored, seen = self.stored, set(self.written)
         stack = list(self.written)
         while stack:
@@ -134,7 +134,9 @@ class LoopNest:
         """Whether all results have the domain's own shape and nothing runs along its rows."""
         return not self.lanes and all(x.shape == self.shape for x in self.written)
 
-    def _best(self, piece: DomainPiece, first: Cut | None = None) -> tuple[KernelPart, Cut]:
+    def _best(
+        self, piece: DomainPiece, first: AxisSplit | None = None
+    ) -> tuple[KernelPart, AxisSplit]:
         """The first kernel that is good enough, and its cut; the last is always good enough."""
         cuts = list(self._cuts(piece.shape))
         *before, last = [first, *cuts] if first in cuts else cuts
@@ -177,14 +179,14 @@ class LoopNest:
             self.may_divide = True
         return None if has_division(kernel.nodes()) else kernel
 
-    def _cuts(self, shape: Shape) -> Iterator[Cut]:
+    def _cuts(self, shape: Shape) -> Iterator[AxisSplit]:
         """Ways to cut a domain."""
         if not self.lanes:
             for k in range(len(shape) - 1):
                 yield from self._rows(shape[:k], shape[k:])
         yield from self._rows(shape[:-1], shape[-1:])
 
-    def _rows(self, rows: Shape, inner: Shape) -> Iterator[Cut]:
+    def _rows(self, rows: Shape, inner: Shape) -> Iterator[AxisSplit]:
         """Rows as one range, and as one range per axis."""
         kept = tuple(n for n in rows if n != 1)
         if len(kept) > 1:
@@ -341,7 +343,7 @@ def is_lane_fold(x: Node) -> bool:
 
 
 def walk(value: Node) -> list[Node]:
-    """A scalar's operands, all the way down."""
+    """A scalar's transitive operands."""
     found: list[Node] = []
     stack, seen = [value], {value}
     while stack:

@@ -1,4 +1,4 @@
-"""Nested strides: the way a product reads operands, so that windows laid flat need no memory.
+"""Nested strides of a product's operands, so that flattened windows need no memory.
 
 An axis that merges several (channels and kernel, places of a plane) is a nest of them, outermost
 first. What plain strides describe is a nest of one; the strides themselves: access.py.
@@ -47,7 +47,7 @@ def nested(view: Node) -> Nested:
 
 
 def regrouped(old: Sequence[int], new: Sequence[int]) -> list[list[tuple[int, int, int]]] | None:
-    """Each new axis as digits (size, old axis, steps along it); None where none fit.
+    """Each new axis as digits (size, old axis, stride along it), or None if they do not fit.
 
     >>> regrouped((4, 3, 5), (2, 30))
     [[(2, 0, 2)], [(2, 0, 1), (3, 1, 1), (5, 2, 1)]]
@@ -83,7 +83,7 @@ def factors(node: Node) -> tuple[Nested, Nested]:
 
 
 def packed_narrow(found: Nested) -> Nested:
-    """The same elements of an input in the 16 bits that they were cast from: packing widens them.
+    """Skip a cast from 16 bits of a product's input: packing widens the elements itself.
 
     What is computed in 16 bits may never be stored in them, so it is left to other fusions.
     """
@@ -108,7 +108,7 @@ def plain(x: Node) -> Nested:
     return Nested(found.node, found.offset, tuple((axis,) for axis in axes))
 
 
-def as_they_lie(node: Node) -> tuple[Node, ...]:
+def stored_operands(node: Node) -> tuple[Node, ...]:
     """The operands of a claimed region: bfloat16 where its kernel widens it and gets a copy."""
     claim = facts_of(node).claim
     narrow = () if claim is None else claim.widens(node.inputs[0])

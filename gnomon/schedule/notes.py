@@ -1,4 +1,4 @@
-"""Why nodes share a kernel, or do not: told from a partition when somebody asks.
+"""The fusion report: why nodes share a kernel or do not, derived from a partition on demand.
 
 While a partition decides, it notes only what cannot be seen afterwards. What a value has to do with
 its readers, and the bytes that it costs, is plain from where they ended.
@@ -45,22 +45,24 @@ class Notes:
         pairs, home = list(self._pairs()), self.placed.home
         away = Counter(x for x, reader in pairs if home[x] is not home[reader])
         why = {(w.maker, w.reader): w for w in weighed if w.kind == "join"}
-        told = {(each.maker, x) for each in products for x in each.nodes}
-        told |= {(x, reader) for reader, x in told}
+        joined = {(each.maker, x) for each in products for x in each.nodes}
+        joined |= {(x, reader) for reader, x in joined}
         for x, reader in pairs:
             apart = home[x] is not home[reader]
-            if (x, reader) not in told:
+            if (x, reader) not in joined:
                 known = why.get((x, reader))
                 refused = (known and known.refused) or self._plainly(x, reader) if apart else ""
                 kept = x in self.placed.required or away[x] > apart
                 moved = 2 * nbytes(x), kept * nbytes(x)
-                yield told_of(Fusion(x, (reader,), *moved, refused, "join"), known and known.judged)
+                yield with_measurement(
+                    Fusion(x, (reader,), *moved, refused, "join"), known and known.judged
+                )
         for kind, value, maker, reader, refused, judged in weighed:
             if kind != "join":
                 read = (value,) if kind == "share" else {r.node for r in self.placed.reads[value]}
                 together = sum(map(nbytes, read))
                 found = Fusion(maker, (reader,), 2 * nbytes(value), together, refused, kind)
-                yield told_of(found, judged)
+                yield with_measurement(found, judged)
 
     def _pairs(self) -> Iterator[tuple[Node, Node]]:
         """Every value that a kernel makes, with each of its readers."""
@@ -77,8 +79,8 @@ class Notes:
         return SUMS if x.op == "contract" else MADE
 
 
-def told_of(found: Fusion, judged: Fusion | None) -> Fusion:
-    """A decision with what was measured for it."""
+def with_measurement(found: Fusion, judged: Fusion | None) -> Fusion:
+    """A fusion decision with the times of its measured excerpt."""
     if judged is None:
         return found
     return replace(found, measured=judged.measured, modelled=judged.modelled)

@@ -23,7 +23,7 @@ class Touch(NamedTuple):
 
 
 def barriers(calls: Sequence[Touch]) -> list[bool]:
-    """For each call, whether all threads must have finished the ones before.
+    """Whether a barrier of all threads is needed before each call.
 
     >>> a, b = Span("a", 0, 8), Span("b", 0, 8)
     >>> barriers([Touch((a,), ()), Touch((b,), ()), Touch((a,), (b,))])

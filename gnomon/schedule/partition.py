@@ -30,16 +30,16 @@ __all__ = ["partition_of"]
 
 
 class FusionRules(NamedTuple):
-    """The answers that steps need: what was measured, and what kernels of products can do."""
+    """The inputs of fusion decisions: measurements, and abilities of matrix-product kernels."""
 
     judge: Judge | None
     carries: Callable[[Node], bool] | None
     opens: Opens | None
 
 
-Step = Callable[[Placed, FusionRules], Sequence[Decision]]
+PartitionStep = Callable[[Placed, FusionRules], Sequence[Decision]]
 
-STEPS: tuple[tuple[str, Step], ...] = (
+STEPS: tuple[tuple[str, PartitionStep], ...] = (
     ("join", lambda placed, by: join(placed, by.judge)),
     ("rematerialize", lambda placed, by: rematerialize(placed, by.judge)),
     ("fuse", lambda placed, by: placed.forget_unread() or ()),

@@ -55,7 +55,7 @@ class Placed:
         return x in self.required or any(self.home[y] is not own for y in self.readers.get(x, ()))
 
     def forget_unread(self) -> None:
-        """Take out of clusters what nobody reads any more, since its readers recompute it."""
+        """Remove nodes from clusters that have no readers left, because these recompute them."""
         wanted = set(self.required)
         for node in reversed(list(self.home)):
             if node in self.bases:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import hint
 from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.epilogue import LAID, LITTLE, SMALL, Epilogue, is_plain, lowered
+from gnomon.schedule.epilogue import LITTLE, OTHER_LAYOUT, SMALL, Epilogue, is_plain, lowered
 from gnomon.schedule.fusion import Fusion, Judge
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
@@ -25,7 +25,7 @@ cast and the scale of a norm are 2 to 10 % faster."""
 
 
 class Factor(NamedTuple):
-    """The factor of a product that may be computed on its way; steps run along its last axes."""
+    """The left operand of a product that a prologue may compute; steps are its last axes."""
 
     node: Node
     steps: int
@@ -49,7 +49,7 @@ def fuse_prologues(placed: Placed, opens: Opens | None, judge: Judge | None = No
             nodes = feeding(placed, product, factor.node)
             if nodes:
                 fusion = weigh(placed, product, factor, nodes)
-                hopeless = fusion.refused in (factor.refused, LAID) and fusion.refused
+                hopeless = fusion.refused in (factor.refused, OTHER_LAYOUT) and fusion.refused
                 if judge and not hopeless and fusion.together <= fusion.apart:
                     fusion = judge(placed, fusion, take)
                 found.append(fusion)
@@ -95,7 +95,7 @@ def weigh(placed: Placed, product: Node, factor: Factor, nodes: tuple[Node, ...]
     apart = sum(map(nbytes, large((read | rest) - {*own.members})), 2 * nbytes(factor.node))
     together = sum(sum(map(nbytes, large(found))) for found in (read, rest - {*own.members}, new))
     trial = prologue_of(factor.node, nodes, factor.steps, dict.fromkeys(read)).kernel
-    refused = factor.refused or ("" if is_plain(trial) else LAID)
+    refused = factor.refused or ("" if is_plain(trial) else OTHER_LAYOUT)
     if not refused and hint(apart - together) < hint(nbytes(factor.node)):
         refused = LITTLE
     elif not refused and any(SCALARS[x.params["f"]].costly for x in nodes):

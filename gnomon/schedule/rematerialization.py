@@ -26,7 +26,7 @@ FUNCTION = 2
 
 
 def rematerialize(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
-    """Let readers in other clusters read, in place of such a value, what it is made of."""
+    """Recompute elementwise values in the clusters that read them, where that costs less."""
     home, readers = placed.home, placed.readers
     decisions: list[Weighed] = []
     for node in sorted(home, key=lambda x: x.serial, reverse=True):
@@ -50,7 +50,7 @@ def rematerialize(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
 
 
 def expand(placed: Placed, node: Node, outside: Sequence[Node]) -> None:
-    """Let readers of a value read what it is made of."""
+    """Inline a value into readers in other clusters, which then read its operands."""
     reads, readers = placed.reads, placed.readers
     placed.rematerialized.add(node)
     for reader in outside:

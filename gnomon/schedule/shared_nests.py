@@ -55,8 +55,8 @@ class SharedNests:
 def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
     """The outline of a cluster, and its numbers; None where these are symbolic already.
 
-    What is no size, or 0 or 1, which say how things lie, is part of the outline; so is the size of
-    an axis that is folded, since code that knows it is three times as quick where it is short.
+    Numbers that are no sizes, and 0 and 1, which select code, are part of the outline. So is the
+    size of a folded axis, since code that knows it is three times as fast where it is short.
     """
     rows: list[Hashable] = []
     numbers: list[int] = []
@@ -158,7 +158,7 @@ class NestAtSizes:
             yield replace(part, buffers=tuple([self.nodes[k] for k in places]))
 
     def holds(self) -> bool:
-        """Whether what was decided since is right for this cluster too."""
+        """Whether the guards recorded since then hold for this cluster's numbers."""
         return self.nest.holds(self.own)
 
     def values(self, names: Iterable[Any]) -> dict[Any, int]:
@@ -167,7 +167,7 @@ class NestAtSizes:
 
 
 def renumbered(signature: ClusterSignature, numbers: Iterator[Any]) -> dict[Node, Node]:
-    """Each node of a cluster, and one with other numbers, in an arena of its own."""
+    """Copy a cluster with other numbers into a new arena; the copy of each node."""
     arena, image = Arena(), dict[Node, Node]()
     for node, row in zip(signature.numbers, signature.rows, strict=True):
         if is_read(row):

@@ -178,7 +178,7 @@ class SeekableFile:
         return getattr(self.file, name)
 
     def seekable(self) -> bool:
-        """Yes: PyTorch asks no more of a file than to seek when told."""
+        """Return True: PyTorch requires seekable files, and this one seeks."""
         return True
 
     def seek(self, *place: int) -> int:

@@ -14,7 +14,7 @@ DEEPEST_TUPLE = 64
 def with_storages(value: Any, kind: type, made: Callable[[Any], Any]) -> Any:
     """A value whose saved storages, of a class, are what `made` gives for them.
 
-    Lists and dicts stay the objects that they are; each part is looked at once, shared or not.
+    Lists and dicts stay the objects that they are; each part is visited once, shared or not.
     """
     known: dict[int, Any] = {}
     waiting: list[Any] = []

@@ -17,7 +17,7 @@ HEADER = struct.Struct("<26xHH")
 
 
 def check_truths(name: str, content: np.ndarray) -> None:
-    """Refuse bytes that stand for truths and are none."""
+    """Refuse bytes of a bool array that are not 0 or 1."""
     if content.max(initial=0) > 1:
         raise ValueError(f"{name} has truths other than 0 and 1")
 

@@ -34,7 +34,7 @@ class Readable(Protocol):
     """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Read `size` bytes, or fewer at the end of the file."""
         ...
 
     def readline(self) -> bytes:
@@ -48,7 +48,7 @@ def name_of(value: Any) -> str:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let files name these classes and functions, whose code then runs.
+    """Allow files to name these classes and functions, whose code then runs.
 
     A pair is one of them and the name by which files know it.
     """
@@ -57,7 +57,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def clear_safe_globals() -> None:
-    """Forget what was let in."""
+    """Forget all allowed classes and functions."""
     _allowed.clear()
 
 
@@ -68,7 +68,7 @@ def get_safe_globals() -> list[Any]:
 
 @contextmanager
 def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
-    """Let files name these for a while."""
+    """Allow files to name these within a `with` block."""
     before = dict(_allowed)
     add_safe_globals(safe_globals)
     try:
@@ -82,7 +82,7 @@ class Interpreter:
     """The stack and the memo of a pickle that is being read.
 
     `names` says what a pickle may name, `settle` gives values of other types their state, and
-    `outside` finds what lies beside the pickle. A trusted pickle may name all that Python imports.
+    `outside` resolves references out of the pickle. A trusted one may name all that Python imports.
     """
 
     def __init__(

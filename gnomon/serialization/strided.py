@@ -16,19 +16,19 @@ LARGEST_REPEAT = 1 << 22
 
 def strided(storage: gn.Tensor, offset: int, size: tuple, stride: tuple) -> gn.Tensor:
     """The elements of a storage, which has one axis, at an offset and in steps of strides."""
-    check(storage.numel(), offset, size, stride)
+    refuse_outside_storage(storage.numel(), offset, size, stride)
     return gn.as_strided(storage, size, stride, offset)
 
 
 def is_whole(numel: int, offset: int, size: tuple, stride: tuple) -> bool:
     """Whether a tensor shows all elements of a storage in their order."""
-    check(numel, offset, size, stride)
+    refuse_outside_storage(numel, offset, size, stride)
     axes = [(n, step) for n, step in zip(size, stride, strict=True) if n != 1]
     found = merged([n for n, _ in axes], [step for _, step in axes])
     return prod(size) == numel and offset == 0 and found in (([numel], [1]), ([], []))
 
 
-def check(numel: int, offset: int, size: tuple, stride: tuple) -> None:
+def refuse_outside_storage(numel: int, offset: int, size: tuple, stride: tuple) -> None:
     """Refuse what a storage does not have."""
     numbers = (offset, *size, *stride)
     if len(size) != len(stride) or not all(type(n) is int and n >= 0 for n in numbers):

@@ -91,7 +91,7 @@ class SavedStorage:
         return moved("load", from_array(elements), self.device)
 
     def twin(self, dtype: DType) -> Tensor | None:
-        """The whole storage as complex numbers, or their parts, where the other is there."""
+        """A storage viewed as complex numbers, or as their parts, if the other one is loaded."""
         real, pairs = dtype.to_real(), dtype.to_complex()
         if pairs.to_real() is not real:
             return None
@@ -186,7 +186,7 @@ class Bounded:
         self.tell, self.readline = file.tell, file.readline
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or those that are left."""
+        """Read `size` bytes, or the rest of the file."""
         return self.file.read(min(size, self.size - self.file.tell()))
 
 

@@ -81,8 +81,8 @@ class Reader:
         """A tensor by its number; mentioned again, it is the same one."""
         if number not in self.made:
             self.made[number] = self.fresh(number, shape, name), name, shape
-        found, *told = self.made[number]
-        if told != [name, shape]:
+        found, *known = self.made[number]
+        if known != [name, shape]:
             raise ValueError(f"tensor {number} is said to be of two kinds")
         return found
 

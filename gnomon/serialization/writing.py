@@ -80,7 +80,7 @@ class StoredMemory:
     form: Form | None
 
     def content(self) -> np.ndarray:
-        """Its bytes, in the order in which strides count them."""
+        """The bytes of the storage, in memory order of its strides."""
         array = array_of(self.whole)
         order = [axis for axis, _ in reversed(self.form or ())]
         array = array.transpose(order) if order else array
@@ -90,7 +90,7 @@ class StoredMemory:
 class ShownMemory(NamedTuple):
     """The elements of a memory that a tensor shows."""
 
-    laid: Laid
+    strided: Laid
     whole: Tensor
     form: Form | None
 
@@ -100,20 +100,20 @@ def places_of(pair: Tensor, lanes: int) -> ShownMemory:
 
     lanes: numbers in one element, of which a complex one has two.
     """
-    laid, storage = None if lying_of(pair._view) else own_places(pair), pair._storage
+    strided, storage = None if lying_of(pair._view) else own_places(pair), pair._storage
     memory = source(storage)
-    if laid is None or not is_told(laid, lanes, memory.size):
+    if strided is None or not is_strided(strided, lanes, memory.size):
         shape = tuple(pair.shape)
         return ShownMemory(Laid(shape, 0, row_major(shape)), alias(pair, (), detached=True), None)
     whole = Tensor.__new__(Tensor)
     whole._storage, whole._view, whole._rare, whole._requires = storage, None, None, False
-    return ShownMemory(laid, whole, storage.form)
+    return ShownMemory(strided, whole, storage.form)
 
 
-def is_told(laid: Laid, lanes: int, count: int) -> bool:
+def is_strided(strided: Laid, lanes: int, count: int) -> bool:
     """Whether PyTorch's strides tell these places of so many elements, and `load` takes them."""
-    numbers = (laid.start, *laid.strides)
-    if min(numbers) < 0 or prod(laid.shape) > max(count, LARGEST_REPEAT):
+    numbers = (strided.start, *strided.strides)
+    if min(numbers) < 0 or prod(strided.shape) > max(count, LARGEST_REPEAT):
         return False
     return lanes == 1 or (numbers[-1] == 1 and not any(x % lanes for x in (count, *numbers[:-1])))
 
@@ -183,7 +183,7 @@ class TorchPickler(pickle._Pickler):
         lanes = 1 if pair is tensor else 2
         places = places_of(pair, lanes)
         axes = slice(None) if lanes == 1 else slice(-1)
-        shape, start, strides = places.laid
+        shape, start, strides = places.strided
         memory = self.memory(places, dtype)
         given = (
             memory,
@@ -200,7 +200,7 @@ class TorchPickler(pickle._Pickler):
         """The memory of a tensor, in bytes if another dtype has it already."""
         own = places.whole._view is None
         name = id(places.whole._storage if own else places.whole)
-        nbytes = source(places.whole._storage).size if own else prod(places.laid.shape)
+        nbytes = source(places.whole._storage).size if own else prod(places.strided.shape)
         nbytes *= pair_of(places.whole).dtype.itemsize
         kind = TYPED.get(dtype, self.of_bytes)
         known = self.memories.get(name)
@@ -247,8 +247,8 @@ def pickled(value: Any, protocol: int, older: bool) -> tuple[bytes, Sequence[Sto
 def write_zip(value: Any, file: Any, protocol: int, order: bool = True) -> None:
     """A value as a zip; order: whether it says in which order numbers have their bytes.
 
-    PyTorch's `.format_version` is left out: it says that bytes lie where PyTorch's own writer of
-    zips puts them, and without it PyTorch looks where they lie.
+    PyTorch's `.format_version` is left out: it says that bytes are at the offsets of
+    PyTorch's own writer of zips; without it PyTorch reads the offsets.
     """
     content, memories = pickled(value, protocol, False)
     with zipfile.ZipFile(file, "w") as archive:

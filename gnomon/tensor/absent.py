@@ -1,4 +1,4 @@
-"""gn.cuda and its neighbours: devices that this build does not have, for programs that ask first.
+"""gn.xpu and its neighbours: devices that this build does not have, for programs that ask first.
 
 They say that there is none: no device, no memory in use. What only seeds, frees or marks does
 nothing; what needs a device is refused. The switches of gn.backends are here too: nothing reads
@@ -51,7 +51,7 @@ REFUSED = frozenset(WANTING.split())
 class Absent:
     """A kind of device that this build does not have, for programs that ask first.
 
-    >>> cuda.is_available(), cuda.memory_allocated(), cuda.empty_cache()
+    >>> xpu.is_available(), xpu.memory_allocated(), xpu.empty_cache()
     (False, 0, None)
     """
 
@@ -101,15 +101,14 @@ def refusal(name: str) -> Any:
 
     def refuse(*_: Any, **__: Any) -> Never:
         raise ArgumentError(
-            f"{name}: this build computes on the CPU. Ask is_available() before, which is False."
+            f"{name}: this machine computes on the CPU. Ask is_available() before, which is False."
         )
 
     refuse.__name__, refuse.__doc__ = name.rpartition(".")[2], "Refused: there is no such device."
     return refuse
 
 
-accelerator, cuda, mps, mtia, xpu = map(Absent, ("accelerator", "cuda", "mps", "mtia", "xpu"))
-cuda.nvtx = Absent("cuda.nvtx")
+accelerator, mps, mtia, xpu = map(Absent, ("accelerator", "mps", "mtia", "xpu"))
 
 
 class Present(SimpleNamespace):

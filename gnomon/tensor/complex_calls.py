@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import product
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,25 @@ def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
         kind, told = str(parameter.annotation), fitting.shown(value)
         if OPERANDS.search(kind) is None and holds_complex(value):
             raise ArgumentError(f"{name}: {word} must not be complex: got {told}.") from None
-        is_one = kind in ("Operand", "Node") and parameter.kind is not parameter.VAR_POSITIONAL
-        if is_one and isinstance(value, (list, tuple)):
-            raise ArgumentError(f"{name}: {word} must be a tensor or number: got {told}.") from None
+        is_one = parameter.kind is not parameter.VAR_POSITIONAL and kind in ONE_OPERAND
+        wanted = ONE_OPERAND[kind] if is_one else ""
+        if is_one and not is_operand(value, "number" in wanted, parameter.default is None):
+            raise ArgumentError(f"{name}: {word} must be {wanted}: got {told}.") from None
+
+
+ONE_OPERAND = {
+    **dict.fromkeys(("Node", "Node | None"), "a tensor"),
+    **dict.fromkeys(("Operand", "Operand | None"), "a tensor or number"),
+    **dict.fromkeys(("Scalar", "Scalar | None"), "a number or tensor"),
+}
+"""Annotations of parameters that take one operand, and what that must be."""
+
+
+def is_operand(value: Any, number: bool, nothing: bool) -> bool:
+    """Whether a value is a tensor, or a number or None where these are allowed."""
+    if value is None:
+        return nothing
+    return isinstance(value, Tensor) or (number and isinstance(value, (Number, np.generic)))
 
 
 def holds_complex(value: Any) -> bool:

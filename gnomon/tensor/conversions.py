@@ -34,7 +34,7 @@ from gnomon.runtime.buffer import others
 from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.calls import lying_as
 from gnomon.tensor.creation import from_numbers
-from gnomon.tensor.device import CPU, check_device
+from gnomon.tensor.device import CPU, CUDA, card_named
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
@@ -256,10 +256,9 @@ def cpu(self: Tensor) -> Tensor:
 
 
 @method
-def cuda(self: Tensor, *_: object, **__: object) -> Tensor:
-    """Refused: this build computes on the CPU."""
-    check_device("cuda")
-    return self
+def cuda(self: Tensor, device: object = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on the card: itself if it is there; ArgumentError where there is none."""
+    return moved("cuda", self, card_named(device))
 
 
 # shapes
@@ -342,7 +341,7 @@ def install_properties() -> None:
     )
     Tensor.itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one element.")
     Tensor.nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes in all.")
-    Tensor.is_cuda = property(lambda self: False, doc="Whether this is on a GPU.")
+    Tensor.is_cuda = property(lambda self: self.device == CUDA, doc="Whether this is on a GPU.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     Tensor.ndimension, Tensor.const_data_ptr = Tensor.dim, Tensor.data_ptr
     Tensor.is_pinned = nowhere

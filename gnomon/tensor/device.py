@@ -1,4 +1,6 @@
-"""Devices: "cpu", where elements are; "meta", where tensors have none; others can be named alone.
+"""Devices: "cpu", "cuda" where there is a card, "meta", where tensors have no elements.
+
+"reference" computes as tests do; others can be named alone.
 
 A device is a block: new tensors are placed on it inside. placing.py does so. A tensor on "meta" is
 a leaf of a shape and a dtype that never has a value. What reads it waits, as every operation does,
@@ -16,7 +18,8 @@ from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError, DeviceError, TraceError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.provenance import user_site
-from gnomon.runtime.buffer import Allocator, memory, others
+from gnomon.lazy import cuda_driver
+from gnomon.runtime.buffer import Allocator, is_placed, memory, others
 from gnomon.settings import Block
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.state import state
@@ -38,7 +41,7 @@ class Device(Block):
         name, _, number = str(type).partition(":")
         if name not in KINDS or (number and not number.isdecimal()):
             raise ArgumentError(
-                f"device: this build computes on the CPU: got {str(type)!r}. "
+                f"device: this machine computes on the CPU: got {str(type)!r}. "
                 f"A device is one of {', '.join(sorted(KINDS))}, and its number after a colon."
             )
         self.type = name
@@ -77,8 +80,8 @@ class Device(Block):
             raise
 
 
-CPU, META, REFERENCE = Device("cpu"), Device("meta"), Device("reference")
-MORE = (META, REFERENCE)
+CPU, META, REFERENCE, CUDA = map(Device, ("cpu", "meta", "reference", "cuda"))
+MORE = (META, REFERENCE, CUDA)
 """The devices beside the CPU on which tensors can be."""
 _default: ContextVar[tuple[Device, Any]] = ContextVar("gnomon_device", default=(CPU, None))
 """The device of new tensors, and what was said of it around the block that set it."""
@@ -105,14 +108,35 @@ def kind_of(device: object) -> Device:
     return next((each for each in MORE if named == each), CPU)
 
 
+def card_named(device: object) -> Device:
+    """The card that a program names: by its number, as a device, or not at all."""
+    if device is None or isinstance(device, int):
+        return Device("cuda", device)
+    return device_of(device)
+
+
 def check_device(device: object, *more: Device) -> None:
     """Refuse a device that is neither the CPU nor one that the operation knows beside it."""
     if device is None or device is CPU:
         return
     named = device_of(device)
-    if named.type != CPU.type and named not in more:
+    if named == CUDA and CUDA in more and cuda_driver.has_card():
+        refuse_other_card(named)
+    elif named.type != CPU.type and (named not in more or named == CUDA):
+        why = f" ({cuda_driver.reason()})" if named == CUDA else ""
         raise ArgumentError(
-            f"device: this build computes on the CPU: got {str(named)!r}. Give 'cpu', or nothing."
+            f"device: this machine computes on the CPU: got {str(named)!r}{why}. Give 'cpu', or "
+            "nothing."
+        )
+
+
+def refuse_other_card(named: Device) -> None:
+    """Refuse a card that is not this process's: a process has one, that of its LOCAL_RANK."""
+    number = cuda_driver.driver().card.number
+    if named.index not in (None, number):
+        raise DeviceError(
+            f"device: invalid device ordinal: got 'cuda:{named.index}' in the process of cuda:"
+            f"{number}. A process has one card; start a rank for each (gnomon launch)."
         )
 
 
@@ -188,12 +212,12 @@ def by_memory(nodes: Sequence[Node]) -> Sequence[list[Node]]:
 
 
 def meeting_place(leaves: Sequence[Node]) -> Allocator:
-    """The memory of a program that reads leaves; a single number of the CPU's is read anywhere.
+    """The memory of a program that reads leaves; a number of the CPU's is read anywhere.
 
     Raises DeviceError where they are on several devices.
     """
     placed = [x for x in leaves if x.value is not None]
-    first = {x.value.memory: x for x in placed if x.rank or x.value.memory is not memory}
+    first = {x.value.memory: x for x in placed if is_placed(x.value, x.rank)}
     if len(first) > 1:
         told = " and ".join(
             f"{x.dtype.name}{list(x.shape)} on {place.device} [{', '.join(map(str, x.sites))}]"

@@ -53,6 +53,7 @@ def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
         if device is CPU or (place := device_of(device)) not in MORE:  # which the function refuses
             made = function(*args, **kwargs)
         else:
+            check_device(place, *MORE)
             made = made_elsewhere(function, args, kwargs, kind_of(place))
         return made.requires_grad_() if given.get("requires_grad") else made
 

@@ -19,7 +19,7 @@ from gnomon.errors import ArgumentError, DtypeError
 from gnomon.forking import held
 from gnomon.lazy import Lazy
 from gnomon.ops.registry import OPS, explained
-from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.runtime.buffer import DeviceBuffer, GeneratorWords
 from gnomon.settings import Block, holding
 from gnomon.tensor.creation import get_default_dtype, like, shape_of, size_checked
 from gnomon.tensor.device import META, check_device, default_device
@@ -70,6 +70,10 @@ class Generator:
         self.manual_seed(seed).count = count
         return self
 
+    def words_to_read(self) -> Tensor:
+        """The seed as a tensor, which programs of every device read."""
+        return from_buffer(GeneratorWords.of(self.words), (2,), uint32)
+
     def key(self) -> Tensor:
         """The key of the next draw."""
         if state.capture is not None:
@@ -77,8 +81,8 @@ class Generator:
         else:
             with _drawing:
                 number, self.count = self.count, self.count + 1
-            values = map(DeviceBuffer.of, (self.words, np.asarray(number % WORD, np.uint32)))
-            words, number = map(from_buffer, values, ((2,), ()), (uint32, uint32))
+            count = DeviceBuffer.of(np.asarray(number % WORD, np.uint32))
+            words, number = self.words_to_read(), from_buffer(count, (), uint32)
         return apply(OPS["fold_in"], (words, number))
 
 

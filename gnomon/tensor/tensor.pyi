@@ -694,8 +694,8 @@ class Tensor:
         """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
     def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
-    def cuda(self, *_: object, **__: object) -> Tensor:
-        """Refused: this build computes on the CPU."""
+    def cuda(self, device: object = ..., non_blocking: _bool = ...) -> Tensor:
+        """The tensor on the card: itself if it is there; ArgumentError where there is none."""
     def cummax(self, axis: _int = ..., *, dim: _int = ...) -> Values:
         """The largest so far, and where it stands: the latest of equals."""
     def cummax_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:

@@ -31,7 +31,7 @@ BOUNDS = {
     complex128: (1e-7, 1e-7),
 }
 """The relative and the absolute difference that is allowed, PyTorch's; none for other dtypes."""
-Bounds = tuple[float, float]
+Tolerances = tuple[float, float]
 
 
 def assert_close(
@@ -65,10 +65,10 @@ def assert_close(
         )
     bounds = None if rtol is None or atol is None else (rtol, atol)
     for place, one, two in pairs(actual, expected, ""):
-        told = difference(one, two, bounds, equal_nan, check_dtype)
-        if told:
-            told += f"\n\nThe failure occurred for item {place}" if place else ""
-            raise AssertionError(msg(told) if callable(msg) else msg or told)
+        problem = difference(one, two, bounds, equal_nan, check_dtype)
+        if problem:
+            problem += f"\n\nThe failure occurred for item {place}" if place else ""
+            raise AssertionError(msg(problem) if callable(msg) else msg or problem)
 
 
 def assert_allclose(
@@ -134,7 +134,7 @@ def array_of(value: Any) -> tuple[np.ndarray, DType]:
 
 
 def difference(
-    actual: Any, expected: Any, bounds: Bounds | None, equal_nan: bool, check_dtype: bool
+    actual: Any, expected: Any, bounds: Tolerances | None, equal_nan: bool, check_dtype: bool
 ) -> str:
     """The complaint about a pair; empty where it is close."""
     (one, kind), (two, wanted) = array_of(actual), array_of(expected)
@@ -148,7 +148,7 @@ def difference(
     return misfit(one, two, bounds, equal_nan)
 
 
-def misfit(one: np.ndarray, two: np.ndarray, bounds: Bounds, equal_nan: bool) -> str:
+def misfit(one: np.ndarray, two: np.ndarray, bounds: Tolerances, equal_nan: bool) -> str:
     """The complaint about arrays of one shape, with the greatest differences."""
     if np.allclose(one, two, *bounds, equal_nan=equal_nan):
         return ""
@@ -161,14 +161,16 @@ def misfit(one: np.ndarray, two: np.ndarray, bounds: Bounds, equal_nan: bool) ->
     kinds = zip(("absolute", "relative"), (absolute, relative), bounds[::-1], strict=True)
     how = "close" if any(bounds) else "equal"
     if not one.shape:
-        lines = [f"{kind.capitalize()} difference: {told(x, a)}" for kind, x, a in kinds]
+        lines = [
+            f"{kind.capitalize()} difference: {shown_difference(x, a)}" for kind, x, a in kinds
+        ]
         return "\n".join([f"Scalars are not {how}!\n", f"Expected {two} but got {one}.", *lines])
     share = f"{wrong.sum()} / {wrong.size} ({wrong.mean():.1%})"
     lines = [f"Greatest {kind} difference: {greatest(x, wrong, a)}" for kind, x, a in kinds]
     return "\n".join([f"Tensor-likes are not {how}!\n", f"Mismatched elements: {share}", *lines])
 
 
-def told(value: Any, allowed: float) -> str:
+def shown_difference(value: Any, allowed: float) -> str:
     """A difference, and what of it is allowed."""
     return f"{value:.16g}" + (f" (up to {allowed:g} allowed)" if allowed else "")
 

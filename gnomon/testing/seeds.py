@@ -16,7 +16,7 @@ _latest: list[int] = []
 
 
 class seed_all:
-    """Start every generator at a seed; after a `with`, they go on where they were before.
+    """Start every generator at a seed; after a `with`, they continue from their states before.
 
     >>> import gnomon as gn
     >>> with seed_all(3):

@@ -26,7 +26,7 @@ def make_tensor(
 ) -> Tensor:
     """Values drawn between low and high: -9 and 9 for floats, integers to 9, 0 and 1 for bool.
 
-    `layout` holds PyTorch's words for how memory lies, which change nothing.
+    `layout` holds PyTorch's memory formats, which change nothing.
 
     >>> import gnomon as gn
     >>> x = make_tensor(2, 3, dtype=gn.int64, device="cpu", low=0)

@@ -1,4 +1,4 @@
-"""`gnomon chat`: a conversation with a model on the terminal, or with what a pipe says."""
+"""`gnomon chat`: a conversation with a model, from a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def chat(
     top_p: float | None = None,
     seed: int | None = None,
 ) -> int:
-    """Talk to a model: each line is a message, and its answer is printed as it is written.
+    """Chat with a model: each input line is a message, and its answer is printed token by token.
 
     Parameters
     ----------
     model
-        The model's place, as `ModelPlace` says.
+        A GGUF file, a Hugging Face folder, or a run's folder or name.
     system
-        What the model is told first.
+        The system message.
     max_new_tokens
-        The most tokens of an answer; otherwise what the model's context holds.
+        Maximum number of tokens of an answer; by default the rest of the model's context.
     temperature
-        How freely; 0 always takes the likeliest token; otherwise as the model's files say.
+        Sampling temperature; 0: greedy. By default the value in the model's files.
     top_k
-        How many of the likeliest tokens may be drawn; 0: all.
+        Sample from the K most probable tokens only; 0: from all.
     top_p
-        The likeliest tokens may be drawn whose probabilities sum to this much.
+        Sample from the most probable tokens whose probabilities sum to P (nucleus sampling).
     seed
-        Another seed, other answers.
+        Random seed.
     """
     language_model, texts = opened_model(model)
     assert texts.chat_template, "a model without one is refused before anything is said."
@@ -52,7 +52,7 @@ def chat(
             for piece in conversation.say(line):
                 print(piece, end="", flush=True)
             print()
-        except KeyboardInterrupt:  # the answer is broken off, and the conversation goes on
+        except KeyboardInterrupt:  # the answer is interrupted, and the conversation continues
             print()
         except GnomonError as wrong:
             print(wrong, file=sys.stderr)

@@ -51,7 +51,7 @@ __all__ = [
     "read_json",
     "sealed",
     "to_json",
-    "whole",
+    "verified",
 ]
 
 FORMAT = 2
@@ -62,17 +62,17 @@ STEP = re.compile(r"step-(\d{8,18})")
 GROUPS = ("model", "optimizer")
 """The beginnings of the names of tensor files."""
 
-Name = Annotated[str, Meta(pattern=r"^\w[\w.-]*\Z")]
+FileName = Annotated[str, Meta(pattern=r"^\w[\w.-]*\Z")]
 
 
 class Recorded(msgspec.Struct):
-    """A trainer.json, as far as it is looked at here."""
+    """The fields of a trainer.json that are checked here."""
 
     step: Annotated[int, Meta(ge=0, le=10**18)]
-    sha256: dict[Name, str]
+    sha256: dict[FileName, str]
     """Of each description."""
     format: int = 1
-    headers: dict[Name, str] = {}
+    headers: dict[FileName, str] = {}
     """SHA-256 of the header of each file of tensors."""
     sums: dict[str, dict[str, str]] = {}
     """The sum of each tensor's elements, by group."""
@@ -123,7 +123,7 @@ def sealed(trainer: Mapping[str, object]) -> bytes:
 
 
 def checkpoints(run: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first; whether they are whole is not looked at."""
+    """The checkpoints of a run, oldest first, without checking that they are valid."""
     found = (run / "checkpoints").glob("step-*")
     return sorted((x for x in found if STEP.fullmatch(x.name) and x.is_dir()), key=number)
 
@@ -135,18 +135,18 @@ def number(folder: Path) -> int:
 
 
 def newest(run: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest whole checkpoint of a run, and what was wrong with newer ones."""
+    """The latest valid checkpoint of a run, and the problems of later ones."""
     problems = []
     for folder in reversed(checkpoints(run)):
         try:
-            return whole(folder), problems
+            return verified(folder), problems
         except CheckpointError as wrong:
             problems.append(str(wrong))
     return None, problems
 
 
 def opened(folder: Path) -> Checkpoint:
-    """A checkpoint whose trainer.json is what was written; tensors are not looked at."""
+    """A checkpoint whose trainer.json is verified; its tensors are not."""
     return recorded(folder)[0]
 
 
@@ -154,30 +154,30 @@ def recorded(folder: Path) -> tuple[Checkpoint, Recorded]:
     """A checkpoint and the sums that its trainer.json tells of, which has one of itself."""
     path = folder / TRAINER
     trainer = read_json(path)
-    told = decoded(path, to_json(trainer), Recorded)
-    if told.format != FORMAT:
+    record = decoded(path, to_json(trainer), Recorded)
+    if record.format != FORMAT:
         raise CheckpointError(
-            f"checkpoint: {path} is of format {told.format}: this version reads format {FORMAT}. "
+            f"checkpoint: {path} is of format {record.format}: this version reads format {FORMAT}. "
             "Go on with the gnomon that it names, or start a new run."
         )
-    if sealed(trainer) != to_json(trainer) or number(folder) not in (-1, told.step):
+    if sealed(trainer) != to_json(trainer) or number(folder) not in (-1, record.step):
         raise damaged(path)
-    return Checkpoint(folder, told.step, trainer), told
+    return Checkpoint(folder, record.step, trainer), record
 
 
-def whole(folder: Path) -> Checkpoint:
-    """A checkpoint, after comparing everything with its sum, and the name with the step."""
-    found, told = recorded(folder)
-    for name, wanted in told.sha256.items():
+def verified(folder: Path) -> Checkpoint:
+    """Open a checkpoint after verifying all checksums, and its name against the step."""
+    found, record = recorded(folder)
+    for name, wanted in record.sha256.items():
         if name != TRAINER and sum_of(folder / name) != wanted:
             raise damaged(folder / name)
     headers: dict[str, str] = {}
     readers = {group: TensorReader(folder / INDEX.format(group)) for group in GROUPS}
     for group, reader in readers.items():
         headers |= reader.headers
-        refuse_other_headers(folder, told.headers, reader.headers)
-        reader.verify(told.sums.get(group, {}))
-    if headers.keys() != told.headers.keys():
+        refuse_other_headers(folder, record.headers, reader.headers)
+        reader.verify(record.sums.get(group, {}))
+    if headers.keys() != record.headers.keys():
         raise damaged(folder / TRAINER)
     return found
 

@@ -36,7 +36,7 @@ from gnomon.train.checkpoint import (
     number,
     sealed,
     to_json,
-    whole,
+    verified,
 )
 from gnomon.train.tokenizer import END, END_ID
 
@@ -61,7 +61,7 @@ class CheckpointContents:
     """What the run wants to find again."""
 
     def staged(self) -> CheckpointContents:
-        """The same with tensors copied."""
+        """A copy of these contents whose tensors are copies too."""
         copies = {
             group: {name: tensor.staged() for name, tensor in tensors.items()}
             for group, tensors in self.tensors.items()
@@ -126,11 +126,11 @@ def describe(folder: Path, saved: CheckpointContents, sums: dict[str, dict[str, 
     }
     made = {"gnomon": __version__, "numerics": NUMERICS, "format": FORMAT, "step": saved.step}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in texts.items()}
-    told = {**saved.trainer, **made, "sha256": digests, "headers": headers, "sums": sums}
+    trainer = {**saved.trainer, **made, "sha256": digests, "headers": headers, "sums": sums}
     for name, content in texts.items():
         write(folder / name, content)
     flush_folder(folder)
-    write(folder / TRAINER, sealed(told))
+    write(folder / TRAINER, sealed(trainer))
     flush_folder(folder)
 
 
@@ -147,7 +147,7 @@ def drop_old(run: Path, step: int, keep: int) -> None:
 def is_whole(folder: Path) -> bool:
     """Whether a folder holds a checkpoint as it was written."""
     try:
-        return folder.is_dir() and bool(whole(folder))
+        return folder.is_dir() and bool(verified(folder))
     except CheckpointError:
         return False
 

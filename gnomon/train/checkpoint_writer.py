@@ -2,8 +2,8 @@
 
 A save copies what this rank owns and returns. Its thread writes the copy; ranks learn at the end of
 each step whether all have, by a message of their main threads, for no other may communicate. Then
-the first rank's thread completes the folder and names it. Whatever the disk refuses is told, the
-folder dropped, and the next save tries again.
+the first rank's thread completes the folder and names it. Errors of the disk are reported, the
+folder is dropped, and the next save tries again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["CheckpointWriter"]
 
 
 class Stopped(Exception):
-    """A write was told to end."""
+    """Raised in a write that has to stop."""
 
 
 class CheckpointWriter:
@@ -46,21 +46,21 @@ class CheckpointWriter:
         self.failure: OSError | None = None
         """Of the latest save; the ones before it are whole."""
         self.saved: CheckpointContents | None = None
-        """The copy that is on its way to the disk."""
+        """The copy that is being written."""
         self.publishing = self.stopped = False
         self.thread: threading.Thread | None = None
         self.outcome: Shares | BaseException | None = None
         refuse_separate_folders(run, team, self.token)
 
     def begin(self, contents: CheckpointContents) -> None:
-        """Save as soon as an earlier save is done: copy, and let a thread write the copy."""
+        """Start a save after the previous one is done: copy the state, write it in a thread."""
         self.wait()
         self.failure, self.saved = None, contents.staged()
         aside = aside_of(self.run, contents.step, self.token)
         self.start(partial(write_share, aside, self.saved, self.team.leads, self.proceed))
 
     def start(self, work: Callable[[], Shares | None]) -> None:
-        """Let a thread do something, and keep what it gives or raises."""
+        """Run work in a thread, and store its result or exception."""
 
         def run() -> None:
             try:
@@ -79,17 +79,17 @@ class CheckpointWriter:
 
     @property
     def finished(self) -> bool:
-        """Whether this rank has nothing on the way; others may have."""
+        """Whether this rank has finished writing; others may not have."""
         return self.thread is None or not self.thread.is_alive()
 
     def advance(self, finished: Sequence[bool]) -> None:
-        """Go on when every rank has finished, as they told each other after a step."""
+        """Advance the save to its next stage once all ranks have reported that they finished."""
         if self.saved is None or not all(finished):
             return
         if self.outcome is not None and not isinstance(self.outcome, OSError | dict):
             raise self.outcome
-        told = self.team.gather(told_of(self.outcome))
-        failures = [x["failed"] for x in told if "failed" in x]
+        reports = self.team.gather(report_of(self.outcome))
+        failures = [x["failed"] for x in reports if "failed" in x]
         if failures:
             self.drop(OSError(*failures[0]))
         elif self.publishing:
@@ -98,7 +98,7 @@ class CheckpointWriter:
             self.publishing, self.thread, self.outcome = True, None, None
             if self.team.leads:
                 aside = aside_of(self.run, self.saved.step, self.token)
-                shares = [x["shares"] for x in told]
+                shares = [x["shares"] for x in reports]
                 self.start(partial(publish, aside, self.saved, shares, self.keep))
 
     def drop(self, failure: OSError) -> None:
@@ -116,20 +116,20 @@ class CheckpointWriter:
         self.failure, self.saved, self.publishing = failure, None, False
 
     def wait(self) -> None:
-        """Wait, with all ranks, until nothing is on its way."""
+        """Wait, with all ranks, until the save is complete."""
         while self.saved is not None:
             if self.thread is not None:
                 self.thread.join()
             self.advance([True])
 
     def close(self) -> None:
-        """End without the other ranks: what is not written stays aside, what is gets its name."""
+        """Stop without the other ranks; only a finished save gets its name."""
         self.stopped = True
         if self.thread is not None:
             self.thread.join()
 
 
-def told_of(outcome: Shares | OSError | None) -> dict[str, object]:
+def report_of(outcome: Shares | OSError | None) -> dict[str, object]:
     """The outcome of a rank's thread, as its message."""
     if isinstance(outcome, OSError):
         return {"failed": [outcome.errno, outcome.strerror, str(outcome.filename)]}

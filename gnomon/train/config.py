@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -24,14 +24,14 @@ from gnomon.runtime.files import read
 __all__ = ["Config", "build", "keys", "near", "overridden", "read_toml", "to_dict"]
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
-Size = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+PositiveCount = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Positive = Annotated[float, Meta(gt=0, le=1e30)]
 NotNegative = Annotated[float, Meta(ge=0, le=1e30)]
-Place = Annotated[str, Meta(pattern=r"^[^\x00]*\Z", max_length=4000)]
-Name = Annotated[str, Meta(pattern=r"^\w[\w .+-]*\Z", max_length=100)]
+PathText = Annotated[str, Meta(pattern=r"^[^\x00]*\Z", max_length=4000)]
+RunName = Annotated[str, Meta(pattern=r"^\w[\w .+-]*\Z", max_length=100)]
 LARGEST_RECIPE = 1 << 20
 FIRST = "qwen3"
-"""The model where none is named."""
+"""The default model."""
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -39,28 +39,30 @@ Fraction = Annotated[float, Meta(ge=0, le=1)]
 class RunConfig:
     """The folder of a run, and its seed."""
 
-    name: Name = "run"
-    dir: Place | None = None
+    name: RunName = "run"
+    dir: PathText | None = None
     """The run's folder; none: runs/NAME-DATE."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
-    """Everything random follows from it: first weights, order of the text, samples."""
+    """Random seed of initial weights, the order of the text and samples."""
     threads: Count = 0
-    """Threads that compute; 0 means one per usable core. The bits do not depend on it."""
+    """Number of compute threads; 0: one per usable core. The results have the same bits."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """The device that computes: "cpu", or "cuda" for the card, by one rank (docs/cuda.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig:
     """The corpus: the files to read."""
 
-    folder: Place | None = None
+    folder: PathText | None = None
     """A folder of Python files; none: the standard library of the running interpreter."""
     held_out_percent: Annotated[int, Meta(ge=1, le=50)] = 5
-    """Files never learned from, chosen by a hash of their path."""
+    """Percentage of files that are held out of training, chosen by a hash of their path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW, with a rate of its own for the embedding."""
+    """AdamW, with a separate learning rate for the embedding."""
 
     learning_rate: Positive = 3e-3
     embedding_factor: Positive = 1.0
@@ -69,82 +71,81 @@ class OptimizerConfig:
     beta2: Fraction = 0.95
     eps: Positive = 1e-8
     weight_decay: NotNegative = 0.1
-    """Of matrices; the embedding and norm weights do not decay."""
+    """Weight decay of matrices; embeddings and norm weights do not decay."""
     clip_norm: Positive = 1.0
-    """Gradients are scaled down to this norm."""
+    """Gradients are clipped to this global norm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleConfig:
-    """The learning rate over time: up, flat, down, each along a line."""
+    """The learning-rate schedule: linear warmup, constant rate, linear decay."""
 
     steps: Count = 0
-    """Its length; a longer run stretches it, a shorter one stops inside it."""
+    """Length of the schedule; a longer run stretches it, a shorter one ends before its end."""
     warmup_steps: Count = 20
     decay_fraction: Fraction = 0.5
-    """The last part of the steps, in which the rate falls."""
+    """Fraction of the steps, at the end, in which the rate decays."""
     final_factor: Fraction = 0.0
-    """Where it falls to, as a part of the full rate."""
+    """Final learning rate, as a fraction of the peak."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """Training: its length, its batch, and what is kept on the way."""
+    """Training: length, batch size, checkpoints and checks."""
 
-    init_from: Place | None = None
-    """A folder of a model that others wrote: its sizes, weights and tokenizer come from there."""
-    steps: Size = 500
-    batch_size: Size = 8
+    init_from: PathText | None = None
+    """A Hugging Face folder: architecture, weights and tokenizer are read from it."""
+    steps: PositiveCount = 500
+    batch_size: PositiveCount = 8
     """Sequences in a step."""
-    microbatches: Size = 1
-    """In how many parts a rank computes them, one after the other: a power of two; memory falls,
-    and no bit changes."""
+    microbatches: PositiveCount = 1
+    """Gradient-accumulation steps of each rank, a power of two: less memory, the same bits."""
     recompute: bool = False
-    """Gradients recompute each layer instead of keeping what it computed: memory falls, steps
-    are slower, and no bit changes."""
-    sequence_length: Size = 256
+    """Activation checkpointing: the backward pass recomputes each layer. Less memory, slower steps,
+    the same bits."""
+    sequence_length: PositiveCount = 256
     """Tokens in a sequence."""
     evaluate_every: Count = 100
-    """Steps between looks at held-out text; 0: only at the end."""
+    """Steps between evaluations on held-out text; 0: only at the end."""
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0: only at the end."""
-    keep_checkpoints: Size = 2
+    keep_checkpoints: PositiveCount = 2
     record_hashes: bool = False
-    """Keep a hash of every value that a step computes, for `gnomon diverge`; steps are slower."""
+    """Record a hash of every value of each step, for `gnomon diverge`; steps are slower."""
     compare_replicas_every: Count = 50
-    """Steps between comparisons of parameters that several ranks hold alike; each checkpoint
-    follows one; 0: never."""
+    """Steps between comparisons of replicated parameters across ranks, also made before each
+    checkpoint; 0: never."""
 
     verify_every: Count = 0
-    """Steps between gradients of a microbatch that are computed twice, by other cores and ranks,
-    and compared: for runs without replicas; 0: never."""
+    """Steps between checks that compute the gradient of a microbatch a second time, on other cores
+    and ranks, and compare the bits: for runs without replicas; 0: never."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
     """The measurement of held-out text."""
 
-    batch_size: Size = 8
-    stride: Size = 128
+    batch_size: PositiveCount = 8
+    stride: PositiveCount = 128
     """Tokens counted in each window; those before them are context only."""
-    quick_windows: Size = 64
-    """Windows of a look on the way; the end measures every byte."""
+    quick_windows: PositiveCount = 64
+    """Windows of text in an evaluation during training; the one at the end covers every byte."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleConfig:
-    """The sample that the model writes at the end."""
+    """The sample text that the model generates at the end."""
 
     prompt: str = "import os\n\n\ndef"
     max_new_tokens: Count = 120
     temperature: NotNegative = 0.8
     top_k: Count = 40
-    """How many of the likeliest tokens may be drawn; 0: all."""
+    """Sample from the K most probable tokens only; 0: from all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Everything that a run depends on."""
+    """The whole configuration of a run."""
 
     run: RunConfig = field(default_factory=RunConfig)
     corpus: CorpusConfig = field(default_factory=CorpusConfig)
@@ -166,7 +167,7 @@ def to_dict(config: Config) -> dict[str, dict[str, object]]:
 
 
 def keys() -> str:
-    """Every key that `--set` takes, with what it is where nothing is said, a line per group."""
+    """Every key of `--set` with its default, a line per group."""
     listed = to_dict(Config())
     return "\n".join(
         f"{group}: {', '.join(f'{name}={value!r}' for name, value in values.items())}"
@@ -236,7 +237,7 @@ def near(name: str, allowed: Iterable[str]) -> str:
 
 
 def explain(message: str, found: Mapping[str, object]) -> str:
-    """A sentence with path, value and what is allowed, out of what msgspec says.
+    """Rewrite an error of msgspec as a sentence with path, value and allowed values.
 
     >>> explain("Expected `int` >= 1 - at `$.train.steps`", {"train": {"steps": 0}})
     'config: train.steps: expected int >= 1: got 0.'
@@ -309,7 +310,7 @@ def refuse_unwritable(change: str) -> None:
 
 
 def value_of(text: str) -> object:
-    """A value as TOML reads it; text that is no TOML value stands for itself.
+    """Parse text as a TOML value; text that is none is a string.
 
     >>> value_of("1e-3"), value_of("runs/one"), value_of("none")
     (0.001, 'runs/one', None)

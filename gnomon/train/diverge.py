@@ -105,7 +105,7 @@ def ordinal(count: int) -> str:
 
 
 def diverge(first: str, second: str) -> tuple[int, list[str]]:
-    """The exit code, and what is said: 0 equal, 1 different; what cannot be compared raises."""
+    """Compare two runs: the exit code (0 equal, 1 different) and the lines of the report."""
     runs = recorded(first), recorded(second)
     one, other = runs
     steps = sorted(one.hashes.steps.keys() & other.hashes.steps.keys())
@@ -165,13 +165,13 @@ def compared(runs: tuple[RecordedRun, RecordedRun], step: int) -> Divergence | N
 def refuse_other_values(
     runs: tuple[RecordedRun, RecordedRun], step: int, names: tuple[list[ValueName], list[ValueName]]
 ) -> None:
-    """Refuse runs that compute other values, whatever their bits."""
+    """Refuse runs of different programs, whose values do not correspond."""
     for mine, its in zip_longest(*names):
         if mine is None or its is None or mine.key != its.key:
-            told = [sentence(name) if name else "nothing more" for name in (mine, its)]
+            named = [sentence(name) if name else "nothing more" for name in (mine, its)]
             raise ConfigError(
                 f"diverge: the runs are of different programs: step {step} of {runs[0].folder} has "
-                f"{told[0]} where {runs[1].folder} has {told[1]}. Compare runs of one model."
+                f"{named[0]} where {runs[1].folder} has {named[1]}. Compare runs of one model."
             )
 
 
@@ -192,8 +192,8 @@ def circumstances(runs: tuple[RecordedRun, RecordedRun]) -> list[str]:
         changes = differences(*(read_config(run.folder) for run in runs))
     except (CheckpointError, ConfigError):
         changes = []
-    told = [f"{x.key}: {x.before} and {x.now}" for x in changes if not x.key.startswith(FREE)]
-    return [*map(str, runs), *told]
+    lines = [f"{x.key}: {x.before} and {x.now}" for x in changes if not x.key.startswith(FREE)]
+    return [*map(str, runs), *lines]
 
 
 def element(runs: tuple[RecordedRun, RecordedRun], found: Divergence) -> list[str]:
@@ -204,7 +204,7 @@ def element(runs: tuple[RecordedRun, RecordedRun], found: Divergence) -> list[st
         return []
     if missing:
         commands = [f"  {run.keeping(found.step)}" for run in missing]
-        return ["Its elements are told once the values of this step are kept:", *commands]
+        return ["To find the differing element, save the values of this step:", *commands]
     by_key = [{name.key: array for name, array in values.items()} for values in kept if values]
     arrays = [values.get(found.name.key) for values in by_key]
     if any(array is None for array in arrays) or arrays[0].shape != arrays[1].shape:

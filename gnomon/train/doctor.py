@@ -5,7 +5,6 @@ Everything is read, nothing is changed and nothing is measured; some code is tri
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import platform
@@ -25,6 +24,7 @@ from gnomon.compiler.idioms import idioms
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime import device, system
 from gnomon.runtime.backend import HOST
+from gnomon.runtime.cuda import driver
 from gnomon.train.progress import bytes_text
 
 __all__ = ["Finding", "findings", "table_of"]
@@ -49,7 +49,7 @@ EXTRAS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, what was found, and whether it is as good as it can be."""
+    """A line of the report: the topic, the finding, and whether nothing is to be improved."""
 
     topic: str
     text: str
@@ -112,8 +112,8 @@ def compiler() -> Iterator[Finding]:
     version = HOST.kernels.version
     wrong = list(failures(list(idioms(thorough=False))))
     if wrong:
-        told = f"{version} makes wrong code here, do not trust results: {wrong[0]}"
-        yield Finding("compiler", f"{told} ({len(wrong)} in all)", good=False)
+        text = f"{version} makes wrong code here, do not trust results: {wrong[0]}"
+        yield Finding("compiler", f"{text} ({len(wrong)} in all)", good=False)
     else:
         yield Finding("compiler", f"{version}: its code for what kernels are made of is right")
 
@@ -131,7 +131,7 @@ def memory() -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """Versions of what Gnomon stands on, and what could be added."""
+    """Versions of the required packages, and optional packages."""
     yield Finding("packages", ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES))
     for name, use in EXTRAS.items():
         if importlib.util.find_spec(name) is None:
@@ -141,13 +141,15 @@ def packages() -> Iterator[Finding]:
 
 
 def accelerators() -> Iterator[Finding]:
-    """Whether an NVIDIA driver is there; only its library is looked for."""
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        yield Finding("gpu", "no NVIDIA driver: everything runs on the processor", good=False)
+    """The card that the NVIDIA driver has, or why there is none."""
+    found = driver.driver_or_none()
+    if found is None:
+        told = f"{driver.reason()}: everything runs on the processor"
+        yield Finding("gpu", told, good=False)
     else:
-        yield Finding("gpu", "an NVIDIA driver is here; kernels for it are later work", good=False)
+        card, version = found.card, ".".join(map(str, found.card.capability))
+        told = f"{card.name}, compute capability {version}, {bytes_text(card.memory)}"
+        yield Finding("gpu", f"{told}: device 'cuda', by the CPU's kernels: right, and slow")
 
 
 def files() -> Iterator[Finding]:

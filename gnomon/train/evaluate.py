@@ -95,10 +95,10 @@ class HeldOut:
             with gn.no_grad():
                 return model.losses(spread(window_bt))
 
-        self.losses = losses
+        self.losses, self.device = losses, next(model.parameters()).device
 
     def measure(self, quick: int = 0) -> Measure:
-        """Measure everything, or so many windows spread evenly."""
+        """Measure all windows, or `quick` of them, evenly spaced."""
         chosen = self.windows
         if 0 < quick < len(chosen):
             chosen = [chosen[i * len(chosen) // quick] for i in range(quick)]
@@ -114,6 +114,6 @@ class HeldOut:
             # the last batch is filled up, so that one program serves all
             starts = [w.start for w in (*part, *[part[-1]] * (batch - len(part)))]
             rows = np.stack([self.tokens[s : s + length + 1] for s in starts])
-            found = self.losses(gn.from_numpy(rows)).numpy()
+            found = self.losses(gn.from_numpy(rows).to(self.device)).cpu().numpy()
             for window, row in zip(part, found, strict=False):
                 yield from row[window.first - window.start - 1 : window.stop - window.start - 1]

@@ -27,7 +27,7 @@ __all__ = ["comparison", "finish", "how_to_resume", "remeasured", "train_to_end"
 
 
 def train_to_end(run: TrainingRun, progress: Progress, team: Team) -> int:
-    """Train to the end, or until somebody asks to stop; the exit code."""
+    """Train to the end, or until a request to stop; returns the exit code."""
     for line in run.remarks:
         progress.say(line)
     if run.config.run.threads:
@@ -162,5 +162,5 @@ def remeasured(run: str | None) -> list[str]:
         "xz_bits_per_byte": xz_bits_per_byte(content),
         "gzip_bits_per_byte": gzip_bits_per_byte(content),
     }
-    told = f"{checkpoint.folder}: {len(text.corpus.held_out)} files, {measure.bytes:,} bytes"
-    return [told, *comparison(figures)]
+    head = f"{checkpoint.folder}: {len(text.corpus.held_out)} files, {measure.bytes:,} bytes"
+    return [head, *comparison(figures)]

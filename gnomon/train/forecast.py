@@ -28,10 +28,10 @@ from gnomon.train.rank_program import rank_program
 __all__ = ["COARSE", "DEPTHS", "Forecast", "forecast", "forecast_of"]
 
 COARSE, DEPTHS = (1, 2), (4, 8)
-"""The layers of two shallow models: by which layouts are compared, and by which they are told. What
-is no deeper than the second is built as it is."""
+"""Layers of two shallow models: COARSE to compare layouts, DEPTHS to report them. A model that is
+not deeper than the second of DEPTHS is built as it is."""
 STRETCHES = 4
-"""The stretches of a step whose peaks of memory are told apart: each grows along its own line."""
+"""The parts of a step whose peaks of memory are modelled separately, each by a line."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Forecast:
         return self.held + max(self.peaks)
 
     def towards(self, other: Forecast, steps: float) -> Forecast:
-        """The figures so many times as far away as another forecast's.
+        """Extrapolate linearly from this forecast through another one.
 
         >>> one = Forecast(1.0, 0.0, 8.0, 4.0, (2.0, 1.0), {"data": 1.0})
         >>> two = Forecast(1.5, 0.0, 12.0, 6.0, (2.5, 3.0), {"data": 2.0})
@@ -100,7 +100,7 @@ def seconds_on(chip: Chip, mesh: Mesh) -> Callable[[Kernel], float]:
 
 
 def held_by(block: ProgramBlock) -> int:
-    """The bytes of inputs that a program reads, and of the results that lie over none of them."""
+    """The bytes of inputs that a program reads, and of results that do not alias them."""
     touched = dict.fromkeys(x for part in block.parts for x, _ in places_of(part))
     ends, taken = {*block.graph.inputs, *block.graph.outputs}, set[Node]()
     for under in given_up(block).values():
@@ -109,9 +109,9 @@ def held_by(block: ProgramBlock) -> int:
 
 
 def peaks_of(block: ProgramBlock) -> tuple[float, ...]:
-    """The most bytes of the program's own memory in each stretch of its calls.
+    """The peak of the program's own memory in each part of its calls.
 
-    The memory plan's total is the largest: values that do not lie without a gap count so.
+    The largest is the memory plan's total, which includes gaps between values.
     """
     values = values_of(block)
     calls = 1 + max((v.last for v in values), default=0)

@@ -1,6 +1,6 @@
 """Writing on without an end, as `gnomon generate` and the end of a run do it.
 
-When the context is full, the newer half of it is read anew and writing goes on. Programs, draws and
+When the context is full, its newer half is read again and generation continues. Programs, draws and
 pieces of text are those of all generation: gnomon/models/generation.py.
 """
 
@@ -32,7 +32,7 @@ class Sampling:
     seed: int = 0
 
     def checked(self, most: int) -> Sampling:
-        """Itself; what the command line may ask, and nobody can draw, is refused. most: tokens."""
+        """Validate the sampling options of the command line. most: the number of new tokens."""
         for name, value in (("max-new-tokens", most), ("top-k", self.top_k), ("seed", self.seed)):
             if value < 0:
                 raise ConfigError(f"generate: --{name}: expected int >= 0: got {value}.")

@@ -24,11 +24,11 @@ from gnomon.train.team import Team
 
 __all__ = ["GradientCheck"]
 
-Gradients = dict[str, np.ndarray]
+ParameterGradients = dict[str, np.ndarray]
 
 
 class GradientCheck:
-    """Compares, every so many steps, a gradient of one microbatch with itself."""
+    """Computes the gradient of one microbatch twice every N steps, and compares the bits."""
 
     def __init__(self, model: CausalLM, team: Team, microbatches: int, every: int) -> None:
         self.team, self.microbatches, self.every = team, microbatches, every
@@ -40,7 +40,7 @@ class GradientCheck:
             loss, *_ = gn.accumulate(model.objective, rows_bt, microbatches=1)
             return loss.detach()
 
-        self.program = gn.compile(gathered)
+        self.program, self.device = gn.compile(gathered), next(model.parameters()).device
 
     def before(self, step: int, window: np.ndarray) -> None:
         """Compare, where it is time, the gradient of one of a step's microbatches; all ranks do."""
@@ -52,18 +52,18 @@ class GradientCheck:
         exchanged = rows if len(rows) % 2 else np.roll(rows, len(rows) // 2, 0)
         first = self.gradients(rows)
         wrong = self.unlike(first, self.gradients(exchanged, core))
-        told = self.team.gather([wrong, core, platform.node()])
-        if any(names for names, _, _ in told):
+        reports = self.team.gather([wrong, core, platform.node()])
+        if any(names for names, _, _ in reports):
             third = self.team.gather(not self.unlike(first, self.gradients(rows)))
-            raise GnomonError(sentence(step + 1, told, all(third)))
+            raise GnomonError(sentence(step + 1, reports, all(third)))
 
-    def gradients(self, rows: np.ndarray, core: int | None = None) -> Gradients:
+    def gradients(self, rows: np.ndarray, core: int | None = None) -> ParameterGradients:
         """Every parameter's gradient, as this rank holds it; nothing of the model changes."""
         before = {name: p.grad for name, p in self.parameters.items()}
         for p in self.parameters.values():
             p.grad = None
         with nullcontext() if core is None else by_one_core(core):
-            self.program(gn.from_numpy(rows))
+            self.program(gn.from_numpy(rows).to(self.device))
             found = {
                 name: own_part(p.grad).array.copy()
                 for name, p in self.parameters.items()
@@ -73,21 +73,21 @@ class GradientCheck:
             p.grad = before[name]
         return found
 
-    def unlike(self, one: Gradients, other: Gradients) -> list[str]:
+    def unlike(self, one: ParameterGradients, other: ParameterGradients) -> list[str]:
         """The parameters whose gradients do not have the same bits."""
         return [name for name in one if one[name].tobytes() != other[name].tobytes()]
 
 
-def sentence(step: int, told: Sequence[tuple[list[str], int, str]], repeated: bool) -> str:
+def sentence(step: int, reports: Sequence[tuple[list[str], int, str]], repeated: bool) -> str:
     """The ranks and parameters whose gradients differ, in words.
 
-    told: of each rank its parameters, its core and its machine. repeated: whether the first
+    reports: of each rank its parameters, its core and its machine. repeated: whether the first
     computation was repeated a third time.
     """
-    differing = [rank for rank, (names, _, _) in enumerate(told) if names]
-    where = ", ".join(f"rank {rank} on {told[rank][2]}" for rank in differing)
-    name = told[differing[0]][0][0]
-    cores = ", ".join(f"core {core} of {host}" for _, core, host in told)
+    differing = [rank for rank, (names, _, _) in enumerate(reports) if names]
+    where = ", ".join(f"rank {rank} on {reports[rank][2]}" for rank in differing)
+    name = reports[differing[0]][0][0]
+    cores = ", ".join(f"core {core} of {host}" for _, core, host in reports)
     third = (
         f"A third time it had the bits of the first: look at {cores}, which computed the second."
         if repeated

@@ -51,7 +51,7 @@ class Hashes:
         return dict(zip(names, cut, strict=True))
 
     def take(self, line: HashLine, names: list[ValueName]) -> list[ValueName]:
-        """Add a line, given the values that hold before it; those that hold after it."""
+        """Add a line of the file; takes the value names before it, returns those after it."""
         self.began = line.began or self.began
         if line.step is not None:
             if len(line.hashes) != DIGITS * len(names):
@@ -93,7 +93,7 @@ class HashLog:
 
     def close(self) -> None:
         """Close the file."""
-        # a line that found no room was told of when it was written
+        # a line for which the disk had no space was reported when it was written
         with suppress(OSError):
             self.file.close()
 
@@ -104,9 +104,9 @@ def hash_of(value: np.ndarray) -> str:
     >>> hash_of(np.float32(0)) == hash_of(np.float32(-0.0))
     False
     """
-    told = hashlib.sha256(f"{value.dtype} {value.shape}".encode())
-    told.update(np.ascontiguousarray(value).view(np.uint8).data)
-    return told.hexdigest()[:DIGITS]
+    digest = hashlib.sha256(f"{value.dtype} {value.shape}".encode())
+    digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+    return digest.hexdigest()[:DIGITS]
 
 
 def read_hashes(run: Path) -> Hashes:

@@ -46,8 +46,8 @@ def print_plan(wanted: LayoutOptions) -> int:
     config, chip = configure(wanted.recipe, list(wanted.changes)), chip_of(wanted.chip)
     plan = PLAN if wanted.plan is None else read_plan(wanted.plan)
     aside = Console(stderr=True)
-    told = partial(track, description="layouts", console=aside, transient=True)
-    found = best_layouts(config, wanted.world, chip, plan, told)
+    progress = partial(track, description="layouts", console=aside, transient=True)
+    found = best_layouts(config, wanted.world, chip, plan, progress)
     if wanted.json:
         sys.stdout.write(as_json(config, chip, wanted.world, found) + "\n")
     else:
@@ -86,7 +86,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def notes(layers: int, found: Sequence[RankedLayout]) -> Iterator[str]:
-    """The meaning of the figures, line by line."""
+    """Footnotes of the table, line by line."""
     yield ""
     yield "Modelled by the chip's peaks: bounds by which layouts compare, not times to be measured."
     yield "work: a rank's flops beside an equal share of one process's."
@@ -103,7 +103,7 @@ def notes(layers: int, found: Sequence[RankedLayout]) -> Iterator[str]:
 
 
 def as_json(config: Config, chip: Chip, world: int, found: Sequence[RankedLayout]) -> str:
-    """The same for programs, in seconds and bytes."""
+    """The layouts and their modelled figures as JSON, in seconds and bytes."""
     rows = [
         {
             "mesh": dict(mesh.axes),
@@ -117,6 +117,6 @@ def as_json(config: Config, chip: Chip, world: int, found: Sequence[RankedLayout
     ]
     layers = config.model.num_hidden_layers
     built = DEPTHS if layers > DEPTHS[1] else [layers]
-    told = {"recipe": config.run.name, "chip": chip.name, "world": world, "layers": layers}
-    made = msgspec.json.encode(told | {"built_layers": built, "layouts": rows})
+    recipe = {"recipe": config.run.name, "chip": chip.name, "world": world, "layers": layers}
+    made = msgspec.json.encode(recipe | {"built_layers": built, "layouts": rows})
     return msgspec.json.format(made, indent=2).decode()

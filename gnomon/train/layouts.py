@@ -19,9 +19,9 @@ __all__ = ["BEST", "RankedLayout", "best_layouts", "layouts_of"]
 BEST = 10
 """The layouts that are shown."""
 REASONS = 4
-"""The reasons that are told where no layout fits."""
+"""Maximum number of reasons in the error that no layout fits."""
 
-Told = Callable[[Sequence[Mesh]], Iterable[Mesh]]
+ReportProgress = Callable[[Sequence[Mesh]], Iterable[Mesh]]
 """Shows how far a list of layouts has come."""
 
 
@@ -76,7 +76,11 @@ def why_not(config: Config, mesh: Mesh, plan: ShardingPlan) -> str:
 
 
 def best_layouts(
-    config: Config, world: int, chip: Chip, plan: ShardingPlan = PLAN, told: Told = silent
+    config: Config,
+    world: int,
+    chip: Chip,
+    plan: ShardingPlan = PLAN,
+    report: ReportProgress = silent,
 ) -> list[RankedLayout]:
     """The layouts that take the least time among those that fit in memory, at most ten."""
     if world < 1:
@@ -87,7 +91,9 @@ def best_layouts(
         (reasons.setdefault(why) if why else possible.append(mesh))
     found: dict[Mesh, Forecast] = {}
     for depths in (COARSE, DEPTHS) if config.model.num_hidden_layers > COARSE[1] else (COARSE,):
-        made = ((mesh, tried(config, mesh, chip, plan, depths, reasons)) for mesh in told(possible))
+        made = (
+            (mesh, tried(config, mesh, chip, plan, depths, reasons)) for mesh in report(possible)
+        )
         found = {mesh: each for mesh, each in made if each is not None}
         possible = sorted(found, key=lambda mesh: found[mesh].seconds)[:BEST]
     if not possible:
@@ -104,7 +110,7 @@ def tried(
     depths: tuple[int, int],
     reasons: dict[str, None],
 ) -> Forecast | None:
-    """The forecast of a layout that fits; the reason why another one does not is kept."""
+    """The forecast of a layout; if it does not fit, None, and the reason is recorded."""
     try:
         made = forecast(config, mesh, chip, plan, depths)
     except LayoutError as wrong:
@@ -129,8 +135,8 @@ def spelled(mesh: Mesh) -> str:
 
 def refuse(world: int, chip: Chip, reasons: Iterable[str]) -> None:
     """Raise, with why nothing fits."""
-    told = "".join(f"\n  {reason}" for reason in list(reasons)[:REASONS])
+    shown = "".join(f"\n  {reason}" for reason in list(reasons)[:REASONS])
     raise ConfigError(
-        f"plan: no layout of {world} ranks of {chip.name} fits:{told}\n"
+        f"plan: no layout of {world} ranks of {chip.name} fits:{shown}\n"
         "Take another world, or change sizes: --set train.batch_size=..."
     )

@@ -17,7 +17,7 @@ from gnomon.runtime.files import naming
 
 __all__ = ["ASIDE", "LOCK", "Lock"]
 
-fcntl = Lazy("fcntl")  # Windows has none, and is told so elsewhere
+fcntl = Lazy("fcntl")  # Windows has none, which is reported elsewhere
 
 LOCK = "lock"
 ASIDE = re.compile(r"\..+\.[0-9a-f]{32}")
@@ -46,7 +46,7 @@ class Lock:
         self.sweep()
 
     def sweep(self) -> None:
-        """Drop what was being written when an earlier process was killed."""
+        """Delete temporary files of an earlier process that was killed."""
         for folder in (self.run, self.run / "checkpoints"):
             for path in folder.glob(".*"):
                 if ASIDE.fullmatch(path.name):
@@ -69,7 +69,7 @@ class Lock:
             )
 
     def release(self) -> None:
-        """Let others have the folder."""
+        """Release the folder to other processes."""
         handle, self.handle = getattr(self, "handle", -1), -1
         if handle >= 0:
             os.close(handle)

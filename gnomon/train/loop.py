@@ -36,7 +36,7 @@ from gnomon.train.metrics import DAMAGED, Metrics
 from gnomon.train.order import batch_at
 from gnomon.train.peak import Peak, measured_peak
 from gnomon.train.progress import Progress, Status, StepTimes, peak_memory
-from gnomon.train.recording import Arrays, circumstances, numbers_of, state_of, values_as_arrays
+from gnomon.train.recording import StepArrays, circumstances, numbers_of, state_of, values_as_arrays
 from gnomon.train.replay import KeptState, Replay
 from gnomon.train.replicas import Replicas
 from gnomon.train.signals import Stop
@@ -60,7 +60,7 @@ COPIES = 4
 
 @dataclass
 class Trainer:
-    """One run between its start, or its resumption, and its end."""
+    """Trains one run from its start, or from a checkpoint, to its end."""
 
     config: Config
     folder: Path
@@ -100,6 +100,7 @@ class Trainer:
             kind.initialize(self.model, self.config.run.seed)
         team, mesh, plan = self.team, self.team.mesh, self.team.plan
         distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh, team.rank)
+        self.model.to(self.config.run.device)
         if self.resumed:
             self.load(self.resumed)
         elif begins is not None:
@@ -167,7 +168,7 @@ class Trainer:
             )
 
     def run(self) -> Stop:
-        """Take the remaining steps; what comes back says whether somebody asked to stop."""
+        """Run the remaining steps; the result says whether a stop was requested."""
         first = self.done
         self.hashes = self.begin_hashes()
         metrics = Metrics(self.folder, after=first) if self.leads else None
@@ -200,11 +201,11 @@ class Trainer:
         """Hear from every rank after a step: whether anybody asked to stop, and who has written."""
         compared = self.compares_at(self.done)
         sums = self.replay.sums(self.saves_at(self.done)) if compared else []
-        told = self.team.gather([stop.asked is not None, self.writer.finished, sums])
-        self.writer.advance([finished for _, finished, _ in told])
+        states = self.team.gather([stop.asked is not None, self.writer.finished, sums])
+        self.writer.advance([finished for _, finished, _ in states])
         if sums:
-            self.replay.compare(self.done, [each for _, _, each in told])
-        return any(asked for asked, _, _ in told)
+            self.replay.compare(self.done, [each for _, _, each in states])
+        return any(asked for asked, _, _ in states)
 
     def compares_at(self, done: int) -> bool:
         """Whether replicas are compared after a step: before each checkpoint, and now and then."""
@@ -223,13 +224,13 @@ class Trainer:
         return self.step.own_checksum
 
     def reload(self) -> int | None:
-        """Go back to the newest checkpoint; to which step, None where there is none."""
+        """Load the latest checkpoint; returns its step, or None if there is none."""
         self.writer.wait()
         found = newest(self.folder)[0] if self.leads else None
-        told = self.team.share(found and str(found.folder))
-        if told is None:
+        shared = self.team.share(found and str(found.folder))
+        if shared is None:
             return None
-        checkpoint = found or opened(Path(told))
+        checkpoint = found or opened(Path(shared))
         self.load(checkpoint)
         return checkpoint.step
 
@@ -244,7 +245,7 @@ class Trainer:
         return self.team.leads
 
     def take(self, step: int, metrics: Metrics | None) -> None:
-        """One step: read, learn, write down, show."""
+        """Run a step: read a batch, train on it, record and show the metrics."""
         self.check()
         began = time.perf_counter()
         window, rate = self.given(step)
@@ -279,12 +280,12 @@ class Trainer:
             log.write(self.done, state)
         return log
 
-    def arrays_of(self, step: int, loss: float, norm: float) -> Arrays:
+    def arrays_of(self, step: int, loss: float, norm: float) -> StepArrays:
         """Everything that a step was given, computed and left, whole, on all ranks."""
         made = numbers_of(*self.given(step)) | values_as_arrays(self.step.values, loss, norm)
         return made | state_of(self.model, self.optimizer)
 
-    def record(self, done: int, arrays: Arrays) -> None:
+    def record(self, done: int, arrays: StepArrays) -> None:
         """Write down the hashes of a step."""
         if self.hashes:
             self.hashes.write(done, arrays)
@@ -297,15 +298,14 @@ class Trainer:
         shape = (train.batch_size, train.sequence_length)
         row: dict[str, object] = {"step": done, "loss": loss, "learning_rate": rate}
         row |= {"gradient_norm": norm, "tokens": done * math.prod(shape), "seconds": seconds}
-        row |= {"memory": peak_memory(), **self.step.told}
+        row |= {"memory": peak_memory(), **self.step.metrics}
         if train.evaluate_every and (done % train.evaluate_every == 0) and done < train.steps:
             measure = self.measure(self.config.evaluation.quick_windows)
             self.held_out_loss = measure.loss
             row |= {"held_out_loss": measure.loss, "held_out_bits_per_byte": measure.bits_per_byte}
         if metrics is None:
             return
-        refused = metrics.write(row)
-        if refused:
+        if refused := metrics.write(row):
             left = f"{refused.filename}: {refused.strerror}"
             self.progress.say(f"metrics of step {done} wait for the next: {left}")
         if self.watch.steps == 1:
@@ -361,13 +361,13 @@ class Trainer:
         return train.batch_size * train.sequence_length / seconds if seconds else 0.0
 
     def save_when(self, done: int, stopping: bool) -> None:
-        """Save when it is time, at the end, and when somebody asked to stop."""
+        """Save a checkpoint if it is due, at the end, or if a stop was requested."""
         if stopping or self.saves_at(done):
             self.check()
             self.writer.begin(self.contents(done))
 
     def saves_at(self, done: int) -> bool:
-        """Whether a checkpoint follows a step, whoever asks to stop."""
+        """Whether a checkpoint is due after a step."""
         every = self.config.train.checkpoint_every
         return done == self.config.train.steps or (every > 0 and done % every == 0)
 

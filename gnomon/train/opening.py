@@ -1,4 +1,4 @@
-"""The model that a command names, its texts, and the settings of what it writes."""
+"""Load the model and tokenizer that a command names, and check its sampling options."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gnomon.train.runs import find_checkpoint
 __all__ = ["ModelPlace", "model_path", "opened_model", "options_of"]
 
 HELP = (
-    "A GGUF file, a folder of Hugging Face's, or a run's folder or name; the latest run if none is "
+    "A GGUF file, a Hugging Face folder, or a run's folder or name; the latest run if none is "
     "named."
 )
 ModelPlace = Annotated[str | None, Parameter(help=HELP)]
-"""The argument of a command that writes with a model."""
+"""The model argument of `gnomon chat` and `gnomon serve`."""
 
 
 def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
-    """The model and the texts of a GGUF file, a folder of Hugging Face's or a run.
+    """The model and tokenizer of a GGUF file, a Hugging Face folder or a run.
 
     Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones.
     """
@@ -46,7 +46,7 @@ def model_path(name: str | None) -> Path:
 def options_of(
     max_new_tokens: int | None, temperature: float | None, drawing: dict[str, Any]
 ) -> dict[str, Any]:
-    """Settings of generation, of what was asked for; a temperature of 0 draws nothing."""
+    """Arguments of `generate` from options of the command line; temperature 0 is greedy."""
     options = {k: v for k, v in drawing.items() if v is not None}
     if max_new_tokens is not None:
         options["max_new_tokens"] = max_new_tokens

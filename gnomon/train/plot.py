@@ -71,7 +71,7 @@ def smoothed(points: Points, weight: float = 0.95) -> list[tuple[float, float]]:
 
 
 class PlotArea:
-    """The area of a plot in which values lie."""
+    """The area of a plot that contains the curve."""
 
     def __init__(self, points: Points) -> None:
         xs, ys = [x for x, _ in points] or [0, 1], [y for _, y in points] or [0, 1]

@@ -103,8 +103,8 @@ def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
     own = replace(
         made, rank=team.rank, world=team.mesh.size, clock_offset=started[team.rank] - started[0]
     )
-    told = team.gather(msgspec.json.encode(own).decode())
-    return [msgspec.json.decode(each, type=Profile) for each in told], errors[0] + max(errors)
+    texts = team.gather(msgspec.json.encode(own).decode())
+    return [msgspec.json.decode(each, type=Profile) for each in texts], errors[0] + max(errors)
 
 
 def measured(config: Config, steps: int) -> Profile:
@@ -113,7 +113,7 @@ def measured(config: Config, steps: int) -> Profile:
 
 
 def recording(config: Config, steps: int, mesh: Mesh, rank: int = 0) -> tuple[Profile, int]:
-    """The same of a rank of a mesh, and its process's time at the profile's zero."""
+    """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
     step = prepared(config, mesh, rank)
     with recorded() as compiling:
         for _ in range(WARMING):
@@ -156,7 +156,7 @@ def joined(compiling: Profile, running: Profile) -> Profile:
 
 
 def moved(event: Event, by: int) -> Event:
-    """The same event at another time."""
+    """A copy of an event, later by `by`."""
     return replace(event, start=event.start + by, end=event.end + by)
 
 

@@ -109,7 +109,7 @@ class Progress:
         self.console.print(Text(line))
 
     def update(self, status: Status) -> None:
-        """Show where the run stands."""
+        """Show the progress of the run."""
         if self.live:
             self.live.update(Text(str(status), overflow="ellipsis", no_wrap=True))
             return

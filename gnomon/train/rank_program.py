@@ -28,7 +28,7 @@ __all__ = ["rank_program", "step_graph"]
 
 
 def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
-    """A step over a mesh as the first rank captures it: whole values, and how each lies.
+    """A step over a mesh as the first rank captures it: global values, and their layouts.
 
     Tokens that travel have places for an even load, and some more.
     """

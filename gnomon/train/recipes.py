@@ -123,9 +123,9 @@ def configure(recipe: str, changes: list[str]) -> Config:
 
 
 def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any]:
-    """The same dictionaries with the sizes of the model that `train.init_from` names.
+    """Add the sizes of the model that `train.init_from` names to the configuration.
 
-    changes: those of the model go on top of them, those of a recipe do not.
+    `--set model.…` in `changes` overrides these sizes; the model sizes of a recipe do not.
     """
     train = found.get("train")
     folder = train.get("init_from") if isinstance(train, dict) else None

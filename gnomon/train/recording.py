@@ -17,39 +17,39 @@ from gnomon.train.state import optimizer_arrays, parameter_arrays
 from gnomon.train.step import Values
 from gnomon.train.team import Team
 
-__all__ = ["Arrays", "circumstances", "numbers_of", "state_of", "values_as_arrays"]
+__all__ = ["StepArrays", "circumstances", "numbers_of", "state_of", "values_as_arrays"]
 
-Arrays = dict[ValueName, np.ndarray]
+StepArrays = dict[ValueName, np.ndarray]
 
 
 def circumstances(team: Team) -> dict[str, object]:
     """The mesh and its plan, on which bits do not depend, and numerics, on which they do."""
     mesh = ",".join(f"{name}={count}" for name, count in team.mesh.axes)
-    told = {"mesh": mesh, "numerics": current().numerics, "plan": asdict(team.plan)}
-    return told | ({"plan_file": str(team.plan_file)} if team.plan_file else {})
+    record = {"mesh": mesh, "numerics": current().numerics, "plan": asdict(team.plan)}
+    return record | ({"plan_file": str(team.plan_file)} if team.plan_file else {})
 
 
-def numbers_of(window: np.ndarray, rate: float) -> Arrays:
+def numbers_of(window: np.ndarray, rate: float) -> StepArrays:
     """The inputs of a step."""
     given = {"tokens": window, "learning rate": np.float64(rate)}
     return {ValueName("input", name, ""): np.asarray(value) for name, value in given.items()}
 
 
-def values_as_arrays(values: Values, loss: float, norm: float) -> Arrays:
+def values_as_arrays(values: Values, loss: float, norm: float) -> StepArrays:
     """The values that a step computed."""
-    found = {name: value.numpy() for name, value in values.items()}
+    found = {name: value.cpu().numpy() for name, value in values.items()}
     for name, value in (("loss", loss), ("gradient norm", norm)):
         found[ValueName("result", name, "")] = np.asarray(value, np.float32)
     return found
 
 
-def state_of(model: nn.Module, optimizer: optim.AdamW) -> Arrays:
+def state_of(model: nn.Module, optimizer: optim.AdamW) -> StepArrays:
     """Parameters and the optimizer's state, as all ranks ask for them."""
     return named("parameter", parameter_arrays(model)) | named(
         "optimizer", optimizer_arrays(model, optimizer)
     )
 
 
-def named(phase: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+def named(phase: str, arrays: Mapping[str, np.ndarray]) -> StepArrays:
     """Arrays under the names of values."""
     return {ValueName(phase, name, ""): array for name, array in arrays.items()}

@@ -39,12 +39,12 @@ class KeptState:
         self.model, self.optimizer = model, optimizer
         self.limit = memory_limit() // beside
         self.step: int | None = None
-        """The number of steps taken before it; None where nothing is kept."""
+        """The number of steps before the saved state; None if none is saved."""
         self.draws = gn.get_rng_state()
         self.arrays: dict[str, np.ndarray] = {}
 
     def keep(self, step: int) -> None:
-        """Copy the state; where memory has no room for that, let the copy before it go."""
+        """Copy the state; drop the copy if memory does not suffice."""
         self.step = None
         parts = {name: part.array for name, part in own_parts(self.model, self.optimizer).items()}
         more = sum(x.nbytes for name, x in parts.items() if name not in self.arrays)
@@ -121,7 +121,7 @@ class Replay:
     save: Callable[[int], None]
     """Saves the state as that after a step."""
     rows: int
-    """What a number of ranks has to divide that goes on without the one at fault."""
+    """A number that must be divisible by the number of ranks that continue without a faulty one."""
     seen: dict[int, int] = field(default_factory=dict)
     """The checksums of own losses since a state was kept, by step."""
     agreed: int = 0
@@ -135,7 +135,7 @@ class Replay:
         return self.replicas.sums(with_state=self.keeps)
 
     def meet(self, done: int) -> None:
-        """Compare all ranks after so many steps, and keep the state."""
+        """Compare all ranks after `done` steps, and save the state in memory."""
         self.keeps = True
         self.compare(done, self.team.gather(self.replicas.sums()))
 
@@ -204,7 +204,7 @@ class Replay:
         return next((after + 1 + k for k in differing), None)
 
     def moment(self, after: int, taken: Sequence[ReplayedStep], sums: Sequence[Sums]) -> int | None:
-        """When this rank's first run began to be another one than the steps taken again."""
+        """The first replayed step whose results differ from this rank's first run, or None."""
         for k, (own, _) in enumerate(taken):
             if self.seen.get(after + k, own) != own:
                 return k

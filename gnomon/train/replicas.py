@@ -20,9 +20,9 @@ from gnomon.train.state import own_parts, parameters_and_buffers
 
 __all__ = ["Difference", "Replicas", "Sums", "checksum"]
 
-Axes = tuple[str, ...]
+MeshAxes = tuple[str, ...]
 """The mesh axes over which a tensor is split."""
-Sums = Sequence[tuple[Axes, int]]
+Sums = Sequence[tuple[MeshAxes, int]]
 """A rank's checksums, of each way to be split."""
 WORD = 2**64
 ODD = 0x9E3779B97F4A7C15
@@ -63,14 +63,14 @@ class Replicas:
     optimizer: Optimizer
     mesh: Mesh
 
-    def sums(self, with_state: bool = True) -> list[tuple[Axes, int]]:
+    def sums(self, with_state: bool = True) -> list[tuple[MeshAxes, int]]:
         """A checksum of the tensors of each way to be split; those of an optimizer's state last.
 
         Without the latter they are the beginning of what they are with it. A fault of the state
         changes parameters at the next step.
         """
         held = own_parts(self.model, self.optimizer if with_state else None)
-        found: dict[tuple[bool, Axes], list[np.ndarray]] = {}
+        found: dict[tuple[bool, MeshAxes], list[np.ndarray]] = {}
         count = len(parameters_and_buffers(self.model))
         for k, (layout, array) in enumerate(held.values()):
             axes = tuple(name for name, _, axis in layout if axis is not None)

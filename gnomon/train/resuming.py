@@ -1,4 +1,4 @@
-"""Resuming: what may change when a run goes on, and what makes it a branch.
+"""Resuming: which values of the configuration may change, and which changes make a branch.
 
 A resumed run ends in the bits of a run that was begun with the same configuration. A change that
 keeps this is free; one of how it learns makes a branch, which the run's checkpoints and its summary
@@ -17,7 +17,7 @@ from gnomon.train.learning_rate import factor_at
 __all__ = ["ConfigChange", "FIXED", "FREE", "LEARNING", "differences", "weighed"]
 
 FREE = (
-    *("run.name", "run.dir", "run.threads", "corpus.folder", "train.evaluate_every"),
+    *("run.name", "run.dir", "run.threads", "run.device", "corpus.folder", "train.evaluate_every"),
     *("train.checkpoint_every", "train.keep_checkpoints", "train.record_hashes"),
     *("train.microbatches", "train.recompute", "train.compare_replicas_every"),
     "train.verify_every",
@@ -33,7 +33,7 @@ LEARNING = ("optimizer.", "schedule.", "train.steps")
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """One value of a configuration that is another one now."""
+    """A changed value of the configuration: before and now."""
 
     key: str
     before: object

@@ -22,7 +22,7 @@ from gnomon.train.checkpoint import (
     opened,
     read_json,
     to_json,
-    whole,
+    verified,
 )
 from gnomon.train.config import Config, build, near, overridden, to_dict
 from gnomon.train.lock import ASIDE, LOCK, Lock
@@ -51,20 +51,20 @@ CONFIG = "run.json"
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A run about to begin or to go on."""
+    """A run that is about to start or to resume."""
 
     folder: Path
     config: Config
     lock: Lock | None
     checkpoint: Checkpoint | None = None
-    """Where it goes on from."""
+    """The checkpoint to resume from; None for a new run."""
     remarks: tuple[str, ...] = ()
     branches: tuple[dict[str, object], ...] = ()
     """Where it was, or is, going on with another way of learning."""
 
 
 def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
-    """A new run, or an old one to go on with.
+    """Create a new run, or open one to resume.
 
     What an old run recorded holds, with the changes made to it; RECIPE only says which one is meant
     when run.dir does not. Where run.dir is there and no run has begun in it, one begins.
@@ -87,7 +87,7 @@ def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
 
 
 def refuse_missing(folder: Path) -> None:
-    """Stop where a run is to go on in a folder that is not there: its name may be mistyped."""
+    """Refuse to resume a run in a missing folder, whose name may be mistyped."""
     if not folder.exists():
         beside = [path.parent.name for path in folder.parent.glob(f"*/{CONFIG}")]
         others = f": {near(folder.name, beside)}" if beside else "."
@@ -100,7 +100,7 @@ def refuse_missing(folder: Path) -> None:
 def resumable(
     command: Sequence[str], ranks: Sequence[int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A command that trains in a folder known beforehand, and the one that goes on there.
+    """A train command with a fixed folder, and the command that resumes the run there.
 
     ranks: how many there are at first, and later.
     """
@@ -127,11 +127,11 @@ def resumable(
 
 def together(run: TrainingRun | None, team: Team) -> TrainingRun:
     """The run on every rank: the first one has begun it, and holds its lock."""
-    told = None
+    shared = None
     if run is not None:
         at = run.checkpoint and str(run.checkpoint.folder)
-        told = [str(run.folder), to_dict(run.config), at, list(run.branches)]
-    folder, config, at, branches = team.share(told)
+        shared = [str(run.folder), to_dict(run.config), at, list(run.branches)]
+    folder, config, at, branches = team.share(shared)
     if run is not None:
         return run
     checkpoint = opened(Path(at)) if at else None
@@ -231,7 +231,7 @@ def find_run(name: str | None) -> Path:
 def find_checkpoint(name: str | None) -> Checkpoint:
     """A checkpoint by its own folder, or the newest whole one of a run."""
     if name is not None and (Path(name) / "trainer.json").is_file():
-        return whole(Path(name))
+        return verified(Path(name))
     run = find_run(name)
     checkpoint, problems = newest(run)
     if checkpoint is None:

@@ -1,4 +1,4 @@
-"""`gnomon serve`: a model behind OpenAI's protocol."""
+"""`gnomon serve`: a server for a model, by OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ uvicorn = Lazy("uvicorn")
 __all__ = ["serve"]
 
 GRACE = 5
-"""Seconds in which texts may end after an interrupt."""
+"""Seconds that running requests have to finish after an interrupt."""
 
 
 def serve(
@@ -32,19 +32,19 @@ def serve(
     Parameters
     ----------
     model
-        The model's place, as `ModelPlace` says.
+        A GGUF file, a Hugging Face folder, or a run's folder or name.
     host
-        The address that is listened to; only this machine reaches 127.0.0.1.
+        The address to listen on; 127.0.0.1 is reachable from this machine only.
     port
-        The port.
+        The port to listen on.
     name
-        The model's name in requests; otherwise its file's or folder's.
+        The model's name in requests; the file's or folder's name by default.
     max_body
-        The most bytes of a request; a longer one gets status 413.
+        Maximum bytes of a request; a longer one gets status 413.
     max_waiting
-        How many requests may wait; a further one gets status 503, and may come again.
+        Maximum number of waiting requests; a further one gets status 503 and may be retried.
     max_rows
-        How many texts are written at once.
+        Maximum batch size: texts that are generated at once.
     """
     language_model, texts = opened_model(model)
     limits = ServerLimits(max_body, max_waiting, max_rows)

@@ -93,8 +93,8 @@ def request_of(content: bytes) -> CompletionRequest:
 
 def lacking(missing: ModuleNotFoundError) -> ModuleNotFoundError:
     """The error for a package that is not installed."""
-    told = f"serve: {missing.name} is not installed. pip install 'gnomon[serve]'"
-    return ModuleNotFoundError(told, name=missing.name)
+    message = f"serve: {missing.name} is not installed. pip install 'gnomon[serve]'"
+    return ModuleNotFoundError(message, name=missing.name)
 
 
 class ModelServer:
@@ -179,7 +179,7 @@ class ModelServer:
 
 
 class Sending:
-    """A response that ends when it is sent, or when its client leaves; then nobody writes on."""
+    """A streamed response; generation stops when the client disconnects."""
 
     def __init__(self, writer: WriterThread, text: PendingText, send: Callable[[Any], Any]) -> None:
         self.writer, self.text, self.send = writer, text, send
@@ -275,6 +275,6 @@ def error_of(wrong: Exception, status: int) -> dict[str, Any]:
 
 
 def refused(wrong: Exception, status: int) -> Any:
-    """The response that says what is wrong."""
+    """The JSON response of an error."""
     later = {"retry-after": "1"} if status == 503 else None
     return responses.JSONResponse(error_of(wrong, status), status, later)

@@ -2,7 +2,7 @@
 
 AdamW's two averages add `.exp_avg` and `.exp_avg_sq` to
 the model's, its count `.step`.
-How arrays lie on the disk is checkpoint.py's business.
+The format on disk is defined in checkpoint.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
     "put_back",
 ]
 
-Arrays = dict[str, np.ndarray]
+StateArrays = dict[str, np.ndarray]
 KEYS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
 
@@ -70,7 +70,7 @@ def put_back(model: nn.Module, optimizer: optim.Optimizer, kept: Mapping[str, np
     state: dict[int, dict[str, gn.Tensor]] = {}
     for place, name in enumerate(names_in_order(model, optimizer)):
         for key in (key for key in KEYS if f"{name}.{key}" in kept):
-            own = gn.from_numpy(kept[f"{name}.{key}"].copy())
+            own = gn.from_numpy(kept[f"{name}.{key}"].copy()).to(parameters[name].device)
             layout = layout_of(parameters[name])
             state.setdefault(place, {})[key] = own if key == "step" else spread(own, layout)
     groups = optimizer.state_dict()["param_groups"]
@@ -83,7 +83,7 @@ def optimizer_tensors(model: nn.Module, optimizer: optim.AdamW, mesh: Mesh, rank
     return {name: owned_parts(value, mesh, rank) for name, value in entries.items()}
 
 
-def parameter_arrays(model: nn.Module) -> Arrays:
+def parameter_arrays(model: nn.Module) -> StateArrays:
     """Every parameter by name."""
     return {name: entry_as_array(value.detach()) for name, value in model.named_parameters()}
 
@@ -105,7 +105,7 @@ def names_in_order(model: nn.Module, optimizer: optim.Optimizer) -> list[str]:
     return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
 
 
-def optimizer_arrays(model: nn.Module, optimizer: optim.AdamW) -> Arrays:
+def optimizer_arrays(model: nn.Module, optimizer: optim.AdamW) -> StateArrays:
     """Every array of the optimizer's state by name."""
     entries = optimizer_entries(model, optimizer)
     return {name: entry_as_array(value) for name, value in entries.items()}
@@ -124,7 +124,7 @@ def optimizer_entries(model: nn.Module, optimizer: optim.Optimizer) -> dict[str,
 def load_optimizer(
     model: nn.Module, optimizer: optim.AdamW, arrays: Stored, mesh: Mesh = ALONE, rank: int = 0
 ) -> None:
-    """Fill an optimizer's state as parameters lie; the learning rates stay what they are."""
+    """Fill an optimizer's state, with the layouts of parameters; learning rates stay."""
     names = names_in_order(model, optimizer)
     state: dict[int, dict[str, gn.Tensor]] = {place: {} for place in range(len(names))}
     places = {name: place for place, name in enumerate(names)}

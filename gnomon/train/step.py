@@ -31,8 +31,8 @@ from gnomon.train.state import optimizer_of
 __all__ = ["TrainStep", "Values", "make_optimizer"]
 
 Values = dict[ValueName, gn.Tensor]
-Told = dict[str, gn.Tensor]
-Taken = tuple[gn.Tensor, gn.Tensor, Told, Values, list[gn.Tensor]]
+Metrics = dict[str, gn.Tensor]
+Taken = tuple[gn.Tensor, gn.Tensor, Metrics, Values, list[gn.Tensor]]
 """Loss, gradient norm, what the model tells, values, and the losses of own tokens, where wanted."""
 
 
@@ -63,8 +63,8 @@ def values_of(loss: gn.Tensor, parameters: Mapping[str, gn.Tensor]) -> Values:
 
 def most_slots(made: Taken) -> int:
     """The most slots of a block for a rank, as a step tells it; 0 without experts."""
-    told = made[2].get(RANK_SLOTS)
-    return 0 if told is None else int(told.item())
+    slots = made[2].get(RANK_SLOTS)
+    return 0 if slots is None else int(slots.item())
 
 
 class TrainStep:
@@ -84,10 +84,11 @@ class TrainStep:
         parameters, microbatches = list(named.values()), config.train.microbatches
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
         self.taken = self.kernels = 0
+        self.device = config.run.device
         model.recomputes = config.train.recompute
         self.travel = plan.travel(mesh)
         model.send_tokens(self.travel)
-        self.told: dict[str, float] = {}
+        self.metrics: dict[str, float] = {}
         """What the model tells of the latest step, for the metrics."""
         self.values: Values = {}
         """What the latest step computed, where hashes are recorded."""
@@ -107,8 +108,8 @@ class TrainStep:
             taken = loss.detach().isfinite() & norm.isfinite()
             optimizer.step(only_if=taken)
             with gn.no_grad():
-                told = model.settle([x.detach() for x in found], taken)
-            return loss.detach(), norm, told, values, own
+                metrics = model.settle([x.detach() for x in found], taken)
+            return loss.detach(), norm, metrics, values, own
 
         self.function, self.optimizer = taken_once, optimizer
         self.programs = {0: gn.compile(taken_once)}
@@ -123,12 +124,14 @@ class TrainStep:
         # listening has its price, so only the first steps are listened to
         stop = events.subscribe(self.hear) if self.taken < 2 else None
         try:
-            loss, norm, told, self.values, self.own_losses = self.run(gn.from_numpy(window))
+            loss, norm, metrics, self.values, self.own_losses = self.run(
+                gn.from_numpy(window).to(self.device)
+            )
         finally:
             if stop:
                 stop()
         self.taken += 1
-        self.told = {name: value.item() for name, value in told.items()}
+        self.metrics = {name: value.item() for name, value in metrics.items()}
         return loss.item(), norm.item()
 
     def run(self, window_bt: gn.Tensor) -> Taken:
@@ -138,10 +141,10 @@ class TrainStep:
         return self.travel.replayed(lambda: self.run_with_places(window_bt), most_slots)
 
     def run_with_places(self, window_bt: gn.Tensor) -> Taken:
-        """The same of a program for the places that there are now.
+        """Run the program compiled for the current expert capacity.
 
-        Each has its own compiled function: a number that is another one at each call would become
-        an input of one program, and places are sizes.
+        Each capacity has a compiled function of its own: capacities are sizes, and a number that
+        changes between calls of one function would become an input of its program.
         """
         assert self.travel is not None
         places = self.travel.capacity
@@ -153,7 +156,7 @@ class TrainStep:
     @property
     def own_checksum(self) -> int:
         """A checksum of the losses of this rank's own tokens of the latest step."""
-        return checksum([losses_bt.numpy() for losses_bt in self.own_losses])
+        return checksum([losses_bt.cpu().numpy() for losses_bt in self.own_losses])
 
     @property
     def captured(self) -> CapturedProgram:

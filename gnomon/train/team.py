@@ -87,26 +87,26 @@ class Team:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # what fails is told, and ends the job, where the command ends
+        # what fails is reported, and ends the job, at the end of the command
         if self._backend is not None and error is None:
             self._backend.close()
         self._own.close()
 
-    def share(self, told: Any) -> Any:
+    def share(self, value: Any) -> Any:
         """Plain data of the first rank, on all ranks."""
-        return self.gather(told)[0]
+        return self.gather(value)[0]
 
-    def gather(self, told: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """Plain data of every rank, on all ranks, in their order."""
         if self._world is None:
-            return [told]
-        return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(told))]
+            return [value]
+        return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(value))]
 
     def leave_out(self, ranks: Sequence[int], hosts: Sequence[str], rows: int) -> None:
-        """Have the launcher's next job, if it starts one, be without some ranks.
+        """Tell the launcher to leave these ranks out of the next job, if it starts one.
 
-        Where there are other machines than theirs, it is without these. hosts: of every rank.
-        rows: what the number of ranks has to divide.
+        If there are other machines, those of the ranks are left out altogether. hosts: one per
+        rank. rows: a number that the number of ranks has to divide.
         """
         at = {hosts[rank] for rank in ranks}
         others = sum(host not in at for host in hosts)
@@ -118,7 +118,7 @@ class Team:
 
 
 def pairs_of(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Names of parameters' axes, and the mesh axes over which they lie; to whom tokens travel.
+    """Parse pairs of parameter axes and mesh axes, and the axes along which tokens are sent.
 
     >>> pairs_of("expert=data,heads=tensor")
     ({'expert': 'data', 'heads': 'tensor'}, ())
@@ -131,34 +131,34 @@ def pairs_of(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     for pair in text.split(","):
         name, _, place = pair.partition("=")
         mesh, marked, way = place.partition(":")
-        told = f"--plan {text[:LONGEST]}: expected NAME=MESH_AXIS"
+        flag = f"--plan {text[:LONGEST]}: expected NAME=MESH_AXIS"
         if name not in known or not mesh.isidentifier():
             came = f"got {pair[:LONGEST]}: {near(name, known)}"
-            raise ConfigError(f"{told}, of a parameter's axis: {came}")
+            raise ConfigError(f"{flag}, of a parameter's axis: {came}")
         if marked and way != TOKENS:
-            raise ConfigError(f"{told}:{TOKENS}: got {pair[:LONGEST]}: {near(way, {TOKENS})}")
+            raise ConfigError(f"{flag}:{TOKENS}: got {pair[:LONGEST]}: {near(way, {TOKENS})}")
         found[name] = mesh
         travel += [name] if marked else []
     return found, tuple(travel)
 
 
-def refuse_tokens(plan: ShardingPlan, told: str) -> None:
+def refuse_tokens(plan: ShardingPlan, flag: str) -> None:
     """Refuse tokens that would travel to what is no expert, or along ranks of the same rows."""
     for name in plan.token_dispatch:
         mesh = plan.axes.get(name)
         if name != EXPERT:
             raise ConfigError(
-                f"{told}: tokens travel to experts alone: got {name!r}. Leave out {TOKENS!r} there."
+                f"{flag}: tokens travel to experts alone: got {name!r}. Leave out {TOKENS!r} there."
             )
         if mesh not in plan.rows:
             raise ConfigError(
-                f"{told}: tokens travel along a mesh axis that spreads rows, one of "
+                f"{flag}: tokens travel along a mesh axis that spreads rows, one of "
                 f"{', '.join(plan.rows)}: got {mesh!r}. Use another, or leave out {TOKENS!r}."
             )
 
 
 def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
-    """Refuse a mesh axis over which nothing would lie: its ranks would all compute the same."""
+    """Refuse a mesh axis along which nothing is sharded: its ranks would compute the same."""
     known = {*plan.rows, *plan.fully, *plan.axes.values()}
     strange = [name for name, _ in mesh.divided if name not in known]
     if strange:
@@ -173,7 +173,7 @@ def read_plan(path: Path) -> ShardingPlan:
 
     `reductions` is how many units' gradients may be under way, or "auto"; `token_dispatch` lists
     names to whose parts tokens travel. Instead of a file, NAME=MESH_AXIS pairs are added to the
-    axes of the plan where none is named; tokens travel where one is NAME=MESH_AXIS:tokens.
+    axes of the plan where none is flag; tokens travel where one is NAME=MESH_AXIS:tokens.
     """
     plan = plan_of_pairs(str(path)) if "=" in path.name else plan_of_file(path)
     refuse_tokens(plan, f"--plan {str(path)[:LONGEST]}")

@@ -1,4 +1,4 @@
-"""`gnomon gguf`: a model as a GGUF file, with its matrices in blocks."""
+"""`gnomon gguf`: write a model as a GGUF file with quantized matrices."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def gguf(
     kind: Annotated[str, Parameter(name="--type")] = "Q4_K",
     output_type: str | None = None,
 ) -> int:
-    """Write a model as a GGUF file, which llama.cpp reads too.
+    """Write a model as a GGUF file with quantized matrices, for llama.cpp or Gnomon.
 
-    Families are llama, qwen2, qwen3 and qwen3_moe. Vectors and routers are F32.
+    Supported families: llama, qwen2, qwen3 and qwen3_moe. Vectors and router weights are F32.
 
     Parameters
     ----------
     model
-        A folder of Hugging Face's, a run's folder or name, or a GGUF file of another type.
+        A Hugging Face folder, a run's folder or name, or a GGUF file of another type.
     file
-        The file that is written.
+        The file to write.
     kind
-        Of matrices: Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, F16, BF16 or F32.
+        Type of matrices: Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, F16, BF16 or F32.
     output_type
-        Of embeddings and the output; otherwise Q6_K beside Q4_K and Q5_K, and else as others.
+        Type of embeddings and the output matrix; by default Q6_K for Q4_K and Q5_K, else --type.
     """
     wide, console = kind.upper(), Console(soft_wrap=True, highlight=False)
     fine = (output_type or FINER.get(wide, wide)).upper()
@@ -113,7 +113,7 @@ def text_keys(path: Path, config: dict[str, Any], console: Console) -> dict[str,
 
 
 def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
-    """A tensor that tells when it is read; what is there already, or is copied, tells it now."""
+    """Call `advance` when a tensor is read: later if it is converted, else at once."""
     if isinstance(value, GGUFTensor) and kind not in (None, value.type):
         dtype = np.dtype(plain_dtype(value.type) or np.float32)
         value = LaterArray(value.shape, dtype, value.numpy)
@@ -124,6 +124,6 @@ def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
 
 
 def read(value: LaterArray, advance: Callable[[], None]) -> np.ndarray:
-    """The numbers of a tensor, told."""
+    """Read the numbers of a tensor, and report it."""
     advance()
     return value.make()

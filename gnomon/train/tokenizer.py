@@ -81,7 +81,7 @@ class Merges(msgspec.Struct):
 
 
 class Described(msgspec.Struct):
-    """A tokenizer.json, as far as it is looked at."""
+    """The fields of a tokenizer.json that are checked."""
 
     model: Merges
     pre_tokenizer: Kind

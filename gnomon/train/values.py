@@ -1,6 +1,6 @@
-"""The values of a step, kept whole: `gnomon values` takes a run's steps again up to it.
+"""The values of one step of a run, which `gnomon values` computes by a replay.
 
-They lie in RUN/values/step-…npz, with a list of their names. Nothing else of the run changes.
+They are saved in RUN/values/step-…npz, with a list of their names. Nothing else of the run changes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from gnomon.errors import CheckpointError, ConfigError
 from gnomon.runtime.files import NOT_JSON, make_folder, plain, publish
 from gnomon.tensor.computed_values import ValueName
-from gnomon.train.checkpoint import Checkpoint, checkpoints, whole
+from gnomon.train.checkpoint import Checkpoint, checkpoints, verified
 from gnomon.train.hashes import hash_of, read_hashes
 from gnomon.train.lock import Lock
 from gnomon.train.loop import Trainer
 from gnomon.train.progress import Progress
-from gnomon.train.recording import Arrays
+from gnomon.train.recording import StepArrays
 from gnomon.train.runs import TrainingRun, find_run, read_config, together
 from gnomon.train.team import Team
 
@@ -44,7 +44,7 @@ def keep_values(name: str, step: int, progress: Progress, team: Team) -> Path:
         arrays = trainer.arrays_of(step - 1, loss, norm)
         if team.leads:
             write_values(path, arrays)
-            progress.say(told(run.folder, step, arrays))
+            progress.say(saved_message(run.folder, step, arrays))
         return path
     finally:
         if run.lock:
@@ -67,7 +67,7 @@ def nearest(folder: Path, step: int) -> Checkpoint | None:
     """The newest whole checkpoint before a step; None: the steps begin at the start."""
     for path in reversed(checkpoints(folder)):
         try:
-            found = whole(path)
+            found = verified(path)
         except CheckpointError:
             continue
         if found.step < step:
@@ -75,8 +75,8 @@ def nearest(folder: Path, step: int) -> Checkpoint | None:
     return None
 
 
-def told(folder: Path, step: int, arrays: Arrays) -> str:
-    """A line on what was kept, and whether it is what the run recorded when it took the step."""
+def saved_message(folder: Path, step: int, arrays: StepArrays) -> str:
+    """A line on the saved values, and whether their hashes are those that the run recorded."""
     kept = f"{file_of(folder, step)}: {len(arrays)} values"
     recorded = read_hashes(folder)
     if step not in recorded.steps:
@@ -89,11 +89,11 @@ def told(folder: Path, step: int, arrays: Arrays) -> str:
 
 
 def file_of(folder: Path, step: int) -> Path:
-    """The file in which the values of a step are kept."""
+    """The file with the saved values of a step."""
     return folder / "values" / f"step-{step:08d}.npz"
 
 
-def write_values(path: Path, arrays: Arrays) -> None:
+def write_values(path: Path, arrays: StepArrays) -> None:
     """Write arrays and their names."""
     names = np.frombuffer(msgspec.json.encode(list(arrays)), np.uint8)
     content = io.BytesIO()
@@ -103,7 +103,7 @@ def write_values(path: Path, arrays: Arrays) -> None:
     publish(path, content.getvalue())
 
 
-def read_values(path: Path) -> Arrays:
+def read_values(path: Path) -> StepArrays:
     """The arrays of a file, by name."""
     try:
         with plain(path) as file, np.load(file, allow_pickle=False) as found:
@@ -113,7 +113,7 @@ def read_values(path: Path) -> Arrays:
         raise ConfigError(f"diverge: {path} holds no values: {wrong}. Keep them anew.") from None
 
 
-def values_of(folder: Path, step: int) -> Arrays | None:
+def values_of(folder: Path, step: int) -> StepArrays | None:
     """The values of a run's step; None where they were not kept."""
     path = file_of(folder, step)
     return read_values(path) if path.exists() else None

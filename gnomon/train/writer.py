@@ -30,7 +30,7 @@ class Refusal(GnomonError):
 
 
 class PendingText:
-    """A text on its way from the writer's thread to the handler of a request."""
+    """A text that the writer's thread generates for the handler of a request."""
 
     def __init__(self, row: TextRow) -> None:
         self.row = row
@@ -70,7 +70,7 @@ class WriterThread:
         self.closed = False
 
     def submit(self, text: PendingText) -> None:
-        """Have a text written; raises Refusal if too many wait, or no more are written."""
+        """Queue a text for generation; raises Refusal if the queue is full or closed."""
         if not text.row.running:  # not even one token was asked for
             text.put(None)
             return
@@ -87,7 +87,7 @@ class WriterThread:
                 self.thread.start()
 
     def leave(self, text: PendingText) -> None:
-        """Drop a text, for which nobody waits any more."""
+        """Drop a text whose client has left."""
         with self.changed:
             text.left = True
             if text in self.waiting:

@@ -2,7 +2,7 @@
 
 Arguments and results are marked here; who computes twice is gnomon/passes/recompute.py. Values and
 gradients have the function's own bits. A compiled step, or any backward pass whose forward pass is
-still pending, keeps only arguments and results alive; values that were looked at stay.
+still pending, keeps only arguments and results alive; values that Python has read stay.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IGNORED = frozenset(
 
 
 def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """The function's result; between its arguments and it nothing is kept for gradients.
+    """The function's result; no intermediate value is saved for gradients.
 
     What the function reads beside its arguments and parameters is recomputed too: pass it.
 
@@ -53,7 +53,7 @@ def passed(value: Any, ends: bool) -> Any:
 def checkpoint_sequential(
     functions: Sequence[Callable], segments: int, input: Any, **kwargs: Any
 ) -> Any:
-    """Functions one after the other, in so many checkpointed parts; the last part is kept."""
+    """Functions one after the other, in `segments` checkpointed parts; the last one is not."""
     if not 1 <= segments <= len(functions):
         raise ArgumentError(
             f"checkpoint_sequential: {len(functions)} functions do not fall into {segments} parts."

@@ -53,7 +53,7 @@ class SummaryWriter(_Writer):
     """
 
     def add_graph(self, model: Any, *inputs: Any, **options: Any) -> None:
-        """Nothing but a word: TensorBoard's graphs are of other operations than ours."""
+        """Warn that no graph is written: TensorBoard's format has other operations."""
         warnings.warn("add_graph: no graph is written. See gnomon profile.", stacklevel=2)
 
 

@@ -48,8 +48,8 @@ def start(tmp_path):
 def test_a_worker_tells_of_its_first_steps_and_runs_more(start):
     worker = start(GOOD)
 
-    assert worker.told["losses"] == [6.0] * 3
-    assert worker.told["about"] == {"variant": "plain"}
+    assert worker.first_steps["losses"] == [6.0] * 3
+    assert worker.first_steps["about"] == {"variant": "plain"}
     assert worker.ask(run=0.0)["seconds"]
 
 

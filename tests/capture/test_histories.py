@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import gnomon as gn
+from gnomon import nn
 from gnomon.errors import GradientError, TraceError
 from tests import fuzz_alias
 
@@ -374,3 +375,38 @@ def test_a_write_that_gradients_see_is_one_into_memory_where_it_is_compiled():
         first = call(held)
         call(held)
         assert gradient_or_error(first.sum(), w) == answer
+
+
+def averaged(layer: nn.Module) -> Callable[[gn.Tensor], gn.Tensor]:
+    """A function that averages and applies a layer twice: by the second, the first is no more."""
+    mean = gn.optim.swa_utils.AveragedModel(layer, avg_fn=lambda a, b, n: a * 0.5 + b)
+    mean.update_parameters(layer)
+
+    def step(x: gn.Tensor) -> gn.Tensor:
+        return sum((mean.update_parameters(layer), mean(x))[1] for _ in range(2))
+
+    return step
+
+
+def scaled_between(layer: nn.Module) -> Callable[[gn.Tensor], gn.Tensor]:
+    """A function that writes to a weight between its reads."""
+
+    def step(x: gn.Tensor) -> gn.Tensor:
+        y = layer(x)
+        with gn.no_grad():
+            layer.weight.mul_(2)
+        return y + layer(x)
+
+    return step
+
+
+@pytest.mark.parametrize("make", [averaged, scaled_between])
+def test_a_parameter_that_is_written_between_its_reads_is_refused_by_both(make):
+    for compiles, error in ((False, GradientError), (True, TraceError)):
+        step = make(nn.Linear(2, 2, bias=False))  # whose weight nothing has read before
+        step = gn.compile(step) if compiles else step
+        x = gn.tensor([1.25, -0.5], requires_grad=True)
+        with pytest.raises(error, match=r"linear needs a value that was written over.*\["):
+            step(x).sum().backward()
+        with gn.no_grad():
+            assert step(x).shape == (2,)

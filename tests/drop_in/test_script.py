@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -150,3 +151,15 @@ def test_the_command_passes_arguments_on(tmp_path, words: list[str]):
     found = subprocess.run(command, capture_output=True, text=True)
 
     assert (found.returncode, found.stdout) == (5, f"{words}\n")
+
+
+@pytest.mark.parametrize(("given", "seen"), [(None, "0"), ("1", "1")])
+def test_a_script_has_no_card_unless_it_is_asked_for(tmp_path, monkeypatch, capsys, given, seen):
+    monkeypatch.delenv("GNOMON_CUDA", raising=False)
+    if given:
+        monkeypatch.setenv("GNOMON_CUDA", given)
+    (tmp_path / "script.py").write_text("import os; print(os.environ['GNOMON_CUDA'])")
+
+    assert run_script(tmp_path / "script.py") == 0
+    assert capsys.readouterr().out == f"{seen}\n"
+    assert os.environ.get("GNOMON_CUDA") == given

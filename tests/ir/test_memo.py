@@ -53,6 +53,8 @@ ALIVE = {
     "gnomon/runtime/comm/node.py": {"entries"},
     "gnomon/runtime/comm/watch.py": {"_watches"},
     "gnomon/runtime/cpu.py": {"_pending"},
+    "gnomon/runtime/cuda/driver.py": {"_found"},
+    "gnomon/runtime/cuda/kernels.py": {"_unused"},
     "gnomon/runtime/linking.py": {"_ended", "_there"},
     "gnomon/runtime/perf_map.py": {"_sizes", "_written"},
     "gnomon/runtime/threads.py": {"_spare", "entries", "libc"},

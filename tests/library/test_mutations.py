@@ -8,7 +8,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
-from gnomon.library.mutations import KINDS, changed, check, declared, stood
+from gnomon.library.mutations import KINDS, changed, declared, refuse_undeclared_changes, stood
 from gnomon.settings import override
 
 pytestmark = pytest.mark.unit
@@ -49,10 +49,10 @@ def test_what_is_declared_covers_lesser_changes(kind: str, allowed: str):
     CHANGES[kind](x)
 
     if KINDS.index(kind) <= KINDS.index(allowed):
-        check("a::b", "x", before, allowed)
+        refuse_undeclared_changes("a::b", "x", before, allowed)
     else:
         with pytest.raises(ArgumentError, match=f"changed the {kind} of argument 'x'"):
-            check("a::b", "x", before, allowed)
+            refuse_undeclared_changes("a::b", "x", before, allowed)
 
 
 def test_names_alone_mean_data():

@@ -10,7 +10,7 @@ from gnomon.ir.node import Node
 from gnomon.ops.primitives import contract, reduce
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule.epilogue import LAID
+from gnomon.schedule.epilogue import OTHER_LAYOUT
 from gnomon.schedule.excerpt import SLOWER, Excerpt, Verdicts
 from gnomon.schedule.fusion import FusionVerdict
 from gnomon.schedule.notes import Notes
@@ -122,4 +122,4 @@ def test_what_has_no_code_is_not_measured():
 
     (found,) = Notes(partition(kept, c + turned)).products
 
-    assert (found.refused, kept.met) == (LAID, [])
+    assert (found.refused, kept.met) == (OTHER_LAYOUT, [])

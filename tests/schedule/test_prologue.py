@@ -108,7 +108,7 @@ def test_operands_that_lie_another_way_are_refused():
 
     (decision,) = Notes(opened(y)).products
 
-    assert decision.refused == "its operands lie another way"
+    assert decision.refused == "its operands have another layout"
 
 
 def test_many_operands_are_refused():

@@ -32,14 +32,14 @@ def test_there_is_no_device_and_no_memory_of_one(name):
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_needs_the_device_is_refused_by_its_name(name):
-    with pytest.raises(ArgumentError, match=rf"cuda\.{name}: this build computes on the CPU"):
+    with pytest.raises(ArgumentError, match=rf"cuda\.{name}: this machine computes on the CPU"):
         getattr(gn.cuda, name)(0)
 
 
 def test_its_classes_are_types_that_cannot_be_made():
     assert gn.cuda.Event is gn.cuda.Event
     assert not isinstance(3, gn.cuda.Stream)
-    with pytest.raises(ArgumentError, match=r"cuda\.Event: this build"):
+    with pytest.raises(ArgumentError, match=r"cuda\.Event: this machine"):
         gn.cuda.Event(enable_timing=True)
 
 

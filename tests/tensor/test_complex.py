@@ -11,6 +11,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError, ComplexError, DtypeError, GradientError
+from gnomon.nn import functional as F
 from gnomon.ops.registry import operations
 
 BOUNDS = {np.complex128: 1e-12, np.complex64: 2e-6}
@@ -592,3 +593,20 @@ def test_methods_that_write_are_found_on_the_class_too():
 
     assert made is z
     assert z.tolist() == [2j, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda a: F.conv2d(a, a, 1j), r"conv2d: bias must be a tensor: got 1j"),
+        (lambda a: F.linear(a, b"x", 1j), r"linear: weight must be a tensor: got a bytes"),
+        (lambda a: F.linear(a, a * 1j, "x"), r"linear: bias must be a tensor: got 'x'"),
+        (
+            lambda a: gn.addmm(a[0, 0], a[0, 0], a[0, 0], beta=1j, alpha="nope"),
+            r"addmm: alpha must be a number or tensor: got 'nope'",
+        ),
+    ],
+)
+def test_an_operand_that_is_no_tensor_is_refused_by_its_name(call, told):
+    with pytest.raises(ArgumentError, match=told):
+        call(gn.ones(1, 1, 2, 2))

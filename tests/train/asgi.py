@@ -101,6 +101,7 @@ class Alphabet:
     """
 
     place = "alphabet"
+    device = gn.device("cpu")
     carried = Carried({})
     config = SimpleNamespace(max_position_embeddings=1000)
 

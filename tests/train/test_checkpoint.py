@@ -20,7 +20,7 @@ from gnomon.train.checkpoint import (
     newest,
     opened,
     sealed,
-    whole,
+    verified,
 )
 from gnomon.train.state import model_of
 from tests.train.saving import arrays_at, contents, reseal, save
@@ -36,7 +36,7 @@ def saved(step, rng):
 def test_what_was_saved_is_read_to_the_bits(tmp_path, rng):
     arrays = arrays_at(7, rng)
 
-    found = whole(save(tmp_path, contents(7, arrays), keep=2))
+    found = verified(save(tmp_path, contents(7, arrays), keep=2))
 
     assert fingerprint(found.parameters()) == fingerprint(arrays["model"])
     assert fingerprint(found.optimizer()) == fingerprint(arrays["optimizer"])
@@ -64,7 +64,7 @@ def test_the_layout_is_hugging_faces(tmp_path, rng):
     with safetensors.safe_open(folder / "model.safetensors", "np") as file:
         assert file.metadata() == {"format": "pt"}
         found = {name: file.get_tensor(name) for name in index["weight_map"]}
-    assert fingerprint(found) == fingerprint(whole(folder).parameters())
+    assert fingerprint(found) == fingerprint(verified(folder).parameters())
 
 
 def test_large_models_are_cut_in_shards(tmp_path, rng, monkeypatch):
@@ -75,8 +75,8 @@ def test_large_models_are_cut_in_shards(tmp_path, rng, monkeypatch):
 
     assert len(list(folder.glob("model-*-of-00003.safetensors"))) == 3
     assert len(list(folder.glob("optimizer-*.safetensors"))) == 3
-    assert fingerprint(whole(folder).parameters()) == fingerprint(arrays["model"])
-    assert fingerprint(whole(folder).optimizer()) == fingerprint(arrays["optimizer"])
+    assert fingerprint(verified(folder).parameters()) == fingerprint(arrays["model"])
+    assert fingerprint(verified(folder).optimizer()) == fingerprint(arrays["optimizer"])
 
 
 def test_only_the_newest_are_kept(tmp_path, rng):
@@ -112,10 +112,10 @@ def test_a_missing_file_is_noticed(tmp_path, rng):
     (folder / "optimizer.safetensors").unlink()
 
     with pytest.raises(CheckpointError, match=r"optimizer\.safetensors cannot be read: No such"):
-        whole(folder)
+        verified(folder)
     (folder / "trainer.json").unlink()
     with pytest.raises(CheckpointError, match=r"trainer\.json cannot be read"):
-        whole(folder)
+        verified(folder)
 
 
 def test_the_fingerprint_sees_names_shapes_dtypes_and_bits():
@@ -138,9 +138,9 @@ BITS = (1, 4, 64)
 @pytest.mark.parametrize("each", [1, pytest.param(len(BITS), marks=pytest.mark.long)])
 def test_no_changed_byte_of_the_trainers_file_is_believed(tmp_path, rng, each: int):
     """Of each byte one bit is changed in turn; all of them by hand."""
-    older = whole(save(tmp_path, saved(1, rng), keep=3))
+    older = verified(save(tmp_path, saved(1, rng), keep=3))
     newer = save(tmp_path, saved(7, rng), keep=3)
-    path, wanted = newer / "trainer.json", whole(newer)
+    path, wanted = newer / "trainer.json", verified(newer)
     content = path.read_bytes()
 
     for place in range(len(content)):
@@ -158,7 +158,7 @@ def test_no_changed_byte_of_the_trainers_file_is_believed(tmp_path, rng, each: i
 def believed(folder):
     """A checkpoint, or how the refusal of it begins."""
     try:
-        return whole(folder)
+        return verified(folder)
     except CheckpointError as wrong:
         return re.match(r"checkpoint: \S+ ", str(wrong))[0]
 
@@ -170,7 +170,7 @@ def test_what_the_trainers_file_says_has_a_sum_too(tmp_path, rng, old, new):
     path.write_bytes(path.read_bytes().replace(old, new))
 
     with pytest.raises(CheckpointError, match=r"trainer\.json is not what was written"):
-        whole(folder)
+        verified(folder)
 
 
 def test_a_checkpoint_under_another_steps_name_is_no_checkpoint(tmp_path, rng):
@@ -179,7 +179,7 @@ def test_a_checkpoint_under_another_steps_name_is_no_checkpoint(tmp_path, rng):
     elsewhere = shutil.copytree(other, tmp_path / "copied")
 
     assert newest(tmp_path)[0] is None
-    assert whole(elsewhere).step == 7
+    assert verified(elsewhere).step == 7
 
 
 def test_a_damaged_one_is_written_anew_and_takes_no_whole_one_with_it(tmp_path, rng):
@@ -192,7 +192,7 @@ def test_a_damaged_one_is_written_anew_and_takes_no_whole_one_with_it(tmp_path, 
     assert newest(tmp_path)[0].step == 1
     save(tmp_path, saved(2, rng), keep=1)
 
-    assert newest(tmp_path) == (whole(damaged.parent), [])
+    assert newest(tmp_path) == (verified(damaged.parent), [])
     assert [x.name for x in checkpoints(tmp_path)] == ["step-00000002"]
 
 
@@ -215,7 +215,7 @@ def test_weights_lie_in_the_checkpoints_own_folder(tmp_path, rng, name):
     reseal(folder)
 
     with pytest.raises(CheckpointError, match=r"index\.json cannot be read: .*matching regex"):
-        whole(folder).parameters()
+        verified(folder).parameters()
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path, rng):
@@ -225,7 +225,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path, rng):
     path.symlink_to(tmp_path / "out.safetensors")
 
     with pytest.raises(CheckpointError, match=r"safetensors cannot be read: Too many levels"):
-        whole(folder)
+        verified(folder)
     with pytest.raises(CheckpointError, match=r"safetensors cannot be read: Too many levels"):
         Checkpoint(folder, 7, {}).parameters()
 
@@ -240,7 +240,7 @@ def test_sizes_are_compared_with_the_weights_before_a_model_is_made(tmp_path, rn
     with pytest.raises(
         CheckpointError, match=r"config\.json tells of [\d,]+ parameters: its weights"
     ):
-        model_of(whole(folder))
+        model_of(verified(folder))
 
 
 def test_an_index_that_names_other_weights_is_refused(tmp_path, rng):
@@ -250,7 +250,7 @@ def test_an_index_that_names_other_weights_is_refused(tmp_path, rng):
     reseal(folder)
 
     with pytest.raises(CheckpointError, match="names other tensors than its files hold"):
-        whole(folder).parameters()
+        verified(folder).parameters()
 
 
 @pytest.mark.parametrize(("file", "group"), [("model", "w2"), ("optimizer", "w2.exp_avg")])
@@ -264,7 +264,7 @@ def test_a_flipped_bit_is_found_and_named(tmp_path, rng, file, group):
     path.write_bytes(content)
 
     with pytest.raises(CheckpointError, match=rf"tensor {group} of .*{file}\.safetensors is not"):
-        whole(folder)
+        verified(folder)
     assert opened(folder).step == 7
 
 
@@ -274,7 +274,7 @@ def test_a_flipped_bit_of_a_header_is_found(tmp_path, rng):
     path.write_bytes(content.replace(b'{"format":"pt"}', b'{"format":"qt"}'))
 
     with pytest.raises(CheckpointError, match=r"the header of .*model\.safetensors is not"):
-        whole(path.parent)
+        verified(path.parent)
 
 
 def test_a_checkpoint_of_an_earlier_format_is_refused_with_a_sentence(tmp_path, rng):
@@ -283,4 +283,4 @@ def test_a_checkpoint_of_an_earlier_format_is_refused_with_a_sentence(tmp_path, 
     path.write_bytes(sealed({k: v for k, v in trainer.items() if k != "format"}))
 
     with pytest.raises(CheckpointError, match="is of format 1: this version reads format 2"):
-        whole(path.parent)
+        verified(path.parent)

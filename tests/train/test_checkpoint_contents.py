@@ -10,7 +10,7 @@ import pytest
 
 from gnomon.distributed.checkpoint.parts import DividedTensor
 from gnomon.errors import CheckpointError
-from gnomon.train.checkpoint import fingerprint, whole
+from gnomon.train.checkpoint import fingerprint, verified
 from gnomon.train.checkpoint_contents import aside_of, publish, write_share
 from tests.train.saving import arrays_at, contents, save
 
@@ -39,7 +39,7 @@ def test_a_checkpoint_does_not_tell_how_many_ranks_wrote_it(tmp_path, rng, ranks
     folder = written(tmp_path / "more", 7, arrays, ranks)
     alone = save(tmp_path / "one", contents(7, arrays), 2)
 
-    assert fingerprint(whole(folder).parameters()) == fingerprint(arrays["model"])
+    assert fingerprint(verified(folder).parameters()) == fingerprint(arrays["model"])
     assert {x.name: x.read_bytes() for x in folder.iterdir()} == {
         x.name: x.read_bytes() for x in alone.iterdir()
     }

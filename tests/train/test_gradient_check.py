@@ -10,7 +10,7 @@ import pytest
 from gnomon.errors import GnomonError
 from gnomon.runtime import threads
 from gnomon.train import gradient_check
-from gnomon.train.checkpoint import checkpoints, whole
+from gnomon.train.checkpoint import checkpoints, verified
 from gnomon.train.gradient_check import GradientCheck, sentence
 from gnomon.train.loop import Trainer
 from gnomon.train.progress import Progress
@@ -34,7 +34,7 @@ def alone(config, folder) -> Trainer:
 
 def sums(folder):
     """The sums of the tensors of a run's last checkpoint."""
-    return whole(checkpoints(folder)[-1]).trainer["sums"]
+    return verified(checkpoints(folder)[-1]).trainer["sums"]
 
 
 @pytest.mark.parametrize(("mesh", "microbatches"), [("shard=2", 2), ("tensor=2", 1), ("data=3", 1)])

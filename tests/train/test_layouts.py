@@ -70,7 +70,7 @@ def test_deep_models_are_told_by_deeper_ones():
         shown.append(len(meshes))
         return meshes
 
-    found = best_layouts(config, 1, CHIP, told=told)
+    found = best_layouts(config, 1, CHIP, report=told)
     assert shown == [1, 1]
     assert found[0].forecast == forecast(config, mesh_of(""), CHIP)
 

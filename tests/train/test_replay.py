@@ -11,7 +11,7 @@ import pytest
 import gnomon as gn
 from gnomon.runtime.comm.threads import World
 from gnomon.train import replay
-from gnomon.train.checkpoint import checkpoints, whole
+from gnomon.train.checkpoint import checkpoints, verified
 from gnomon.train.loop import Trainer
 from gnomon.train.metrics import read_metrics
 from gnomon.train.replay import KeptState
@@ -98,7 +98,7 @@ def test_the_state_that_was_kept_is_saved(config, tmp_path):
     (saved,) = checkpoints(tmp_path / "run")
     sound = tmp_path / "sound" / "checkpoints" / "step-00000004"
     assert saved.name == sound.name
-    assert whole(saved).trainer["sums"] == whole(sound).trainer["sums"]
+    assert verified(saved).trainer["sums"] == verified(sound).trainer["sums"]
 
 
 def test_a_fault_that_gives_no_numbers_is_no_fault_of_the_learning_rate(config, tmp_path):
@@ -200,7 +200,7 @@ def test_comparing_changes_no_bit(config, tmp_path):
         compared = of_batch(config, compare_replicas_every=every)
         (run, told), _ = train(compared, folder, "data=2")
         curves.append([[row[x] for x in CURVE] for row in read_metrics(folder)])
-        curves.append(whole(checkpoints(folder)[-1]).trainer["sums"])
+        curves.append(verified(checkpoints(folder)[-1]).trainer["sums"])
         assert not told
         assert (run.replay.kept.step == 6) is bool(every)
 

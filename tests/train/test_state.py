@@ -16,7 +16,7 @@ from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
 from gnomon.models.stored_parameters import load_parameters, parameter_tensors
 from gnomon.tensor.layouts import spread
-from gnomon.train.checkpoint import fingerprint, newest, whole
+from gnomon.train.checkpoint import fingerprint, newest, verified
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.state import (
     load_optimizer,
@@ -85,7 +85,7 @@ def test_what_one_process_saved_is_read_into_parts_and_saved_again_the_same(conf
     arrays = {"model": parameter_arrays(model), "optimizer": optimizer_arrays(model, optimizer)}
     for name in ("one", "more"):
         (tmp_path / name).mkdir()
-    alone = whole(saving.save(tmp_path / "one", saving.contents(2, arrays), 2))
+    alone = verified(saving.save(tmp_path / "one", saving.contents(2, arrays), 2))
 
     def work(team):
         other = DecoderForCausalLM(config.model)

@@ -23,7 +23,7 @@ class Normed(nn.Module):
         self.n = nn.BatchNorm2d(made)
 
     def forward(self, x: gn.Tensor) -> gn.Tensor:
-        """Both."""
+        """Apply the convolution, then the normalization."""
         return self.n(self.c(x))
 
 

@@ -37,7 +37,7 @@ def emit_attention(module: LLVMModule, name: str, spec: AttentionSpec, machine: 
 
 @dataclass(frozen=True)
 class SoftmaxBlock:
-    """16 queries and a block of keys: where scores and masks lie, the last key of each query."""
+    """16 queries and a block of keys: addresses of scores and masks, last key of each query."""
 
     parts: Parts
     e: Emitter
@@ -61,7 +61,7 @@ class SoftmaxBlock:
         return [a.select(a.less(top, score), score, top)]
 
     def hide(self, key: str, value: str, instead: str) -> str:
-        """The value where a key is seen."""
+        """Select the value where a key is visible, else `instead`."""
         if not self.parts.spec.causal:
             return value
         key = self.parts.spread(self.e, key)
@@ -76,7 +76,7 @@ class SoftmaxBlock:
         return falling_exp(a, a.fma(score, a.const(spec.scale), a.neg(base)))
 
     def weigh(self, base: str, key: str, total: str) -> list[str]:
-        """A key's scores become weights and join their sums."""
+        """Turn the scores of a key into weights, and add them to the sums."""
         parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
         place = (key, parts.tile.columns)
         weight = self.weight(a, parts.value_at(e, self.scores, place), base)
@@ -85,7 +85,7 @@ class SoftmaxBlock:
         return [a.add(total, weight)]
 
     def weigh_pair(self, base: str, key: str, total: str) -> list[str]:
-        """The same for two keys that all queries see, one after the other."""
+        """Turn the scores of two keys that all queries see into weights; add to the sums."""
         parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
         places = [(at, parts.tile.columns) for at in (key, e.add(key, 1))]
         scores = [parts.value_at(e, self.scores, place) for place in places]
@@ -142,7 +142,7 @@ class Forward:
         return parts.bytes
 
     def write_softmax(self) -> None:
-        """softmax(scores, mask, top, sum, shrink, keys, limit): a panel of queries meets a block.
+        """Write softmax(scores, mask, top, sum, shrink, keys, limit) of a panel and a block.
 
         `limit` is the last key that the first query sees, counted from the block's first. What was
         gathered before has yet to be multiplied by `shrink`.
@@ -154,7 +154,7 @@ class Forward:
         e.ret()
 
     def softmax_group(self, e: Emitter, lane: str) -> None:
-        """The same for 16 queries: keys that all of them see two at a time, then the others."""
+        """Compute the softmax of 16 queries: first keys that all see, in pairs, then the others."""
         parts, a, kind = self.parts, self.parts.algebra(e), vector(self.spec.scalar)
         never, masked = a.const(-inf), self.spec.mask is not None
         seen, some = self.seen_by_all(e, lane), self.seen_by_any(e, lane)
@@ -257,7 +257,7 @@ class Forward:
         e.loop(0, spec.key_blocks, 1, block)
 
     def one_block(self, pair: str, unit: str) -> None:
-        """One block of queries against all blocks of keys that it sees."""
+        """Compute a block of queries against all blocks of keys that it sees."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         batch, head = e.divided(pair, spec.key_heads)
         inner = e.value(f"udiv i64 {unit}, {spec.query_blocks}")
@@ -275,7 +275,7 @@ class Forward:
         self.store(batch, head, start, count)
 
     def begin(self) -> None:
-        """No query has seen anything yet."""
+        """Initialize the running maximum and sum of each query."""
         e, parts = self.e, self.parts
         a = parts.algebra(e)
         for lane in range(0, BLOCK_QUERIES, LANES):
@@ -283,7 +283,7 @@ class Forward:
             parts.put(e, a.const(0.0), parts.at(e, "sum"), (lane, 1))
 
     def meet(self, key: str, seen: str, queries: tuple[str, str], masks: str | None) -> None:
-        """All panels of queries meet the block of keys that begins at `key`."""
+        """Process the block of keys that begins at `key` for all panels of queries."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         start, wide = queries
         block = e.value(f"udiv i64 {key}, {BLOCK_KEYS}")

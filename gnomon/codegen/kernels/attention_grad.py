@@ -145,7 +145,7 @@ class Backward:
         e.ret()
 
     def pair(self, number: str) -> None:
-        """One head of keys and every query that meets it."""
+        """Compute the gradients of a key head from all query heads that share it."""
         e, parts, spec = self.e, self.parts, self.spec
         batch, head = e.divided(number, spec.key_heads)
         self.pack_keys(batch, head)
@@ -215,7 +215,7 @@ class Backward:
         e.loop(0, spec.keys, BLOCK_KEYS, block)
 
     def one_block(self, where: tuple[str, str], number: str, level: str) -> None:
-        """One block of queries against all blocks of keys that it sees."""
+        """Compute a block of queries against all blocks of keys that it sees."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
         start, end = parts.queries_of(e, number)
         count = e.sub(end, start)
@@ -304,7 +304,7 @@ class Backward:
             parts.multiply(e, (a, rows, width), b, width, target)
 
     def add_to_dq(self, key: str, length: str, queries: tuple[str, str]) -> None:
-        """Add a block of keys to dQ, for queries that meet the same keys at a time."""
+        """Add a block of keys to dQ, in groups of queries that see the same keys."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         start, count = queries
         limit = e.sub(e.add(start, spec.keys - spec.queries), key)

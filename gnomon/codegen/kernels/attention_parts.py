@@ -182,7 +182,7 @@ class Parts:
     def packer(
         self, name: str, width: int, operand: Operand, sizes: tuple[int, int], across: bool = False
     ) -> None:
-        """Define a copy of (rows, columns) into panels of so many rows, or `across` of columns."""
+        """Define a packing into panels of `width` rows, or of columns (`across`)."""
         rows, columns = zip(sizes, (operand.row, operand.column), strict=True)
         rows, steps = (columns, rows) if across else (rows, columns)
         given = self.source(operand) if operand.narrow else None
@@ -201,9 +201,9 @@ class Parts:
     ) -> None:  # fmt: skip
         """Copy (first row, panels), (first step, steps) into panels."""
         numbers = [("i64", str(number)) for number in (*rows, *steps)]
-        told = [("i64", str(number)) for number in self.packings[name].numbers]
+        counts = [("i64", str(number)) for number in self.packings[name].numbers]
         offsets = ("ptr", self.at(e, f"{name}.offsets"))
-        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), offsets, *told)
+        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), offsets, *counts)
 
     def multiplier(self, *ways: str, pitch: int = 0) -> None:
         """The name of the function that multiplies rows of A with a panel of B."""
@@ -274,7 +274,7 @@ class Parts:
         """name(panel, target, row, count): write `count` rows of a panel [width][columns].
 
         `row` is the stride of rows in bytes, `column` that of columns in elements. Zeros lose
-        their sign. With a pitch the rows lie there as they are, so far apart.
+        their sign. With a pitch the rows are stored unchanged, at this stride.
         """
         names = (("ptr", "panel"), ("ptr", "target"), ("i64", "row"), ("i64", "count"))
         e = self.start(name, *names, ("ptr", "scratch"))

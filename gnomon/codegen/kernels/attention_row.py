@@ -1,4 +1,4 @@
-"""Attention of one query: keys and values are read once, where they lie.
+"""Attention of one query: keys and values are read once, unpacked.
 
 The same order as attention.py, and so the same bits. Keys are lanes while scores are counted: rows
 of keys are transposed in registers, many chains side by side. Values are added row by row, columns
@@ -106,7 +106,7 @@ class AttentionRowWriter:
         return made
 
     def column(self, e: Emitter, k: Operand, place: str, *sums: str) -> list[str]:
-        """One step of all chains, values picked one by one."""
+        """Take a step of all chains, gathering the lanes of each vector one by one."""
         parts, side, made = self.parts, BLOCK[self.scalar], []
         source = parts.source(k)
         kind = vector(source.memory, side)
@@ -231,7 +231,7 @@ class AttentionRowWriter:
     # values
 
     def write_gather(self) -> None:
-        """gather(values, weights, results, shrink, count): results shrink and gain a block."""
+        """Write gather(values, weights, results, shrink, count): scale results, add a block."""
         parts, width = self.parts, self.spec.value_width
         pointers = [("ptr", label) for label in ("values", "weights", "results")]
         e = parts.start("gather", *pointers, (self.scalar, "shrink"), ("i64", "count"))
@@ -244,7 +244,7 @@ class AttentionRowWriter:
         e.ret()
 
     def gather(self, e: Emitter, shrink: str, wide: int, on: str | None, column: str) -> None:
-        """The same for some columns, all keys; the last may be fewer than a vector."""
+        """Add the weighted values of all keys to some columns; `on` masks the last ones."""
         parts, kind, v = self.parts, vector(self.scalar), self.spec.v
         source, lanes = parts.source(v), range(0, wide * LANES, LANES)
         places = [parts.skip(e, "%results", (column, 1), (lane, 1)) for lane in lanes]
@@ -298,7 +298,7 @@ class AttentionRowWriter:
         self.close(batch, head, top, total)
 
     def block(self, k: str, v: str, masks: str | None, key: str, top: str, total: str) -> list[str]:
-        """One block of keys; what is hidden from the query is not looked at."""
+        """Process a block of keys, or skip it if the mask hides all of it."""
         e, parts, spec, kind = self.e, self.parts, self.spec, vector(self.scalar)
         count = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
         meet = partial(self.meet, (k, v), key, count)
@@ -319,7 +319,7 @@ class AttentionRowWriter:
     def meet(
         self, keys_values: tuple[str, str], key: str, count: str, _: str, top: str, total: str
     ) -> list[str]:
-        """One block of keys that the query sees some of."""
+        """Process a block of keys of which the query sees at least one."""
         e, parts, spec = self.e, self.parts, self.spec
         here, values = (
             parts.skip(e, base, (key, x.row), item=parts.source(x).item)

@@ -18,7 +18,7 @@ VIRTUAL_LANES = 64
 
 @dataclass(frozen=True)
 class QueryBlock:
-    """A block of queries: the first, how many, and where their sums and masks lie; SSA names."""
+    """A block of queries: the first, their number, addresses of sums and masks; SSA names."""
 
     start: str
     count: str
@@ -145,7 +145,7 @@ def weighed(parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]) -> 
 
 
 def write_fold(parts: Parts) -> None:
-    """fold(older, newer, both, values): older + newer, and newer where there is no older."""
+    """Write fold(older, newer, both, values): older + newer, and newer beyond the older values."""
     kind = vector(parts.spec.scalar)
     pointers = ("ptr", "older"), ("ptr", "newer")
     e = parts.start("fold", *pointers, ("i64", "both"), ("i64", "values"))

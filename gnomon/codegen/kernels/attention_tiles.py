@@ -1,4 +1,4 @@
-"""Columns of tiles for attention: rows of A, as they lie, times one panel of B.
+"""Columns of tiles for attention: rows of A, unpacked, times one panel of B.
 
 A is broadcast value by value, so any strides serve it; only B is packed. Chains are as short as a
 head is wide, so loops are taken apart further than in other products. What they are called with:
@@ -35,7 +35,7 @@ a number for each column."""
 
 
 class Squares(Lines):
-    """Steps lie in panels of as many columns as B's, panels `stride` apart."""
+    """Steps in panels of as many columns as B's, at a distance of `stride`."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
         """Write the distances of rows from the first: as in a panel of B."""
@@ -46,7 +46,7 @@ class Squares(Lines):
         return e.offset(a, e.mul(first, tile.columns * tile.item))
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """So many steps on, a whole panel at most."""
+        """Advance the pointer by `units` steps, at most a whole panel."""
         return e.offset(a, "%stride" if units == tile.columns else units * tile.item)
 
 
@@ -57,7 +57,7 @@ class Long(Right):
         self.most = most
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
-        """So many steps at once."""
+        """The unroll factors of the loop over steps."""
         return (self.most, 1)[: self.most]
 
 

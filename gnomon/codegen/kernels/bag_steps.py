@@ -25,7 +25,7 @@ from gnomon.dtypes import float32, int64
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 
 DIGIT = 11
-"""The most bits that one pass of sorting looks at."""
+"""The most bits of a radix pass of sorting."""
 AHEAD = 6
 """A row is asked for so many lookups before its turn."""
 NUMBERS = ("rate", "epsilon", "decay")
@@ -142,7 +142,7 @@ class StepWriter(ScatterWriter):
         return [e.value(f"select i1 {last}, i64 {e.add(i, 1)}, i64 {start}")]
 
     def ask_for(self, i: str) -> None:
-        """Have the row and the gradient of a sorted lookup brought near."""
+        """Prefetch the row and the gradient of a sorted lookup."""
         e, spec = self.e, self.bag_spec
         row = e.offset(self.out, e.mul(self.row_at(i), 4 * spec.width))
         prefetch_row(e, row, spec.width, write=True)

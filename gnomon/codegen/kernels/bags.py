@@ -24,7 +24,7 @@ F32 = vector("float")
 
 @dataclass(frozen=True)
 class BagSpec:
-    """A table (rows, width), bags of one size; `stride` elements lie between bags' results."""
+    """A table (rows, width), bags of one size; `stride`: elements between bags' results."""
 
     rows: int
     width: int
@@ -140,7 +140,7 @@ class BagsWriter:
     def added(
         self, row: str, i: str, vectors: Sequence[tuple[int, int]], sums: Sequence[str]
     ) -> list[str]:
-        """Sums with one row more, or as they were where there is none."""
+        """Add a row to the sums, unless its position is outside of the table."""
         e, inside, after = self.e, self.e.fresh("row"), self.e.fresh("next")
         there = e.value(f"icmp ult i64 {self.position(i)}, {self.spec.rows}")
         before = e.block

@@ -26,7 +26,7 @@ TABLES = 16 * LINE
 WORD = 4
 """Bytes of a word; words of a stretch."""
 NIBBLES, BIT = 0x0F0F0F0F, 0x01010101
-Decoder = Callable[["Decoding"], None]
+EmitDecoder = Callable[["Decoding"], None]
 
 
 def emit_decode(module: LLVMModule, name: str, kind: str) -> None:
@@ -84,7 +84,7 @@ class Decoding:
         return self.e.value(f"{name} {WORDS} {a}, {splat(b, 'i32') if isinstance(b, int) else b}")
 
     def field(self, word: str, shift: int, mask: int) -> str:
-        """Some bits of each byte, moved to the right, or by a negative number to the left."""
+        """Extract some bits of each byte, shifted right, or left by a negative number."""
         name = "lshr" if shift > 0 else "shl"
         moved = self.whole(name, word, abs(shift)) if shift else word
         return self.whole("and", moved, mask)
@@ -109,11 +109,11 @@ class Decoding:
         return e.value(f"fpext {kind} {e.value(f'bitcast {wide} {bits} to {kind}')} to {FLOATS}")
 
     def scaled(self, factor: str) -> list[str]:
-        """A factor for numbers that stand in each byte of a word."""
+        """The factors that scale the bits of each byte of a word in place."""
         return [factor, *(self.times(factor, 2.0 ** (-8 * k)) for k in (1, 2, 3))]
 
     def place(self, word: str, number: int, width: int) -> str:
-        """The bits of a byte where they stand, as a float, which is not negative."""
+        """The bits of a byte in place, unshifted, as a non-negative float."""
         mask = ((1 << width) - 1) << 8 * number
         return self.number(self.whole("and", word, mask))
 
@@ -346,12 +346,12 @@ def float8_group(d: Decoding, size: int) -> None:
     in_stretches(d, size // LANES, one)
 
 
-def grouped(name: str, decode: Callable[[Decoding, int], None]) -> dict[str, Decoder]:
+def grouped(name: str, decode: Callable[[Decoding, int], None]) -> dict[str, EmitDecoder]:
     """A decoder for each size of groups."""
     return {f"{name}_{n}": partial(decode, size=n) for n in GROUPS}
 
 
-DECODERS: Mapping[str, Decoder] = MappingProxyType(
+DECODERS: Mapping[str, EmitDecoder] = MappingProxyType(
     {
         **{"Q4_0": q4_0, "Q4_1": q4_1, "Q5_0": q5_0, "Q5_1": q5_1, "Q8_0": q8_0},
         **{"Q4_K": q4_k, "Q5_K": q5_k, "Q6_K": q6_k},

@@ -1,4 +1,4 @@
-"""Products with a matrix that lies in blocks of quantized numbers: emit_block_product.
+"""Products with a matrix of quantized blocks: emit_block_product.
 
 Panels of it are decoded where another product would copy them (packing.py), so what is read from
 memory are blocks, and the microkernel and the order of sums are those of every product. A tile's
@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.block_decoding import LINE, TABLES, emit_decode
 from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, cut_for
-from gnomon.codegen.kernels.microkernel import Right, Row, Tile, emit_tile
+from gnomon.codegen.kernels.microkernel import BroadcastRow, Right, Tile, emit_tile
 from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import emit_pack
 from gnomon.codegen.kernels.product import MatmulSpec
 from gnomon.codegen.kernels.steps import choose_step
-from gnomon.codegen.kernels.storing import Bounds, TileRegion
+from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.machine import Machine
 from gnomon.ops.blocks import FORMATS
@@ -70,8 +70,10 @@ class SidePanels(Right):
         """The bytes of 16 columns."""
         return LANES * tile.item
 
-    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
-        """Loads vectors of so many units' rows."""
+    def rows(
+        self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
+    ) -> Iterator[BroadcastRow]:
+        """Yield vectors of the rows of some units of K."""
         units, vectors = part
         for number in range(units):
             start, places = e.offset(b, number * self.unit(tile)), []
@@ -93,21 +95,21 @@ class BlockProductWriter(PackedWriter):
         super().__init__(module, name, spec.product, machine)
 
     def make_tile(self, machine: Machine) -> Tile:
-        """As of any product; of few rows it is narrow, for a panel that the first cache holds."""
+        """Choose a tile; for few rows a narrow one, whose panel fits into the first cache."""
         if not self.few:
             return super().make_tile(machine)
         step = choose_step(machine, self.spec.scalar, self.spec.letters, self.spec.run)
         return choose_tile(machine, self.spec.sums, self.sizes[0], WIDE, step)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
-        """As of any product; of few rows one panel of columns after another, through all of K."""
+        """Choose the blocking; for few rows one column panel at a time, through all of K."""
         if not self.few:
             return super().make_cut(machine)
         cut = cut_for(machine, self.tile, self.sizes, self.spec.letters, deepest=DEEP)
         return replace(cut, column_panels=1)
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch, with those that decoding needs."""
+        """Write the product; returns the bytes of scratch, including those for decoding."""
         return super().write() + POINTERS + TABLES + self.form.elements * LINE
 
     def parts(self) -> tuple[int, ...]:
@@ -136,7 +138,7 @@ class BlockProductWriter(PackedWriter):
         """The address of a tile's first panel."""
         return self.e.offset(self.scratch.b, self.e.mul(panel, self.panel))
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
+    def pack(self, operand: str, base: str, panels: SsaBounds, block: KBlock) -> None:
         """Copy panels of A, or decode those of B."""
         if operand == "a":
             super().pack(operand, base, panels, block)
@@ -170,7 +172,7 @@ class PanelDecoder:
         self.blocks_of(e.offset("%target", e.mul(number, self.far)))
 
     def find_rows(self, first: str) -> None:
-        """Write where rows begin; what is past the last one repeats it."""
+        """Store the addresses of rows; rows past the last one repeat it."""
         e, last = self.e, self.e.sub("%exist", 1)
 
         def one(lane: str) -> None:

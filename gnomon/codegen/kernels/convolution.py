@@ -1,7 +1,7 @@
 """A product whose left operand is seen in windows: emit_convolution.
 
 Elements of windows overlap, so copying them into panels would copy each many times. The microkernel
-reads them where they lie instead: one table says where each row begins, another how far each step
+reads them in place instead: one table has the start of each row, another the offset of each step
 of K is from there. The right operand, the driver and the order of sums are those of matmul.py.
 """
 
@@ -15,7 +15,7 @@ from gnomon.codegen.kernels.microkernel import Left, Tile
 from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import BLOCK, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
-from gnomon.codegen.kernels.storing import Bounds, TileRegion
+from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.machine import Machine
@@ -64,7 +64,7 @@ def overlaps(across: tuple[Axis, ...], steps: tuple[Axis, ...], operand: str) ->
 
 
 class Gathered(Left):
-    """Values of A where they lie: `a` points at how far the steps are from the rows' beginnings."""
+    """Reads A in place: `a` points at the offsets of steps from the rows' starts."""
 
     parameters = (("ptr noalias readonly", "base"), ("ptr readonly", "rows"))
 
@@ -115,7 +115,7 @@ class WindowWriter(PackedWriter):
             self.scratch.offsets, start + WORD * self.row_entries * (label == "steps")
         )
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
+    def pack(self, operand: str, base: str, panels: SsaBounds, block: KBlock) -> None:
         """Fill the tables instead of panels of A."""
         if operand == "b":
             super().pack(operand, base, panels, block)
@@ -144,7 +144,7 @@ class WindowWriter(PackedWriter):
 
     @property
     def stores(self) -> bool:
-        """Upright tiles are transposed on their way."""
+        """Whether the microkernel stores its tile itself: not if it has to be transposed."""
         return super().stores and not self.upright
 
     def prefetch(self, part: TileRegion, row: str, column: str) -> None:
@@ -162,7 +162,7 @@ class WindowWriter(PackedWriter):
         e.loop(0, tile.columns, 1, one)
 
     def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
-        """One tile to its place."""
+        """Write a finished tile into the result, transposed if it is upright."""
         if not self.upright:
             super().finish(part, row, column, sums)
             return
@@ -182,7 +182,7 @@ class Upright:
         self.base = e.offset(base, e.mul(start, spec.item))
 
     def write(self) -> None:
-        """Whole squares where rows lie together, column by column where not, else one by one."""
+        """Write squares of contiguous rows, then full columns, then single elements."""
         e, tile = self.e, self.tile
         high = e.least(e.sub(str(count(self.spec.rows)), self.row), tile.rows)
         wide = e.least(e.sub(str(count(self.spec.columns)), self.left), tile.columns)
@@ -202,12 +202,12 @@ class Upright:
         e.loop(columns, wide, 1, lambda column: self.single(column, high))
 
     def place(self, base: str, index: str, axes: tuple[Axis, ...]) -> str:
-        """An address so many rows or columns on."""
+        """The address of a row or column by its index."""
         far = offset(self.e, index, walk(axes, "c"))
         return self.e.offset(base, self.e.mul(far, self.spec.item))
 
     def squares(self, column: str, line: str) -> None:
-        """Every row of some columns; rows lie together from `line` on."""
+        """Write all rows of some columns; rows are contiguous from `line` on."""
         e, tile, side = self.e, self.tile, self.side
         kind, left = vector(tile.scalar, side), e.offset(self.sums, e.mul(column, tile.item))
         columns = [e.add(self.left, e.add(column, k)) for k in range(side)]
@@ -229,7 +229,7 @@ class Upright:
             e.store(piece, there, vector(tile.scalar, lanes), tile.item)
 
     def column(self, column: str, lines: Sequence[str]) -> None:
-        """One column of a full panel of rows."""
+        """Write one column of a full panel of rows."""
         e, tile = self.e, self.tile
         far = offset(e, e.add(self.left, column), walk(self.spec.columns, "c"))
         far, left = e.mul(far, tile.item), e.offset(self.sums, e.mul(column, tile.item))
@@ -238,7 +238,7 @@ class Upright:
             e.store(value, e.offset(line, far), tile.scalar, tile.item)
 
     def single(self, column: str, high: str) -> None:
-        """One column, row by row."""
+        """Write one column row by row."""
         e, tile = self.e, self.tile
         line = self.place(self.base, e.add(self.left, column), self.spec.columns)
 

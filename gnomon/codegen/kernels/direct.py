@@ -1,4 +1,4 @@
-"""Products of few rows: B is read once, where it lies, because memory is what they wait for.
+"""Products of few rows: B is read once and unpacked, because memory bandwidth limits them.
 
 Two layouts. Where neighbouring steps are neighbours in memory (a weight stored [out, in]), each
 column of a tile is a stream of its own, and squares are transposed in registers. Where neighbouring
@@ -71,7 +71,7 @@ def layout_of(spec: MatmulSpec) -> str:
         return ""
     if steps[0][1] == 1 and count(spec.steps) >= BLOCK["float"]:
         return "along"
-    # integers are quicker in pairs, which lie along steps
+    # integers are quicker in pairs, which are contiguous along steps
     return "across" if columns[0][1] == 1 and not pairs else ""
 
 
@@ -98,7 +98,7 @@ class DirectWriter(PackedWriter):
     layout, copied, narrow, stores = "", "a", 0, False
 
     def make_tile(self, machine: Machine) -> Tile:
-        """All rows together."""
+        """The tile, which spans all rows."""
         return tile_for(self.spec, machine, self.layout)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
@@ -107,7 +107,7 @@ class DirectWriter(PackedWriter):
         return cut_of(self.plan)
 
     def make_plan(self) -> BlockingPlan:
-        """Each tile takes as many columns as its sums may wait for."""
+        """Plan the blocks: as many columns at once as the pending sums may take memory for."""
         tile = self.tile
         counts = tuple(combine_counts(self.spec.letters))
         deep = depths(counts)
@@ -152,7 +152,7 @@ class DirectWriter(PackedWriter):
         return 0
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
-        """All rows, whatever part threads cut."""
+        """Sum up all rows, which are not divided between threads."""
         super().sum_up(replace(part, rows=("0", str(self.plan.row_panels))), fresh)
 
     def first_of(self, e: Emitter, column: str) -> str:

@@ -29,7 +29,7 @@ def calling(symbol: str, address: Callable[[Emitter], str]) -> Code:
 @memo
 @cache
 def external_code(buffers: int) -> Code:
-    """The code of a call with so many buffers."""
+    """The code of an external call with `buffers` buffers."""
 
     def address(e: Emitter) -> str:
         return e.load(e.offset("%buffers", 8 * buffers), "ptr", 8)

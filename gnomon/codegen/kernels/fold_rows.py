@@ -26,7 +26,7 @@ PARAMETERS = (("ptr", "out"), ("ptr", "rows"), ("i64", "nbytes"))
 
 @dataclass(frozen=True)
 class RowsSpec:
-    """A fold of so many rows of a dtype, in so many leaves."""
+    """A fold of rows of a dtype: monoid, number of rows, leaves."""
 
     monoid: str
     dtype: DType

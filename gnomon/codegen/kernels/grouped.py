@@ -20,7 +20,7 @@ from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, count, store_to
 from gnomon.codegen.kernels.sharing import TileWork, part, share_work
 from gnomon.codegen.kernels.steps import choose_step
-from gnomon.codegen.kernels.storing import Bounds, TileRegion
+from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.tally import KBlock, ones, some, trailing_ones
 from gnomon.codegen.machine import Machine
 
@@ -30,7 +30,7 @@ class GroupedSpec:
     """A product whose batch is groups of its rows or of its steps ("rows", "steps").
 
     `ends`: the slot of the ends of all runs, i64; each group has `runs` of them. Where the axis is
-    in blocks, as many as runs, of `block` each, ends lie block by block and count from its start.
+    in blocks, as many as runs, of `block` each, ends are stored block by block, relative to it.
     Groups may be apart: each of so many `shares` of them has blocks of its own.
     """
 
@@ -71,7 +71,7 @@ class GroupedWriter(PackedWriter):
         return self.spec.batch[-1].size
 
     def in_share(self, number: str, size: int) -> tuple[str, str]:
-        """The share of what is counted through all of them, and its number there."""
+        """Split a global number into the share it belongs to and its number in that share."""
         e = self.e
         if self.grouped.shares == 1:
             return "0", number
@@ -114,17 +114,17 @@ class RowsWriter(GroupedWriter):
         return -(-self.sizes[0] // (self.own_groups or 1))
 
     def make_tile(self, machine: Machine) -> Tile:
-        """As for groups of average size."""
+        """The tile for groups of average size."""
         spec = self.spec
         step = choose_step(machine, spec.scalar, spec.letters, spec.run)
         return choose_tile(machine, spec.sums, self.average, self.sizes[1], step)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
-        """The same."""
+        """The blocking for groups of average size."""
         return cut_for(machine, self.tile, (self.average, self.sizes[1]), self.spec.letters)
 
     def share(self) -> None:
-        """One group after another, then the rows of none."""
+        """Compute one group after another, then zero the rows of no group."""
         e, tile = self.e, self.tile
         columns = part(e, -(-self.sizes[1] // tile.columns), "%thread", "%threads")
         if self.grouped.block:
@@ -142,8 +142,8 @@ class RowsWriter(GroupedWriter):
         self.end = str(self.sizes[0])
         self.store_zeros(TileRegion("0", "null", "null", self.panels(), columns))
 
-    def share_blocks(self, columns: Bounds) -> None:
-        """The same, each group in all blocks, so that its matrix stays near."""
+    def share_blocks(self, columns: SsaBounds) -> None:
+        """Compute group by group through all blocks, so that its matrix stays in the cache."""
         e, (blocks, size) = self.e, (self.grouped.runs, self.grouped.block)
 
         def run(group: str, block: str) -> None:
@@ -161,7 +161,7 @@ class RowsWriter(GroupedWriter):
         e.loop(0, self.groups, 1, lambda g: e.loop(0, blocks, 1, lambda b: run(g, b)) and None)
         e.loop(0, blocks * self.grouped.shares, 1, none)
 
-    def panels(self) -> Bounds:
+    def panels(self) -> SsaBounds:
         """All panels of the group at hand."""
         e, high = self.e, self.tile.rows
         return "0", e.value(f"udiv i64 {e.add(e.sub(self.end, self.begin), high - 1)}, {high}")
@@ -191,20 +191,20 @@ class StepsWriter(GroupedWriter):
 
     @property
     def letters(self) -> list[Letter]:
-        """As if each run were two of the largest blocks."""
+        """The summed letters, assuming that each run has the size of two largest blocks."""
         return [(self.grouped.runs, self.grouped.runs), (4 * DEEPEST * 4 // self.spec.item, 1)]
 
     def make_tile(self, machine: Machine) -> Tile:
-        """For runs of an even length, perhaps."""
+        """The tile, with steps chosen for the summed letters."""
         step = choose_step(machine, self.spec.scalar, self.letters)
         return choose_tile(machine, self.spec.sums, *self.sizes, step)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
-        """For long runs."""
+        """The blocking for long runs."""
         return cut_for(machine, self.tile, self.sizes, self.letters)
 
     def share(self) -> None:
-        """One group after another."""
+        """Compute one group after another."""
         e, tile = self.e, self.tile
         work = TileWork(1, self.row_panels, -(-self.sizes[1] // tile.columns), tile)
         mine = share_work(e, work)
@@ -246,7 +246,7 @@ class StepsWriter(GroupedWriter):
         return begin, self.end_of(number, begin, steps)
 
     def run_block(self, run: str, piece: str, last: str) -> KBlock:
-        """A piece of a run, as blocks are told to the microkernel; all sums wait for others."""
+        """A piece of a run as a K block of the microkernel; all its sums are combined later."""
         e, (start, length) = self.e, self.piece
         together, pops = self.tile.step.together, self.scratch.pops
         units = e.value(f"udiv i64 {e.add(length, together - 1)}, {together}")

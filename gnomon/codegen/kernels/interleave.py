@@ -19,7 +19,7 @@ PAIRS = (8, 4)
 
 @dataclass(frozen=True)
 class InterleaveSpec:
-    """Axes of these sizes, each of so many parts in turn; `lead` counts what stands before them.
+    """An interleaving: axes of these sizes with their numbers of parts; `lead`: leading elements.
 
     Parts come in row-major order of their numbers along the axes.
     """

@@ -58,5 +58,5 @@ class Turned(Lines):
         return e.offset(a, e.mul(first, tile.item))
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """So many lines on."""
+        """Advance the pointer by `units` lines."""
         return e.offset(a, self.steps[units])

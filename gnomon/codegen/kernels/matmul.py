@@ -1,7 +1,7 @@
 """The matrix product: emit_matmul chooses how it is computed.
 
 Every way gives the same bits: packed.py copies operands into panels first, unpacked.py the right
-one alone, and direct.py reads it where it lies.
+one alone, and direct.py reads it unpacked.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ partial sums on the stack at the start; how many of the lowest live in `slots`, 
 to find; where the last sum goes instead of to the stack, or null, and bytes between rows there."""
 
 
-Row = tuple[int, list[str]]
+BroadcastRow = tuple[int, list[str]]
 """The number of a unit, and vectors of its row of B."""
 
 
@@ -97,11 +97,11 @@ class Left:
         """Write what comes once, before any loop."""
 
     def unit(self, tile: Tile) -> int:
-        """By how many bytes `a` goes on with every unit of K."""
+        """Bytes by which the pointer into A advances per unit of K."""
         return tile.rows * tile.item
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """The value of `a` so many units of K later."""
+        """Advance the pointer into A by `units` units of K."""
         return e.offset(a, units * self.unit(tile))
 
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
@@ -132,11 +132,13 @@ class Right:
         return (UNROLL, 2, 1) if tile.step.paired else (UNROLL, 1)
 
     def unit(self, tile: Tile) -> int:
-        """By how many bytes `b` goes on with every unit of K."""
+        """Bytes by which the pointer into B advances per unit of K."""
         return tile.columns * tile.item
 
-    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
-        """Loads vectors of so many units' rows, in an order in which they may be multiplied."""
+    def rows(
+        self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
+    ) -> Iterator[BroadcastRow]:
+        """Yield vectors of the rows of some units of K, in the order of multiplication."""
         units, vectors = part
         for place, number in enumerate(in_order(tile, units)):
             if place > 1:
@@ -294,7 +296,7 @@ def advance(
     b: str,
     *sums: str,
 ) -> list[str]:
-    """So many units of the chains of these vectors."""
+    """Advance the chains of these vectors by some units of K."""
     units, left, right, values = part[0], sides.left, sides.right, list(sums)
     for number, columns in right.rows(e, tile, b, part):
         rows = left.values(e, tile, left.at(e, tile, a, number))
@@ -306,7 +308,7 @@ def advance(
 def step_once(
     e: Emitter, tile: Tile, rows: Sequence[str], columns: Sequence[str], values: list[str]
 ) -> None:
-    """Every row of the tile gains its value of A times these vectors of a row of B."""
+    """Add to each row of the tile its value of A times these vectors of a row of B."""
     for i, one in enumerate(rows):
         row = e.broadcast(one, tile.scalar, tile.lanes)
         for j, column in enumerate(columns):

@@ -19,7 +19,7 @@ Letter = tuple[int, int]
 
 
 def combine_counts(letters: Sequence[Letter]) -> list[int]:
-    """After each chunk is pushed, how many times to pop two and push their sum.
+    """The number of pairwise additions on the stack of sums after each chunk is pushed.
 
     >>> combine_counts([(512, 4)]), combine_counts([(3, 1), (256, 2)])
     ([0, 1, 0, 2], [0, 1, 0, 2, 0, 2])

@@ -20,7 +20,7 @@ from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count, store_to, walk
 from gnomon.codegen.kernels.sharing import TileWork, evenly, share_work
 from gnomon.codegen.kernels.steps import note_pairs
-from gnomon.codegen.kernels.storing import Bounds, Storing, TileRegion
+from gnomon.codegen.kernels.storing import SsaBounds, Storing, TileRegion
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.tally import KBlock, find_block
 from gnomon.codegen.kernels.units import Source
@@ -99,7 +99,7 @@ class PackedWriter(Storing):
         if all(size > 0 for size in (*self.sizes, count(self.spec.batch))):
             if self.summed:
                 self.write_parts()
-            self.scratch = self.lay_out()
+            self.scratch = self.plan_scratch()
             self.share()
         self.e.ret()
         return sum(self.parts()) + 8 * max(p.slots for p in self.packings.values())
@@ -138,7 +138,7 @@ class PackedWriter(Storing):
         vectors = self.tile.wide
         return (vectors + 1) // 2 * self.tile.lanes if vectors > 1 else 0
 
-    def lay_out(self) -> Scratch:
+    def plan_scratch(self) -> Scratch:
         """The addresses in scratch memory."""
         places, where = [], 0
         for part in (*self.parts(), 0):
@@ -195,7 +195,7 @@ class PackedWriter(Storing):
             rows = row, e.least(e.add(row, row_step), region.rows[1])
             columns = column, e.least(e.add(column, column_step), region.columns[1])
             part = TileRegion(region.batch, region.a, region.b, rows, columns)
-            # a block that lies packed from the round before is not packed again
+            # a block that was packed in the previous round is not packed a second time
             first_column = e.value(f"icmp eq i64 {column}, {region.columns[0]}")
             fresh_a = e.value(f"select i1 {one_block}, i1 {first_column}, i1 true")
             fresh_b = e.value(f"icmp eq i64 {row}, {region.rows[0]}")
@@ -253,7 +253,7 @@ class PackedWriter(Storing):
         """Find a block of K, by its number, and write its numbers of additions."""
         return find_block(self.e, self.cut, self.spec.letters, number, self.scratch.pops)
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
+    def pack(self, operand: str, base: str, panels: SsaBounds, block: KBlock) -> None:
         """Copy the panels of one operand's block of K."""
         if operand not in self.copied:
             return
@@ -286,7 +286,7 @@ class PackedWriter(Storing):
         )
 
     def call_tile(self, part: TileRegion, place: tuple[str, str], block: KBlock, goal: str) -> str:
-        """Run the microkernel on one tile; gives where its sum lies."""
+        """Run the microkernel on one tile; returns the address of its sums."""
         e, (row, column) = self.e, place
         pitch = walk(self.spec.rows, "c")[-1][1] * self.spec.item
         i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])
@@ -327,7 +327,7 @@ class PackedWriter(Storing):
         e, width = self.e, self.tile.columns * self.tile.item
         if not self.spec.ready:
             return e.offset(self.scratch.b, e.mul(e.mul(panel, block.units), width))
-        # all panels of a block of K lie together
+        # all panels of a block of K are contiguous
         before = e.mul(block.start, -(-self.sizes[1] // self.tile.columns))
         units = e.add(before, e.mul(e.add(part.columns[0], panel), block.units))
         return e.offset(part.b, e.mul(units, width))

@@ -212,11 +212,11 @@ def for_each_run(e: Emitter, form: Form, row: str, target: str) -> None:
     e.loop(first, last, 1, run)
 
 
-Run = tuple[str, str, str]
+Copy = tuple[str, str, str]
 """Where a run of steps starts in the operand, how long it is, and where it goes."""
 
 
-def copy_run(e: Emitter, form: Form, row: str, run: Run) -> None:
+def copy_run(e: Emitter, form: Form, row: str, run: Copy) -> None:
     """Copy one run, by whole rows or transposed squares where they fit."""
     base, length, target = run
     full = length
@@ -243,8 +243,8 @@ def copy_run(e: Emitter, form: Form, row: str, run: Run) -> None:
         copy_half_unit(e, form, run, full)
 
 
-def copy_rows(e: Emitter, form: Form, run: Run) -> None:
-    """Each step is `width` neighbours: load and store them as vectors."""
+def copy_rows(e: Emitter, form: Form, run: Copy) -> None:
+    """Pack steps of `width` contiguous values, loaded and stored as vectors."""
     base, length, target = run
     start = e.offset(base, e.load("%offsets", "i64", 8))
     pieces = [LANES] * (form.width // LANES) + [form.width % LANES] * (form.width % LANES > 0)
@@ -272,11 +272,10 @@ def places_of(form: Form) -> list[str]:
     return ["0", form.far][: form.source.together]
 
 
-def copy_two_pieces(e: Emitter, form: Form, run: Run, counts: tuple[str, str]) -> None:
-    """Each step is `together` neighbours and then others elsewhere, `exist` of them in all.
+def copy_two_pieces(e: Emitter, form: Form, run: Copy, counts: tuple[str, str]) -> None:
+    """Pack steps whose `exist` values are in two contiguous pieces, the first of `together`.
 
-    Whole vectors are stored: what sticks out of the panel's right edge is overwritten by the steps
-    below, which come later.
+    Whole vectors are stored: steps below, which come later, overwrite what sticks out.
     """
     base, length, target = run
     together, exist = counts
@@ -318,11 +317,10 @@ def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, 
     return left, e.value(f"xor {vector('i1')} {left}, {real}")
 
 
-def copy_squares(e: Emitter, form: Form, run: Run) -> None:
-    """Transpose squares of `block` rows by `block` units, so many units of all rows at a time.
+def copy_squares(e: Emitter, form: Form, run: Copy) -> None:
+    """Transpose squares of `block` rows by `block` units: all rows of these units at a time.
 
-    A square may stick out of the panel's right edge, into the units below it. So units ascend, and
-    the squares of each go from right to left: what sticks out is overwritten.
+    Units ascend and squares go from right to left: what sticks out of the panel is overwritten.
     """
     length, side = run[1], form.block
     lefts = range(form.slots - side, -1, -side)
@@ -336,7 +334,7 @@ def copy_squares(e: Emitter, form: Form, run: Run) -> None:
     e.loop(0, length, side, squares)
 
 
-def copy_square(e: Emitter, form: Form, run: Run, square: tuple[str, int, Sequence[str]]) -> None:
+def copy_square(e: Emitter, form: Form, run: Copy, square: tuple[str, int, Sequence[str]]) -> None:
     """Transpose one square: its first unit, its first row in the panel, where its rows begin."""
     (base, _, target), (unit, left, places) = run, square
     side, item, source = form.block, form.item, form.source
@@ -356,8 +354,8 @@ def copy_square(e: Emitter, form: Form, run: Run, square: tuple[str, int, Sequen
         e.store(value, goal, vector(form.scalar, side), item)
 
 
-def copy_values(e: Emitter, form: Form, run: Run, done: str) -> None:
-    """One unit after another: any strides."""
+def copy_values(e: Emitter, form: Form, run: Copy, done: str) -> None:
+    """Pack one unit after another, with any strides."""
     base, length, target = run
 
     def unit(step: str, row: str) -> None:
@@ -371,7 +369,7 @@ def copy_values(e: Emitter, form: Form, run: Run, done: str) -> None:
     )
 
 
-def copy_half_unit(e: Emitter, form: Form, run: Run, full: str) -> None:
+def copy_half_unit(e: Emitter, form: Form, run: Copy, full: str) -> None:
     """The last unit of an odd number of steps."""
     base, length, target = run
     e.loop(
@@ -387,7 +385,7 @@ def copy_half_unit(e: Emitter, form: Form, run: Run, full: str) -> None:
     )
 
 
-def store_unit(e: Emitter, form: Form, run: Run, row: str, places: Sequence[str]) -> None:
+def store_unit(e: Emitter, form: Form, run: Copy, row: str, places: Sequence[str]) -> None:
     """One unit of one row, from the steps at these places; `run` names it by its number."""
     base, number, target = run
     source, one = form.source, vector(form.source.memory, 1)

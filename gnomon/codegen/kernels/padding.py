@@ -17,7 +17,7 @@ from gnomon.codegen.kernels.strides import unflatten
 
 @dataclass(frozen=True)
 class PaddingSpec:
-    """`lead` tensors of these sizes, and so many zeros before and after each axis."""
+    """The padding of `lead` tensors: sizes, and zeros before (low) and after (high) each axis."""
 
     scalar: str
     lead: int
@@ -98,7 +98,7 @@ def fill(e: Emitter, spec: PaddingSpec, there: str, count: int) -> None:
 
 
 def in_runs(e: Emitter, count: int, run: Callable[[str | int, int], None]) -> None:
-    """Runs of values that cover so many: vectors, and what is left by powers of two.
+    """Cover `count` values by full vectors, then by runs of powers of two.
 
     What is left of a count that is known when it runs comes one by one.
     """

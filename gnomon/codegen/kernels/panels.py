@@ -80,7 +80,7 @@ class PanelWriter(PackedWriter):
         # a panel that stuck out would write where another thread does
         assert packing.width % LANES == 0, f"{self.name}: panels of {packing.width} stick out."
         emit_pack(self.module, f"{self.name}.pack_b", packing)
-        scratch = self.lay_out()
+        scratch = self.plan_scratch()
         panels = -(-self.sizes[1] // tile.columns)
         mine = part(e, panels, "%thread", "%threads")
         goal, base = self.e.buffer(0), self.base("b", 1)

@@ -1,4 +1,4 @@
-"""Description of a matrix product: the axes of its operands, and the way its sums are stored.
+"""Description of a matrix product: the axes of its operands, and how its results are stored.
 
 Each of the four groups may be several nested axes with any strides, so transposed operands, heads,
 broadcasts and convolution windows are all one description. How it is computed: matmul.py.
@@ -50,7 +50,7 @@ class MatmulSpec:
     `rows` are axes of A and C, `columns` of B and C, `steps` of A and B, `batch` of all three;
     `starts` are the elements at which A, B and C begin. `scalar` is that of A and B: "bfloat" and
     "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
-    tile; (0, 0) leaves it to blocking.py. `ready`: B lies in panels, from its first value on
+    tile; (0, 0) leaves it to blocking.py. `ready`: B is prepacked, from its first value on
     (panels.py). `narrow`: what A and B hold where that is widened to `scalar` when it is packed.
     `left`: whether A is "near", small enough for the second cache, or "far", or "copied" in any
     case; "" asks its size.

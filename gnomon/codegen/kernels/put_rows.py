@@ -1,6 +1,6 @@
 """Slices put at positions along one axis: emit_put_rows.
 
-Where the result lies over the tensor that it replaces, slices are all that is written; elsewhere
+If the result aliases the tensor that it replaces, only the slices are written; otherwise
 each thread copies its own part first. A later slice for the same place wins.
 """
 
@@ -21,8 +21,8 @@ class PutRowsSpec:
 
     If `alike` outer places have positions of their own, index[o // alike, k] is in its place.
 
-    The values lie where their axes say: those before the positions, `step` between two positions,
-    those after, from element `start` on.
+    Addresses of the values follow from their axes: those before the positions, `step` between
+    two positions, those after, from element `start` on.
     """
 
     scalar: str
@@ -93,7 +93,7 @@ class PutRows:
             e.loop(low, high, lanes, some)
 
     def put(self, outer: str, number: str) -> None:
-        """One slice, if its place is this thread's."""
+        """Write a slice if its row belongs to this thread."""
         e, spec = self.e, self.spec
         own = e.mul(e.value(f"udiv i64 {outer}, {spec.alike}"), spec.count) if spec.alike else ""
         place = position(e, self.index, e.add(own, number) if own else number, spec.index)
@@ -113,7 +113,7 @@ class PutRows:
         e.when(mine, write)
 
     def write_slice(self, here: str, there: str) -> None:
-        """One slice of the values, whatever its strides."""
+        """Copy one slice of the values, with any strides."""
         e, spec = self.e, self.spec
         *outer, (size, step) = spec.after
         runs, wide = (merge(outer), size) if step == 1 else (spec.after, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gnomon.codegen.emitter import Emitter, vector
-from gnomon.codegen.kernels.microkernel import Right, Row, Tile, fence, in_order
+from gnomon.codegen.kernels.microkernel import BroadcastRow, Right, Tile, fence, in_order
 from gnomon.codegen.kernels.transposing import halves, read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
@@ -65,7 +65,9 @@ class Along(Right):
         """A column's next step."""
         return self.source.item * self.source.together
 
-    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
+    def rows(
+        self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
+    ) -> Iterator[BroadcastRow]:
         """Vectors of each unit: from squares, or gathered."""
         (units, vectors), side = part, self.side(tile)
         groups = [j * tile.lanes for j in vectors]
@@ -86,7 +88,7 @@ class Along(Right):
 
     def squares(
         self, e: Emitter, tile: Tile, starts: Sequence[str], groups: Sequence[int]
-    ) -> Iterator[Row]:
+    ) -> Iterator[BroadcastRow]:
         """The units of neighbouring squares of each group; of a pair the odd one is first."""
         if len(groups) == 1:
             for first, start in enumerate(starts):
@@ -104,7 +106,9 @@ class Along(Right):
             columns = [e.load(e.offset("%turned", place * size), kind, size) for place in places]
             yield from self.units_of(e, tile, number, columns)
 
-    def units_of(self, e: Emitter, tile: Tile, number: int, columns: list[str]) -> Iterator[Row]:
+    def units_of(
+        self, e: Emitter, tile: Tile, number: int, columns: list[str]
+    ) -> Iterator[BroadcastRow]:
         """A unit as it was turned, or the two that a pair holds."""
         if not self.split:
             yield number, columns
@@ -156,14 +160,16 @@ class Across(Right):
         return [range(j, j + together) for j in range(0, wide, together)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
-        """All streams at once where there are as many."""
+        """The unroll factors: all streams at once, then fewer."""
         return (STREAMS, 2, 1) if tile.step.paired else (STREAMS, 1)
 
     def unit(self, tile: Tile) -> int:
         """The next row."""
         return self.far
 
-    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
+    def rows(
+        self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
+    ) -> Iterator[BroadcastRow]:
         """The vectors of each row, widened."""
         (units, vectors), item = part, self.source.item
         kind = vector(self.source.memory, tile.lanes)

@@ -104,7 +104,7 @@ class ScatterWriter:
             1,
             lambda k: e.store("0", self.cell(self.starts, k), "i64", 8),
         )
-        e.loop(0, n, 1, lambda i: self.look(index, i))
+        e.loop(0, n, 1, lambda i: self.count_checked(index, i))
         self.sum_starts()
         e.loop(0, n, 1, lambda i: self.mine(index, i, self.place))
         e.loop(self.low, self.high, 1, self.fold_target)
@@ -125,8 +125,8 @@ class ScatterWriter:
         """The position of occurrence i."""
         return position(self.e, index, i, self.spec.index)
 
-    def look(self, index: str, i: str) -> None:
-        """Count an occurrence; report a position outside the axis, which is no thread's."""
+    def count_checked(self, index: str, i: str) -> None:
+        """Count an occurrence; report a position outside of the axis."""
         e = self.e
         outside = e.value(f"icmp uge i64 {self.position(index, i)}, {self.spec.size}")
         number = e.add(self.first_check, 1)
@@ -141,12 +141,12 @@ class ScatterWriter:
         e.when(e.value(f"and i1 {after}, {before}"), lambda: then(found, i))
 
     def count(self, target: str, i: str) -> None:
-        """One occurrence more."""
+        """Count an occurrence of a target."""
         place = self.cell(self.starts, self.e.add(target, 2))
         self.e.store(self.e.add(self.e.load(place, "i64", 8), 1), place, "i64", 8)
 
     def sum_starts(self) -> None:
-        """Counts to beginnings; a position's beginning stands one cell late until it is placed."""
+        """Turn counts into start offsets, each stored one cell late until `place` moves it."""
         e = self.e
 
         def step(k: str, total: str) -> list[str]:
@@ -299,7 +299,7 @@ class ScatterWriter:
     ) -> tuple[list[str], list[str]]:
         """Marks with the number of a block behind that of its leaf, and the terms before in each.
 
-        Only terms that are there count: a list that is short has no blocks, however thin it lies.
+        Only existing terms count: a short list has no blocks, however sparse its positions are.
         """
         e, counts = self.e, []
         for (place, axis), count in zip(self.long(), counted, strict=True):
@@ -315,7 +315,7 @@ class ScatterWriter:
         return marks, counts
 
     def meeting(self, before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-        """Whether two neighbours are in one chain, and the level at which what they end meets."""
+        """Whether two neighbours are in one chain, and the level at which their sums combine."""
         e, (innermost, *outer) = self.e, self.spec.folded[::-1]
 
         def highest(k: int, base: int) -> str:
@@ -333,7 +333,7 @@ class ScatterWriter:
         return near, level
 
     def put_by(self, waiting: str, below: str, sums: Sequence[str]) -> None:
-        """Take up what waits for no more than the levels below, and let the result wait."""
+        """Combine the sums with pending ones of the levels below, and push the result."""
         e = self.e
         taken = self.taken_up(waiting, e.value(f"and i64 {waiting}, {below}"), sums)
         kept = e.value(f"and i64 {waiting}, {e.value(f'xor i64 {below}, -1')}")

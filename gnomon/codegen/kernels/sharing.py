@@ -54,7 +54,7 @@ def part(e: Emitter, count: int, number: str, parts: str) -> tuple[str, str]:
 
 
 def best_cut(e: Emitter, work: TileWork) -> str:
-    """In how many parts to cut the columns: the cheapest divisor of the number of threads."""
+    """The number of column parts: the divisor of the number of threads with the lowest cost."""
 
     def weigh(index: str, best: str, cost: str) -> list[str]:
         power = e.value(f"shl i64 1, {index}")

@@ -19,7 +19,7 @@ PAIR = 16
 
 @dataclass(frozen=True)
 class SortSpec:
-    """A sort: what is sorted, along which of three merged axes."""
+    """A sort along the middle of three merged axes."""
 
     dtype: DType
     descending: bool

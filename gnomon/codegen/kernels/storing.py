@@ -16,7 +16,7 @@ from gnomon.codegen.kernels.tally import KBlock
 
 NUMBERS = f"<{', '.join(f'i32 {k}' for k in range(LANES))}>"
 """0, 1, 2, ... in the lanes of a vector of i32."""
-Bounds = tuple[str, str]
+SsaBounds = tuple[str, str]
 """SSA names of the first panel and of the one after the last."""
 
 
@@ -27,8 +27,8 @@ class TileRegion:
     batch: str
     a: str
     b: str
-    rows: Bounds
-    columns: Bounds
+    rows: SsaBounds
+    columns: SsaBounds
     first: str = ""
 
 

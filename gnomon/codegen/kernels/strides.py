@@ -1,4 +1,4 @@
-"""From one flat index over nested axes to a place in memory: emitted index arithmetic.
+"""Emit index arithmetic: from a flat index over nested axes to an address.
 
 Neighbouring axes that one stride serves are merged first, so most operands need one multiplication.
 """
@@ -16,7 +16,7 @@ Dims = tuple[tuple[int, int], ...]
 
 
 def merge(dims: Sequence[tuple[int, int]]) -> Dims:
-    """The same walk over memory with as few axes as possible; there is always at least one.
+    """Merge axes that are contiguous in memory; at least one axis is left.
 
     >>> merge([(2, 12), (3, 4), (1, 7), (4, 1)]), merge([(2, 0), (3, 0)]), merge([(2, 9), (3, 1)])
     (((24, 1),), ((6, 0),), ((2, 9), (3, 1)))

@@ -56,7 +56,7 @@ def find_block(
 
 
 def additions(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
-    """After a chunk is pushed, how many times to pop two and push their sum."""
+    """The number of pairwise additions on the stack of sums after a chunk is pushed."""
     *outer, (_, leaves) = letters or [(1, 1)]
     leaf, rest = split(e, chunk, leaves)
     total = trailing_ones(e, leaf)

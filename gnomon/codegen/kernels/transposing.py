@@ -22,7 +22,7 @@ def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
 
 
 def read_turned(e: Emitter, scalar: str, rows: Sequence[str], align: int) -> list[str]:
-    """A square whose rows lie at these addresses, transposed.
+    """Load a square whose rows are at these addresses, transposed.
 
     Rows are read by halves, those that will share a vector together, which spares the last step.
     """
@@ -37,7 +37,7 @@ def read_turned(e: Emitter, scalar: str, rows: Sequence[str], align: int) -> lis
 
 
 def inside_halves(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
-    """Both halves of all vectors transposed by themselves, by ever larger units."""
+    """Transpose both halves of all vectors separately, exchanging ever larger units."""
     values, half, unit = list(rows), len(rows) // 2, 1
     while unit < half:
         values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])

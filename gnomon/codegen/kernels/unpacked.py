@@ -1,4 +1,4 @@
-"""Products whose left factor is read where it lies.
+"""Products whose left factor is read unpacked.
 
 A panel of its rows stays in the first cache while it meets as many panels of columns as the second
 cache holds, so that a copy would cost more than it saves. The last panel begins where it still has
@@ -26,7 +26,7 @@ MOST_COLUMNS = 128
 
 
 def reader_of(spec: MatmulSpec) -> type[Lines] | None:
-    """The reader of A where it lies; None where it had better be copied, on any processor."""
+    """The reader of an unpacked A; None if packing it is faster on every processor."""
     rows, steps = walk(spec.rows, "a"), walk(spec.steps, "a")
     if spec.held("a") not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
         return None
@@ -44,7 +44,7 @@ def reader_of(spec: MatmulSpec) -> type[Lines] | None:
 
 
 def place_of(size: int) -> str:
-    """Distance of so many bytes: "near", where they stay in the second cache, or "far"."""
+    """The cache level of so many bytes: "near" if they fit into the second cache, or "far"."""
     return "near" if size <= COMMON.l2 else "far"
 
 
@@ -54,13 +54,13 @@ class UnpackedWriter(PackedWriter):
     copied = "b"
 
     def make_tile(self, machine: Machine) -> Tile:
-        """That of a packed product; and how A is read."""
+        """Choose how A is read; the tile is that of a packed product."""
         self.reader = reader_of(self.spec)
         self.left, self.near = self.reader(), machine.l2
         return super().make_tile(machine)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
-        """With as many columns as stay in L2 beside what is read of A."""
+        """The blocking, with as many columns as fit into L2 beside the part of A that is read."""
         return cut_for(machine, self.tile, self.sizes, self.spec.letters, machine.l2 * 3 // 4)
 
     def first_read(self, panel: str) -> str:

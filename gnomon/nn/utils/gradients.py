@@ -71,7 +71,7 @@ def clip_grad_value_(
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, laid one after another."""
+    """Concatenate all parameters into one vector."""
     return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
 
 

@@ -87,7 +87,7 @@ def rows_of(module: Module, dim: int | None) -> int:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a module's weight be lengths times directions."""
+    """Parametrize a module's weight as lengths times directions."""
     return register_parametrization(module, name, WeightNorm(dim), unsafe=True)
 
 
@@ -98,7 +98,7 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Let a module's weight have a largest singular value of 1."""
+    """Parametrize a module's weight to have a largest singular value of 1."""
     weight, rows = getattr(module, name), rows_of(module, dim)
     return register_parametrization(
         module, name, SpectralNorm(weight, n_power_iterations, rows, eps)

@@ -1,7 +1,7 @@
 """Parameters that are computed from others: torch.nn.utils.parametrize's names and state_dict keys.
 
 A module with such a parameter is of a class of its own, made here, on which the parameter is a
-property; what it is computed from lies in `module.parametrizations`.
+property; its originals are stored in `module.parametrizations`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def inverted(module: Module, value: Any, otherwise: Any) -> Any:
 
 
 def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
-    """Refuse what is no tensor of a shape and dtype; no shape stands for any."""
+    """Refuse a value that is no tensor of this dtype and shape (None: any shape)."""
     if not isinstance(value, Tensor):
         raise ArgumentError(f"{name}: a parametrization gives a tensor: got {kind(value)}.")
     if value.dtype != dtype or (shape is not None and value.shape != shape):
@@ -109,7 +109,7 @@ def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
 
 
 def fill(original: Tensor, value: Tensor) -> None:
-    """Let a tensor have another's values and shape, and stay the object that it is."""
+    """Copy another tensor's values and shape into a tensor in place."""
     if original is not value:
         with no_grad():
             original.data = value.detach().clone()
@@ -125,7 +125,7 @@ def separate(value: Any, original: Tensor) -> Tensor:
 
 
 def keep(module: Module, name: str, value: Tensor) -> None:
-    """Let a module have a parameter or a buffer."""
+    """Register a parameter or a buffer on a module."""
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
     else:
@@ -148,7 +148,7 @@ class cached(ModeBlock):
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class of a module without what was made for its computed parameters.
+    """The class of a module before parametrizations were registered.
 
     >>> from gnomon.nn import Linear
     >>> type_before_parametrizations(Linear(1, 1)).__name__
@@ -191,7 +191,7 @@ class Parametrized:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter or buffer be computed by a module from what its right_inverse gives."""
+    """Compute a parameter or buffer by a module from stored originals (its right_inverse)."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
@@ -259,7 +259,7 @@ def remove_parametrizations(
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Let a module's tensor be computed as another module's is, from the same values."""
+    """Copy a module's parametrizations, and the tensors they need, to another module."""
     if not is_parametrized(from_module):
         return to_module
     names = [*from_module.parametrizations] if tensor_name is None else [tensor_name]

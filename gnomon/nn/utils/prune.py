@@ -22,7 +22,7 @@ from gnomon.tensor.tensor import Tensor, array_of, from_array
 
 
 def count_of(amount: float, size: int) -> int:
-    """The number of things to prune of so many, from a share or a number."""
+    """The number of entries to prune out of `size`, from a fraction or a number."""
     if not 0 <= amount <= (size if isinstance(amount, int) else 1):
         raise ArgumentError(
             f"prune: amount must be a share, or a number up to {size}: got {amount!r}."
@@ -54,7 +54,7 @@ class BasePruningMethod:
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prune a module's parameter; where that was done before, what is left of it."""
+        """Prune a module's parameter; of one that was pruned before, the remaining entries."""
         before = next((hook for hook in hooks_of(module) if hook._tensor_name == name), None)
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -78,7 +78,7 @@ class BasePruningMethod:
         return t * self.compute_mask(t if importance_scores is None else importance_scores, known)
 
     def remove(self, module: Module) -> None:
-        """Let the parameter be plain, with the values that it has."""
+        """Make pruning permanent: the parameter keeps its masked values."""
         name = self._tensor_name
         with no_grad():
             value, original = self.apply_mask(module), module._parameters.pop(f"{name}_orig")
@@ -213,7 +213,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask, where there was anything left."""
+        """The given mask, applied to the entries that remain."""
         return default_mask * self.mask.to(default_mask.dtype)
 
 
@@ -224,7 +224,7 @@ def hooks_of(module: Module) -> list[BasePruningMethod]:
 
 
 def function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
-    """A function that prunes a module's parameter in a way, and gives the module."""
+    """A function that prunes a module's parameter by a method, and returns the module."""
 
     def prune(module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
         way.apply(module, name, *args, **kwargs)

@@ -99,7 +99,7 @@ def taken(module: Module, name: str) -> Parameter:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a module's weight be lengths `weight_g` times directions `weight_v`."""
+    """Compute a module's weight as lengths `weight_g` times directions `weight_v`."""
     weight = taken(module, name)
     module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight.detach(), dim=dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
@@ -113,7 +113,7 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Let a module's weight be `weight_orig` over its largest singular value."""
+    """Compute a module's weight as `weight_orig` over its largest singular value."""
     rows, weight = rows_of(module, dim), taken(module, name)
     module.register_parameter(f"{name}_orig", weight)
     for part, size in zip("uv", as_matrix(weight.detach(), rows).shape, strict=True):

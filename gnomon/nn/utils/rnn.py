@@ -64,12 +64,12 @@ class PackedSequence(NamedTuple):
         return self.elements
 
     def to(self, *args: Any, **named: Any) -> PackedSequence:
-        """The same with its elements in another dtype; itself where they are in it."""
+        """Convert the elements to another dtype; itself if they have it."""
         elements = self.elements.to(*args, **named)
         return self if elements is self.elements else self._replace(elements=elements)
 
     def cpu(self, *args: Any, **named: Any) -> PackedSequence:
-        """The same on the CPU: itself."""
+        """Itself, which is on the CPU."""
         return self
 
     @property

@@ -12,7 +12,7 @@ __all__ += ["skip_init"]
 
 
 def skip_init(module_cls: type[Module], *settings: Any, **named: Any) -> Module:
-    """A module whose first values are zeros, for whoever writes others.
+    """Create a module with uninitialized parameters (zeros), to be filled by the caller.
 
     >>> from gnomon.nn import Linear
     >>> skip_init(Linear, 2, 1).weight

@@ -57,12 +57,14 @@ def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
     value too, which is not written over: nothing is remembered of it.
     unchecked: whether it is written by `data`, which PyTorch allows.
     """
-    node = storage.node
-    is_read = (storage.tracked or node.watch) and not unchecked
-    away = state.capture is not None and node.arena is not state.arena
+    away = state.capture is not None and storage.node.arena is not state.arena
+    # inside of a captured function it is read by that one's own nodes, which alone may be a leaf's
+    node = state.capture.claim(storage) if away else storage.node
+    leaves = state.capture.read_as(node) if away else []
+    is_read = (storage.tracked or node.watch or leaves) and not unchecked
     origin = state.origins.pop(storage, None) if state.origins and not away else None
     if is_read and len(node.sites) < 2 and not allowing.get():
-        state.overwritten[state.capture.claim(storage) if away else node] = since
+        state.overwritten.update(dict.fromkeys((node, *leaves), since))
         if origin is not None:
             overwritten_inside(origin, since, None if storage.tracked else node.watch)
 

@@ -45,7 +45,7 @@ class DistributedSampler(Sampler):
         self.total_size = self.num_samples * self.num_replicas
 
     def set_epoch(self, epoch: int) -> None:
-        """Have the next order be this epoch's."""
+        """Set the epoch, which seeds the next order."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:

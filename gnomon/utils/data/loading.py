@@ -207,7 +207,7 @@ def alike(first: Any, parts: Any) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """A single item with its numpy arrays as tensors, in whatever they lie.
+    """Convert the numpy arrays of an item to tensors, in any nesting.
 
     >>> default_convert({"a": (np.arange(2), "b")})
     {'a': [Tensor([0, 1]), 'b']}

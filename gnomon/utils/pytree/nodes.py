@@ -24,7 +24,7 @@ __all__ = [
 Context = Any
 
 
-# keys: how a part lies in its container
+# keys: the place of a part in its container
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ WRITTEN: dict[Any, TextForm] = {}
 def register_pytree_node(
     cls: Any, flatten_fn: Callable, unflatten_fn: Callable, **how: Any
 ) -> None:
-    """Have a class be a container, in every tree from now on.
+    """Register a class as a container in all trees.
 
     flatten_fn gives a list of parts and a context, anything; unflatten_fn makes an object of parts
     and a context. how: flatten_with_keys_fn, whose parts are (key, part); serialized_type_name,
@@ -210,10 +210,10 @@ def factory_written(context: Any) -> dict[str, Any]:
     }
 
 
-def factory_read(told: dict[str, Any]) -> list:
+def factory_read(schema: dict[str, Any]) -> list:
     """The context of a defaultdict from its text."""
-    factory = "{default_factory_module}:{default_factory_name}".format_map(told)
-    return [resolve_name(factory), told["dict_context"]]
+    factory = "{default_factory_module}:{default_factory_name}".format_map(schema)
+    return [resolve_name(factory), schema["dict_context"]]
 
 
 def tuple_written(kind: type) -> str:
@@ -278,7 +278,7 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Have a dataclass be a container of its fields; those that are None are no leaves."""
+    """Register a dataclass as a container of its fields; fields that are None are no leaves."""
     is_data, dropped = dataclasses.is_dataclass(cls), set(drop_field_names or ())
     if not is_data and field_names is None:
         raise ArgumentError(
@@ -321,7 +321,7 @@ class ConstantNode:
 
 
 def register_constant(cls: type) -> None:
-    """Have objects of a class be part of the structure: containers without leaves.
+    """Register a class whose objects belong to the structure: containers without leaves.
 
     Errors: DtypeError where objects of the class are not compared by their value.
     """

@@ -97,7 +97,7 @@ class TreeSpec:
         return self.type is None
 
     def flatten_up_to(self, tree: PyTree) -> list[PyTree]:
-        """The values of a tree that lie where this structure has leaves.
+        """The parts of a tree at the positions of this structure's leaves.
 
         Errors: ArgumentError where the tree has other containers.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import Enum
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -26,15 +27,15 @@ def schema_of(spec: TreeSpec) -> dict[str, Any]:
         raise NotImplementedError(
             f"treespec_dumps: {spec.type} has no name. Register it with serialized_type_name."
         )
-    told = found.dump(spec.context) if found.dump else json.dumps(spec.context, default=enum_told)
+    written = found.dump or partial(json.dumps, default=enum_schema)
     return {
         "type": found.name,
-        "context": told,
+        "context": written(spec.context),
         "children_spec": list(map(schema_of, spec.children())),
     }
 
 
-def enum_told(value: Any) -> dict[str, Any]:
+def enum_schema(value: Any) -> dict[str, Any]:
     """A member of an enumeration as JSON has it."""
     if not isinstance(value, Enum):
         raise DtypeError(
@@ -49,23 +50,23 @@ def enum_told(value: Any) -> dict[str, Any]:
     }
 
 
-def enum_meant(told: dict[str, Any]) -> Any:
+def enum_meant(schema: dict[str, Any]) -> Any:
     """The member of an enumeration that JSON tells of, or what else it tells."""
-    if "__enum__" not in told:
-        return told
-    return resolve_name(told["fqn"])[told["name"]]
+    if "__enum__" not in schema:
+        return schema
+    return resolve_name(schema["fqn"])[schema["name"]]
 
 
 def spec_of(schema: dict[str, Any]) -> TreeSpec:
     """The structure of what JSON has."""
-    name, told = schema["type"], schema["context"]
+    name, written = schema["type"], schema["context"]
     if name is None:
         return LEAF
     kind = next((kind for kind, found in WRITTEN.items() if found.name == name), None)
     if kind is None:
         raise NotImplementedError(f"treespec_loads: {name} is not registered. Register its class.")
     load = WRITTEN[kind].load
-    context = load(told) if load else json.loads(told, object_hook=enum_meant)
+    context = load(written) if load else json.loads(written, object_hook=enum_meant)
     return TreeSpec(kind, context, list(map(spec_of, schema["children_spec"])))
 
 
@@ -73,7 +74,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """A structure as a text, which PyTorch reads too."""
     if not isinstance(treespec, TreeSpec):
         raise DtypeError(f"treespec_dumps: needs a TreeSpec: got {type(treespec).__name__}.")
-    return json.dumps((known(protocol), schema_of(treespec)), default=enum_told)
+    return json.dumps((known(protocol), schema_of(treespec)), default=enum_schema)
 
 
 def treespec_loads(serialized: str) -> TreeSpec:

@@ -137,7 +137,7 @@ def tree_map_with_path(
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
-    """Have a function take values of some types, or those that a function picks; others stay."""
+    """Apply a function only to values of some types, or that a predicate picks."""
     chosen = picked(type_or_types_or_pred)
 
     def decorated(func: Callable) -> Callable:

@@ -1,0 +1,574 @@
+"""Program files: methods with their machine code and weights, run without a compiler.
+
+This file needs Python on Linux and numpy, and nothing else: copy it to where programs run.
+
+    load_program("model.gnp")["decode"](tokens)     # numpy's arrays; what methods write is kept
+
+A file holds machine code: load none that you would not run. What is beside the code is checked
+before any of it runs, so that a damaged file is refused. docs/program-files.md has the format.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import mmap
+import os
+import platform
+import signal
+import struct
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ProgramFileError", "ShippedMethod", "ShippedProgram", "load_program"]
+
+MAGIC, FORMAT, ABI = b"GNOMONPF", 1, 1
+HEAD = struct.Struct("<8sIIQQ32s")
+"""Magic, format, ABI, bytes, sections; the digest of these, of a digest of 0, and of the table."""
+ROW = struct.Struct("<IIQQQ32s")
+"""A section: its kind, its target, where it begins, its bytes, nothing, their digest."""
+PAGE, LINE, MOST, RUNS = 4096, 64, 1 << 46, 16
+DESCRIPTION, WEIGHTS, CODE, PLAN = range(1, 5)
+AVX2, AVX512, NEON = range(1, 4)
+FLAGS = {
+    AVX512: ("x86_64", "avx512f avx512cd avx512bw avx512dq avx512vl avx2 fma f16c bmi2 movbe"),
+    AVX2: ("x86_64", "avx2 fma f16c bmi1 bmi2 abm movbe"),
+    NEON: ("aarch64", "asimd fphp asimdhp atomics"),
+}
+"""Targets, the best first: the machine and the features, as Linux names them."""
+LIBRARY = frozenset(
+    {"clock_gettime", "memcpy", "memmove", "memset", "pthread_cond_broadcast", "pthread_cond_wait"}
+    | {"pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield"}
+)
+"""Functions of the C library that code may call."""
+DTYPES = {f"{kind}{n}": f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)}
+DTYPES |= {f"float{n}": f"float{n}" for n in (16, 32, 64)} | {"bool": "bool", "bfloat16": "uint16"}
+"""Dtypes, and numpy's; bfloat16 is its bits."""
+NESTS = {"list": list, "tuple": tuple}
+
+# the ABI: a run's block in words, an entry of a table in words, a pool's block in bytes
+SCRATCH_START, THREADS, BASES = 6, 7, 13
+FUNCTION, FIRST_SLOT, KIND, TARGET = 0, 1, 3, 4
+CALL, BRANCH, SKIP, SET, BIND = range(5)
+MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
+IDLE_LOOKS, YIELD_AFTER, LOOKS, BRIEF = 384, 448, 2_500, 256
+FIRST_BASE = 2
+"""Bases: nothing, the arena, then inputs, outputs, scalars, registers."""
+
+
+class ProgramFileError(ValueError, RuntimeError):
+    """A program file that cannot be loaded, or a call that its methods cannot serve."""
+
+
+def need(holds: Any, why: str) -> None:
+    """Refuse a file where something does not hold."""
+    if not holds:
+        raise ProgramFileError(why)
+
+
+class Words:
+    """Reads a section of numbers and names, and never beyond it."""
+
+    def __init__(self, content: memoryview) -> None:
+        need(len(content) % 8 == 0, "a section is cut short")
+        self.words, self.at = np.frombuffer(content, "<i8"), 0
+
+    def row(self, count: int) -> np.ndarray:
+        """Read a fixed count of numbers."""
+        need(0 <= count <= len(self.words) - self.at, "a section is too short for its parts")
+        self.at += count
+        return self.words[self.at - count : self.at]
+
+    def number(self, least: int = 0, most: int = MOST) -> int:
+        """A number between two."""
+        (found,) = self.row(1).tolist()
+        need(least <= found <= most, f"a number is {found}, and not between {least} and {most}")
+        return found
+
+    def numbers(self, least: int = 0, most: int = MOST) -> list[int]:
+        """Read a count, then numbers within bounds."""
+        return [self.number(least, most) for _ in range(self.number(0, len(self.words)))]
+
+    def pairs(self, first: int, second: int) -> list[tuple[int, int]]:
+        """Read a count, then pairs of numbers below two limits."""
+        return [
+            (self.number(0, first - 1), self.number(0, second - 1))
+            for _ in range(self.number(0, len(self.words)))
+        ]
+
+    def text(self) -> str:
+        """A name: its bytes' count, then these."""
+        count = self.number(0, 1 << 20)
+        return self.row(-(-count // 8)).tobytes()[:count].decode()
+
+
+class ArrayKind:
+    """A dtype and sizes; one below zero is -1 - k where a call's number k says it."""
+
+    def __init__(self, words: Words, numbers: int = 0) -> None:
+        self.name = words.text()
+        need(self.name in DTYPES, f"no dtype {self.name!r}")
+        self.dtype = np.dtype(DTYPES[self.name])
+        self.sizes = words.numbers(-numbers)
+
+    def shape(self, numbers: Sequence[int] = ()) -> tuple[int, ...]:
+        """The sizes for a call's numbers."""
+        return tuple([n if n >= 0 else numbers[-1 - n] for n in self.sizes])
+
+    def nbytes(self, numbers: Sequence[int] = ()) -> int:
+        """The bytes, which a machine must be able to hold."""
+        found = prod(self.shape(numbers)) * self.dtype.itemsize
+        need(0 <= found <= MOST, "a tensor has more bytes than a machine")
+        return found
+
+    def form(self, array: np.ndarray, numbers: Sequence[int] = ()) -> np.ndarray:
+        """Bytes as an array."""
+        content = array.reshape(-1).view(np.uint8)[: self.nbytes(numbers)]
+        return content.view(self.dtype).reshape(self.shape(numbers))
+
+    def __str__(self) -> str:
+        return f"{self.name}[{', '.join(str(n) if n >= 0 else f's{-1 - n}' for n in self.sizes)}]"
+
+
+def aligned(nbytes: int) -> np.ndarray:
+    """Memory that begins at a cache line."""
+    whole = np.empty(nbytes + LINE, np.uint8)
+    start = -whole.ctypes.data % LINE
+    return whole[start : start + nbytes]
+
+
+def address(array: np.ndarray) -> int:
+    """The place of an array."""
+    return array.ctypes.data
+
+
+class ThreadTeam:
+    """The caller and threads that wait for its runs."""
+
+    def __init__(self, threads: int, code: ProgramCode) -> None:
+        self.library, self.code, self.process = ctypes.CDLL(None), code, os.getpid()
+        self.control = aligned(CONTROL_BYTES)
+        self.control[:] = 0
+        busy = threads > len(os.sched_getaffinity(0))
+        words = self.control.view(np.int64)
+        words[IDLE_LOOKS // 8], words[YIELD_AFTER // 8] = (0, 0) if busy else (LOOKS, BRIEF)
+        at = address(self.control)
+        self.library.pthread_mutex_init(ctypes.c_void_p(at + MUTEX), None)
+        self.library.pthread_cond_init(ctypes.c_void_p(at + CONDITION), None)
+        self.starts, self.handles = np.array([[at, k] for k in range(threads)], np.int64), []
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            for start in self.starts[1:]:
+                handle = ctypes.c_void_p()
+                place, worker = ctypes.c_void_p(address(start)), ctypes.c_void_p(code.worker)
+                if self.library.pthread_create(ctypes.byref(handle), None, worker, place):
+                    break
+                self.handles.append(handle)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.threads, self.stride, self.scratch = len(self.handles) + 1, 0, aligned(0)
+
+    def grow(self, stride: int) -> None:
+        """Provide scratch memory for each thread."""
+        if stride > self.stride:
+            self.stride, self.scratch = stride, aligned(stride * self.threads)
+
+    def stop(self) -> None:
+        """End the threads; after a fork there are none."""
+        if self.handles and self.process == os.getpid():
+            self.code.post(address(self.control), None)
+            for handle in self.handles:
+                self.library.pthread_join(handle, None)
+            self.handles = []
+
+
+class ProgramCode:
+    """Machine code in memory that cannot be written, and its three functions for programs."""
+
+    def __init__(self, content: memoryview, words: Words) -> None:
+        library, self.size = ctypes.CDLL(None, use_errno=True), len(content)
+        count = words.number(0, 64)
+        imports = [(words.text(), words.number(0, self.size - 8)) for _ in range(count)]
+        places = [words.number(0, self.size - 1) for _ in range(3)]
+        for name, _ in imports:
+            need(name in LIBRARY, f"its code asks for {name!r}")
+        self.memory = mmap.mmap(-1, self.size)
+        self.memory[:] = content
+        for name, at in imports:
+            found = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            self.memory[at : at + 8] = struct.pack("<Q", found)
+        self.base = address(np.frombuffer(self.memory, np.uint8))
+        protect = mmap.PROT_READ | mmap.PROT_EXEC
+        if library.mprotect(ctypes.c_void_p(self.base), ctypes.c_size_t(self.size), protect):
+            raise OSError(ctypes.get_errno(), "the system runs no code that is loaded")
+        if platform.machine() == "aarch64":
+            ends = ctypes.c_void_p(self.base), ctypes.c_void_p(self.base + self.size)
+            ctypes.CDLL("libgcc_s.so.1").__clear_cache(*ends)
+        run, post, self.worker = (self.base + at for at in places)
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run)
+        self.post = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(post)
+
+
+class MethodPlan:
+    """A method's steps for one target; its runs at some sizes, of which the latest are kept."""
+
+    def __init__(self, words: Words, method: ShippedMethod, code: ProgramCode) -> None:
+        counts = [words.number(0, 1 << 20) for _ in range(4)]
+        self.inputs, outputs, scalars, self.registers = counts
+        self.fresh, self.kept = words.number(0, 1 << 20), words.number(0, 1 << 20)
+        self.numbers = [words.number() for _ in range(3 + self.fresh + self.kept)]
+        expected = [method.inputs, self.fresh + 1 + self.kept, self.kept]
+        need(counts[:3] == expected, "a plan is not that of its method")
+        there = self.fresh + self.inputs - 1
+        self.places = [words.number(0, there) for _ in method.made]
+        self.over = words.pairs(self.fresh, self.inputs)
+        steps, slots = words.number(0, 1 << 24), words.number(0, 1 << 24)
+        self.calls = words.row(5 * steps).reshape(-1, 5).copy()
+        self.bindings = words.row(2 * slots).reshape(-1, 2).copy()
+        functions = words.numbers(0, slots - 1)
+        self.varying = words.numbers(0, slots - 1)
+        self.row_of: list[int] = []
+        if method.symbols:
+            width = method.count + len(self.numbers) + len(self.varying)
+            self.row_of = words.numbers()
+            self.multiples = words.row(len(method.symbols) * width).reshape(-1, width)
+            self.rows = words.row(words.number(1, MOST) * width).reshape(-1, width)
+            ends = prod(b - a + 1 for a, b in method.bounds), len(self.rows)
+            need(ends[0] == len(self.row_of) and max(self.row_of) <= ends[1], "a size has no row")
+        self.given = FIRST_BASE + self.inputs + outputs + scalars
+        self._check(code.size, self.bindings[functions])
+        self.calls[self.calls[:, KIND] == CALL, FUNCTION] += code.base
+        self.bindings[functions, 1] += code.base
+        self.runs: dict[tuple, SizedRun] = {}
+
+    def _check(self, size: int, functions: np.ndarray) -> None:
+        """Refuse steps that call, read or go where there is nothing."""
+        calls, base = self.calls, self.bindings[:, 0]
+        kind, at, goal, end = calls[:, KIND], calls[:, FIRST_SLOT], calls[:, TARGET], 8 * len(base)
+        function, bases = calls[:, FUNCTION], 8 * (self.given + self.registers)
+        called, fills = kind == CALL, (kind == SET) | (kind == BIND)
+        reads = 8 * ((kind == BRANCH) | (kind == SKIP) | (kind == SET))
+        last = np.where(kind == BIND, end, np.where(kind == SET, bases - 8, len(calls)))
+        first = np.where(kind == SET, 8 * self.given, 0)
+        need(((kind >= CALL) & (kind <= BIND)).all(), "a step is of no kind")
+        need((~called | ((function >= 0) & (function < size))).all(), "a step calls nothing")
+        need((called | ((goal >= first) & (goal <= last))).all(), "a step goes nowhere")
+        need((~fills | (goal % 8 == 0)).all(), "a step goes nowhere")
+        need(((at >= 0) & (at % 8 == 0) & (at + reads <= end)).all(), "a step has no slots")
+        need(((base >= 0) & (base % 8 == 0) & (base < bases)).all(), "a slot has no base")
+        place = functions[:, 1]
+        need(((functions[:, 0] == 0) & (place >= 0) & (place < size)).all(), "a slot calls nothing")
+
+    def at(self, method: ShippedMethod, own: tuple[int, ...]) -> SizedRun | None:
+        """The run at some sizes; None where the method was not exported for them."""
+        found = self.runs.pop(own, None)
+        if found is None:
+            words, end = self.numbers, method.count + len(self.numbers)
+            if own:
+                place = 0
+                for n, (a, b) in zip(own, method.bounds, strict=True):
+                    place = place * (b - a + 1) + n - a
+                if not self.row_of[place]:
+                    return None
+                row = self.rows[self.row_of[place] - 1]
+                words = (row + np.array(own, np.int64) @ self.multiples).tolist()
+            found = SizedRun(self, method, words[:end], words[end:])
+        self.runs[own] = found
+        if len(self.runs) > RUNS:
+            del self.runs[next(iter(self.runs))]
+        return found
+
+
+class SizedRun:
+    """The tables and the memory of a method's runs at some sizes."""
+
+    def __init__(self, plan: MethodPlan, method: ShippedMethod, words: list, offsets: list) -> None:
+        sizes, numbers = words[: method.count], words[method.count :]
+        arena, scratch, alone, *rest = numbers
+        need(min(numbers) >= 0 and max(numbers) <= MOST, "a plan has more bytes than a machine")
+        self.sizes, self.alone, self.numbers = rest[: plan.fresh], bool(alone), sizes
+        self.kept, self.panels = rest[plan.fresh :], None
+        for place, kind in zip(plan.places, method.made, strict=True):
+            most = self.sizes[place] if place < plan.fresh else kind.nbytes(sizes)
+            need(kind.nbytes(sizes) <= most, "a result does not fit")
+        self.bindings = plan.bindings.copy()
+        self.bindings[plan.varying, 1] = offsets
+        base, more = self.bindings.T
+        need((((more >= 0) & (more <= arena)) | (base != 8)).all(), "a slot is out of the arena")
+        slots_at = 8 * (plan.given + plan.registers)
+        scratch_at = -(-(slots_at + 8 * len(base)) // LINE) * LINE
+        self.stride, self.memory = -(-(scratch_at + scratch) // LINE) * LINE, arena
+        self.block = np.zeros(BASES + plan.given, np.int64)
+        self.block[: SCRATCH_START + 1] = (
+            *(address(plan.calls), len(plan.calls), address(self.bindings), len(base)),
+            *(plan.given, slots_at, scratch_at),
+        )
+
+
+class ShippedMethod:
+    """A method of a program: call it with arrays like those that it was exported for."""
+
+    def __init__(self, words: Words, program: ShippedProgram) -> None:
+        self.program, self.name, self.plan, self.others = program, words.text(), None, []
+        count, symbols, tensors = words.number(0, 1 << 16), words.number(0, 64), program.kinds
+        self.arguments = [(words.text(), ArrayKind(words, symbols)) for _ in range(count)]
+        ranks = [len(kind.sizes) for _, kind in self.arguments]
+        self.symbols = words.pairs(count, 64)
+        self.bounds = [(words.number(), words.number()) for _ in self.symbols]
+        need(all(a <= b for a, b in self.bounds), "a size has no value")
+        need(len(self.symbols) == symbols, "a size is nowhere")
+        need(all(axis < ranks[k] for k, axis in self.symbols), "a size is nowhere")
+        self.call, self.result = json.loads(words.text()), json.loads(words.text())
+        self.count = words.number(0, 1 << 20)
+        self.made = [ArrayKind(words, self.count) for _ in range(words.number(0, 1 << 20))]
+        self.results = words.numbers(-count, len(self.made) - 1)
+        self.inputs = words.number(0, 1 << 20)
+        self.read = words.pairs(self.inputs, count)
+        self.held = words.pairs(self.inputs, len(tensors))
+        self.writes = words.pairs(len(self.made), len(tensors))
+        places = sorted(k for k, _ in (*self.read, *self.held))
+        need(places == [*range(self.inputs)], "an input is missing, or there twice")
+        need(all(program.written[x] for _, x in self.writes), "a constant is written")
+        need(all(self.made[k].sizes == tensors[x].sizes for k, x in self.writes), "no fit")
+        filled(self.call, [*range(count)])  # fails where it is no structure of so many
+        filled(self.result, self.results)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The method's results, as numpy's arrays."""
+        met = []
+        for each in (self, *self.others):
+            try:
+                return each._called(args, kwargs)
+            except ProgramFileError as error:
+                met.append(error)
+        raise met[0]
+
+    def _called(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The results, if the call is like the example."""
+        found: dict[int, Any] = {}
+        if not matched(self.call, (args, kwargs), found):
+            raise self._unlike("the call is nested otherwise or has other values")
+        given = [self._array(k, found[k]) for k in range(len(self.arguments))]
+        own = tuple([given[k].shape[axis] for k, axis in self.symbols])
+        for array, (name, kind) in zip(given, self.arguments, strict=True):
+            if array.shape != kind.shape(own):
+                raise self._unlike(f"{name} is {array.dtype}{list(array.shape)}")
+        within = all(a <= n <= b for n, (a, b) in zip(own, self.bounds, strict=True))
+        with self.program.lock:
+            run = self.plan.at(self, own) if within else None
+            if run is None:
+                raise self._unlike(f"sizes are {own}")
+            made = self._run(run, given)
+        results = [made[k] if k >= 0 else given[-1 - k] for k in self.results]
+        return filled(self.result, results)
+
+    def _unlike(self, why: str) -> ProgramFileError:
+        """The error of a call that is not like the example."""
+        kinds = ", ".join(f"{name} {kind}" for name, kind in self.arguments)
+        sizes = "".join(f", s{k} of {a} to {b}" for k, (a, b) in enumerate(self.bounds))
+        return ProgramFileError(f"{self.name}: {why}: it was exported for {kinds}{sizes}.")
+
+    def _array(self, number: int, value: Any) -> np.ndarray:
+        """An argument as rows one after another that begin at a cache line."""
+        name, kind = self.arguments[number]
+        array = np.asarray(value)
+        if array.dtype.name == kind.name == "bfloat16":
+            array = array.view(np.uint16)
+        if array.dtype != kind.dtype or array.ndim != len(kind.sizes):
+            raise self._unlike(f"{name} is {array.dtype}{list(array.shape)}")
+        if array.flags.c_contiguous and address(array) % LINE == 0:
+            return array
+        copied = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
+        copied[...] = array
+        return copied
+
+    def _run(self, run: SizedRun, given: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs of a run; what is written is there afterwards, or all is as it was."""
+        plan, tensors = self.plan, self.program.tensors
+        inputs: list[Any] = [None] * self.inputs
+        for k, x in self.read:
+            inputs[k] = given[x]
+        for k, x in self.held:
+            inputs[k] = tensors[x]
+        made, places = [None] * plan.fresh, {x: k for k, x in self.held}
+        for output, x in self.writes:  # in the place of what is read, if the plan allows it
+            if (plan.places[output], places.get(x)) in plan.over:
+                made[plan.places[output]] = tensors[x]
+        made = [aligned(n) if x is None else x for x, n in zip(made, run.sizes, strict=True)]
+        report, panels = np.zeros(1, np.int64), run.panels or [aligned(n) for n in run.kept]
+        stale = [int(run.panels is None)] * len(panels)
+        self.program.start(run, [*inputs, *made, report, *panels], stale)
+        if report[0]:
+            raise IndexError(f"{self.name}: a position is outside its axis.")
+        run.panels = panels
+        found, alive = [*made, *inputs], {id(x) for x in (*inputs, *tensors)}
+        outputs = [
+            kind.form(x.copy() if id(x) in alive else x, run.numbers)
+            for x, kind in zip(map(found.__getitem__, plan.places), self.made, strict=True)
+        ]
+        for output, x in self.writes:
+            if found[plan.places[output]] is not tensors[x]:
+                tensors[x][...] = outputs[output]
+        return outputs
+
+
+def matched(tree: Any, value: Any, found: dict[int, Any]) -> bool:
+    """Whether a value has a structure; its tensors by number."""
+    if type(tree) is int:
+        found[tree] = value
+        return True
+    if len(tree) == 2:
+        return type(value) is type(tree[1]) and value == tree[1]
+    kind, names, parts = tree
+    if type(value).__name__ != kind or len(value) != len(parts):
+        return False
+    if kind == "dict" and value.keys() != set(names):
+        return False
+    inside = [value[name] for name in names] if kind == "dict" else value
+    return all(matched(part, x, found) for part, x in zip(parts, inside, strict=True))
+
+
+def filled(tree: Any, tensors: list) -> Any:
+    """A structure with its tensors."""
+    if type(tree) is int:
+        need(0 <= tree < len(tensors), "a structure names a tensor that is not there")
+        return tensors[tree]
+    if len(tree) == 2:
+        return tree[1]
+    kind, names, parts = tree
+    inside = [filled(part, tensors) for part in parts]
+    return dict(zip(names, inside, strict=True)) if kind == "dict" else NESTS[kind](inside)
+
+
+class ShippedProgram:
+    """The methods of a file, and the tensors that they read and write."""
+
+    def __init__(self, path: Any, sections: list[tuple], content: memoryview, threads: int) -> None:
+        self.lock, self.threads, self.team = threading.Lock(), threads, None
+        ends = {(kind, target): (at, at + n) for kind, target, at, n in sections}
+        found = {key: content[slice(*x)] for key, x in ends.items()}
+        here = best_target({target for kind, target in found if kind == CODE})
+        need((PLAN, here) in found and (DESCRIPTION, 0) in found, "a section is missing")
+        words = Words(found[DESCRIPTION, 0])
+        weights = np.frombuffer(content, np.uint8)[slice(*ends.get((WEIGHTS, 0), (0, 0)))]
+        self.kinds, self.names, self.written, self.first = [], [], [], []
+        for _ in range(words.number(0, 1 << 24)):
+            self.names.append(words.text())
+            self.kinds.append(ArrayKind(words))
+            self.written.append(bool(words.number(0, 1)))
+            at = words.number(0, len(weights))
+            need(at % LINE == 0 and at + self.kinds[-1].nbytes() <= len(weights), "no weights")
+            self.first.append(self.kinds[-1].form(weights[at:]))
+        made = [ShippedMethod(words, self) for _ in range(words.number(1, 1 << 16))]
+        self.methods: dict[str, ShippedMethod] = {}
+        for x in made:  # those of one name are for other sizes
+            if self.methods.setdefault(x.name, x) is not x:
+                self.methods[x.name].others.append(x)
+        words = Words(found[PLAN, here])
+        self.code = ProgramCode(found[CODE, here], words)
+        for method in made:
+            method.plan = MethodPlan(words, method, self.code)
+            if not method.symbols:
+                method.plan.at(method, ())
+        self.tensors = [
+            kind.form(aligned(x.nbytes)) if written else x
+            for x, kind, written in zip(self.first, self.kinds, self.written, strict=True)
+        ]
+        rows = zip(self.names, self.tensors, self.written, strict=True)
+        self.state = {name: x for name, x, written in rows if written}
+        """The tensors that methods write, by name."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Give the tensors that methods write their first values."""
+        for x, first, written in zip(self.tensors, self.first, self.written, strict=True):
+            if written:
+                x[...] = first
+
+    def __getitem__(self, name: str) -> ShippedMethod:
+        return self.methods[name]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The only method's results, or those of `forward`."""
+        one = len(self.methods) == 1
+        return (next(iter(self.methods.values())) if one else self["forward"])(*args, **kwargs)
+
+    def start(self, run: SizedRun, buffers: list[np.ndarray], scalars: list[int]) -> None:
+        """Run a method, on all threads where that is worth it."""
+        team = self.team
+        if team is None or team.process != os.getpid():
+            team = self.team = ThreadTeam(self.threads, self.code)
+            weakref.finalize(self, team.stop)
+        team.grow(run.stride)
+        if type(run.memory) is int:
+            run.memory = aligned(run.memory)
+        count = 1 if run.alone else team.threads
+        run.block[THREADS:] = (
+            *(count, address(team.control), address(team.scratch), team.stride, 0, 0),
+            *(0, address(run.memory), *map(address, buffers), *scalars),
+        )
+        self.code.run(address(run.block))
+
+
+def best_target(there: set[int]) -> int:
+    """The best target among some that this machine has."""
+    with open("/proc/cpuinfo", "rb", buffering=0) as file:
+        text = file.read(1 << 13).decode()
+    lines = [x.partition(":")[2].split() for x in text.splitlines() if x[:5] in ("flags", "Featu")]
+    features, machine = set(lines[0] if lines else ()), platform.machine()
+    fits = [t for t in FLAGS if FLAGS[t][0] == machine and features.issuperset(FLAGS[t][1].split())]
+    found = [target for target in fits if target in there]
+    need(found, f"its code is for other processors than this {machine}")
+    return found[0]
+
+
+def sections_of(content: memoryview) -> tuple[list[tuple], str]:
+    """The sections of a file: kind, target, place, bytes; and its digest."""
+    need(content[:8] == MAGIC and len(content) >= HEAD.size, "it is no program file")
+    _, version, abi, size, count, digest = HEAD.unpack_from(content)
+    need(version == FORMAT, f"it has format {version}, and this loader reads {FORMAT}")
+    need(abi == ABI, f"its code has ABI {abi}, and this loader has {ABI}")
+    need(size == len(content), f"it has {len(content)} bytes of {size}: it was cut short")
+    end = HEAD.size + count * ROW.size
+    need(count < 1 << 16 and end <= size, "its table of sections is cut short")
+    whole = hashlib.sha256(HEAD.pack(MAGIC, version, abi, size, count, bytes(32)))
+    whole.update(content[HEAD.size : end])
+    need(whole.digest() == digest, "its table of sections was damaged")
+    found = []
+    for k in range(count):
+        kind, target, at, n, _, own = ROW.unpack_from(content, HEAD.size + k * ROW.size)
+        need(at % PAGE == 0 and at >= end and at + n <= size, "a section is out of the file")
+        need((kind, target) not in [x[:2] for x in found], "a section is there twice")
+        end = at + n
+        same = kind == WEIGHTS or hashlib.sha256(content[at:end]).digest() == own
+        need(same, f"section {k} was damaged")
+        found.append((kind, target, at, n))
+    return found, digest.hex()
+
+
+def load_program(path: Any, digest: str = "", threads: int = 0) -> ShippedProgram:
+    """The program of a file; its weights are mapped, and read when they are needed.
+
+    digest: what `save` gave, to load nothing else. threads: as many as there are cores.
+    """
+    need(sys.byteorder == "little", "load_program: this machine is big-endian")
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if status.st_size else b""
+    try:
+        own = status.st_uid in (0, os.getuid()) and not status.st_mode & 0o022
+        need(own, "others can write it, and machine code must come from you alone")
+        content = memoryview(whole)
+        sections, own = sections_of(content)
+        need(not digest or digest.lower() == own, f"its digest is {own}, not {digest}")
+        count = threads or len(os.sched_getaffinity(0))
+        return ShippedProgram(path, sections, content, count)
+    except (ValueError, TypeError, LookupError, RecursionError, OverflowError) as wrong:
+        raise ProgramFileError(f"load_program: {path}: {str(wrong).rstrip('.')}.") from None

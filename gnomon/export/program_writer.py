@@ -1,0 +1,252 @@
+"""Writes program files: methods for several processors, and tensors as they lie in memory.
+
+The format is docs/program-files.md's; program_file.py reads it, and has its constants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnomon.codegen import machine
+from gnomon.compiler import conformance, pipeline
+from gnomon.errors import ArgumentError, TraceError
+from gnomon.export import program_file
+from gnomon.export.flat_code import FlatCode, flat_code
+from gnomon.export.program_capture import (
+    HeldTensor,
+    HeldTensors,
+    ProgramMethod,
+    captured_methods,
+)
+from gnomon.export.program_file import (
+    ABI,
+    CODE,
+    DESCRIPTION,
+    FORMAT,
+    HEAD,
+    LINE,
+    MAGIC,
+    PAGE,
+    PLAN,
+    ROW,
+    WEIGHTS,
+)
+from gnomon.export.sized_tables import sized_block, sizes_table
+from gnomon.ir.sizes import ShapeEnv, is_symbolic
+from gnomon.program import assembly
+from gnomon.program.context import CompileContext
+from gnomon.program.saved import SavedProgram
+from gnomon.runtime import device, native
+from gnomon.runtime.backend import HOST
+from gnomon.runtime.files import publish
+from gnomon.runtime.program import FunctionSlot, bindings, table
+
+if TYPE_CHECKING:
+    from gnomon.export.exported_program import ExportedProgram
+
+__all__ = ["save_programs"]
+
+MACHINES = {"avx2": machine.AVX2, "avx512": machine.AVX512, "neon": machine.NEON}
+"""Targets by name; each is any processor of its kind."""
+LARGE = 1 << 16
+"""Bytes from which on a tensor begins at a page."""
+
+
+def save_programs(
+    methods: Mapping[str, ExportedProgram],
+    path: Any,
+    targets: Sequence[str] = ("avx2", "avx512"),
+) -> str:
+    """Write one file of several methods; gives its digest.
+
+    Methods that were exported of one module, or of modules that have a tensor in common, share what
+    they read and write. targets: the processors that the file runs on, of "avx2", "avx512" and
+    "neon".
+
+    Raises TraceError where a method does more than compute results and write its own tensors.
+    """
+    unknown = [x for x in targets if x not in MACHINES]
+    if unknown or not targets or not methods:
+        known = ", ".join(MACHINES)
+        raise ArgumentError(
+            f"save: expected a method at least, and targets of {known}: got {len(methods)} methods "
+            f"for {', '.join(targets) or 'no target'}."
+        )
+    tensors = HeldTensors()
+    made = [x for name, each in methods.items() for x in captured_methods(name, each, tensors)]
+    held = tensors.content()
+    weights, places = packed(held)
+    sections = [(DESCRIPTION, 0, description(made, held, places)), (WEIGHTS, 0, weights)]
+    for name in targets:
+        number = getattr(program_file, name.upper())
+        plan, code = for_target(made, tensors.written, name)
+        sections += [(CODE, number, [code]), (PLAN, number, [plan])]
+    conformance.assure()
+    return written(Path(path), sections)
+
+
+class WordList:
+    """Numbers and names as a section of a file has them."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def add(self, *numbers: int) -> None:
+        """Some numbers."""
+        self.parts.append(struct.pack(f"<{len(numbers)}q", *numbers))
+
+    def row(self, numbers: Sequence[int]) -> None:
+        """Write a count, then the numbers."""
+        self.add(len(numbers), *numbers)
+
+    def pairs(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Write a count, then pairs."""
+        self.add(len(pairs), *(x for pair in pairs for x in pair))
+
+    def text(self, text: str) -> None:
+        """A name."""
+        content = text.encode()
+        self.add(len(content))
+        self.parts.append(content + bytes(-len(content) % 8))
+
+    def kind(self, x: Any, shape: Sequence[int]) -> None:
+        """A dtype and sizes."""
+        self.text(x.dtype.name)
+        self.row(shape)
+
+    def content(self) -> bytes:
+        """All of it."""
+        return b"".join(self.parts)
+
+
+def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
+    """Tensors one after another, equal ones once, large ones at a page; and where each begins."""
+    parts, places, known, end = [], [], dict[bytes, int](), 0
+    for x in held:
+        key = hashlib.sha256(x.content).digest()
+        if key not in known:
+            gap = -end % (PAGE if len(x.content) >= LARGE else LINE)
+            known[key] = end + gap
+            parts += [bytes(gap), x.content]
+            end += gap + len(x.content)
+        places.append(known[key])
+    return parts, places
+
+
+def description(
+    methods: Sequence[ProgramMethod], held: Sequence[HeldTensor], places: Sequence[int]
+) -> list[bytes]:
+    """The part that is the same for all processors: tensors, and methods as callers see them."""
+    words = WordList()
+    words.add(len(held))
+    for x, at in zip(held, places, strict=True):
+        words.text(x.name)
+        words.kind(x.tensor, x.tensor.shape)
+        words.add(x.written, at)
+    words.add(len(methods))
+    for method in methods:
+        words.text(method.name)
+        places, bounds = ((), ()) if method.sizes is None else method.sizes[2:]
+        words.add(len(method.arguments), len(places))
+        for (name, x), shape in zip(method.arguments, method.shapes, strict=True):
+            words.text(name)
+            words.kind(x, shape)
+        words.pairs(places)
+        words.add(*(n for pair in bounds for n in pair))
+        words.text(json.dumps(method.call))
+        words.text(json.dumps(method.result))
+        dims = dims_of(method)
+        words.add(len(dims), len(method.graph.outputs))
+        for x in method.graph.outputs:
+            words.kind(x, [-1 - dims.index(n) if is_symbolic(n) else n for n in x.shape])
+        words.row(method.results)
+        words.add(len(method.graph.inputs))
+        for pairs in (method.given, method.held, method.writes):
+            words.pairs(pairs)
+    return [words.content()]
+
+
+def for_target(
+    methods: Sequence[ProgramMethod], written: set[int], name: str
+) -> tuple[bytes, bytes]:
+    """The plans of methods for a kind of processor, and their code."""
+    target, texts, plans = device.foreign(name), dict[str, str](), []
+    for method in methods:
+        changed = {k for k, x in method.held if x in written}
+        kept = tuple(k for k in method.lasting if k not in changed)
+        vary = method.sizes is not None
+        context = CompileContext(MACHINES[name], kept=kept, sizes_vary=vary)
+        if method.sizes is not None:
+            block, plan, env = sized_block(method.name, method.graph, method.sizes, context)
+        else:
+            block, env = pipeline.kernels_of(method.graph, context), None
+            plan = assembly.plan_of(block)
+        plans.append((method, plan, env))
+        texts |= {code.symbol: code.text for k in block.kernels() for code in k.codes}
+        if plan.externals:
+            raise TraceError(f"save: {method.name} calls a custom operation. Call it outside.")
+    objects = HOST.kernels.compile([*texts.values(), native.text_for(target)], target)
+    code, words = flat_code(objects, program_file.LIBRARY), WordList()
+    words.add(len(code.imports))
+    for imported, at in code.imports.items():
+        words.text(imported)
+        words.add(at)
+    words.add(*(code.functions[x] for x in ("run", "post", "worker")))
+    for each in plans:
+        add_plan(words, code, *each)
+    return words.content(), code.content
+
+
+def dims_of(method: ProgramMethod) -> list[Any]:
+    """The sizes of a method's results that vary."""
+    return list(dict.fromkeys(n for x in method.graph.outputs for n in x.shape if is_symbolic(n)))
+
+
+def add_plan(
+    words: WordList, code: FlatCode, method: ProgramMethod, plan: SavedProgram, env: ShapeEnv | None
+) -> None:
+    """A method's plan: what a run needs, and the tables of its steps."""
+    needs, sizes = plan.needs, method.sizes
+    numbers = [needs.arena, needs.scratch, needs.alone, *plan.sizes, *(x.nbytes for x in plan.kept)]
+    words.add(needs.inputs, needs.outputs, needs.scalars, needs.registers)
+    words.add(len(plan.sizes), len(plan.kept), *([0] * len(numbers) if env else numbers))
+    words.add(*(k if fresh else len(plan.sizes) + k for fresh, k in plan.returns))
+    words.pairs(plan.over)
+    steps = tuple(plan.steps)
+    calls, slots = table(steps, code.functions, needs), bindings(steps, code.functions, needs)
+    words.add(len(calls), len(slots))
+    words.add(*calls.reshape(-1).tolist())
+    varying = [k for k, (_, offset) in enumerate(slots) if is_symbolic(offset)]
+    words.add(*(0 if is_symbolic(x) else x for row in slots for x in row))
+    flat = (slot for step in steps for slot in step.slots)
+    words.row([k for k, slot in enumerate(flat) if isinstance(slot, FunctionSlot)])
+    words.row(varying)
+    if sizes is not None and env is not None:
+        numbers += [slots[k][1] for k in varying]
+        found = sizes_table(method.name, sizes, dims_of(method), env, numbers)
+        words.row(found.places.tolist())
+        words.add(*found.multiples.reshape(-1).tolist(), len(found.rows))
+        words.add(*found.rows.reshape(-1).tolist())
+
+
+def written(path: Path, sections: Sequence[tuple[int, int, list[bytes]]]) -> str:
+    """Write sections to a file, which appears whole or not at all; the digest of the file."""
+    rows, end, parts = [], HEAD.size + ROW.size * len(sections), list[bytes]()
+    for kind, target, content in sections:
+        gap, seal = -end % PAGE, hashlib.sha256()
+        for part in content:
+            seal.update(part)
+        size = sum(map(len, content))
+        rows.append(ROW.pack(kind, target, end + gap, size, 0, seal.digest()))
+        parts += [bytes(gap), *content]
+        end += gap + size
+    rest = MAGIC, FORMAT, ABI, end, len(sections)
+    found = hashlib.sha256(HEAD.pack(*rest, bytes(32)) + b"".join(rows)).digest()
+    publish(path, [HEAD.pack(*rest, found), *rows, *parts])
+    path.chmod(path.stat().st_mode & 0o755)
+    return found.hex()
