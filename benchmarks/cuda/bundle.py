@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,44 +17,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import msgspec
 import numpy as np
 
 import gnomon as gn
 from benchmarks.cuda.programs import drawn
-from gnomon.codegen.machine import Machine
+from gnomon.codegen.machine import CARD
 from gnomon.compiler import pipeline, target
+from gnomon.errors import CompileError
 from gnomon.nn import functional as F
 from gnomon.program.assembly import plan_of
 from gnomon.program.executable import Executable
-from gnomon.runtime import events
+from gnomon.runtime import cpu, events
+from gnomon.runtime.cuda.texts import PTX, entry_text
 from gnomon.settings import override
-
-CARD = Machine("sm_80", 128, 32, instructions=("fma.ftz",))
-TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
-WRAPPER = """
-define ptx_kernel void @go(ptr %buffers, ptr %scratch, i64 %stride) {
-  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %n = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %g = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-  %before = mul i32 %b, %n
-  %number = add i32 %before, %t
-  %all = mul i32 %g, %n
-  %thread = zext i32 %number to i64
-  %threads = zext i32 %all to i64
-  %offset = mul i64 %thread, %stride
-  %own = getelementptr i8, ptr %scratch, i64 %offset
-  call void @SYMBOL(ptr %buffers, i64 %thread, i64 %threads, ptr %own)
-  ret void
-}
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-"""
-FOREIGN = re.compile(r"llvm\.(?:x86|aarch64)\.[\w.]+")
 
 
 class NotForCards(ValueError):
@@ -65,39 +40,12 @@ class NotForCards(ValueError):
 # texts
 
 
-def joined(symbol: str, texts: Mapping[str, str]) -> str:
-    """A kernel and the functions that it calls, in one module."""
-    lines, declared, wanted, done = [], set(), [symbol], set()
-    while wanted:
-        name = wanted.pop()
-        if name in done:
-            continue
-        done.add(name)
-        for line in texts[name].splitlines():
-            called = re.match(r"declare [^@]*@(\w+)\(", line)
-            if called and called[1] in texts:
-                wanted.append(called[1])
-            elif not line.startswith("declare") or line not in declared:
-                declared |= {line} if line.startswith("declare") else set()
-                lines.append(line)
-    text = "\n".join(lines)
-    text = re.sub(r"^define (?:internal )?([^@]*)@", r"define internal \1@", text, flags=re.M)
-    return re.sub(r"\) (?:noinline )?(nounwind[^{]*)\{", r") alwaysinline \1{", text)
-
-
 def ptx(symbol: str, texts: Mapping[str, str]) -> str:
     """The PTX of a kernel behind the wrapper."""
-    text = joined(symbol, texts)
-    if foreign := FOREIGN.search(text):
-        raise NotForCards(foreign[0])
-    module = llvm.parse_assembly(TRIPLE + text + WRAPPER.replace("SYMBOL", symbol))
-    module.verify()
-    made = llvm.Target.from_triple("nvptx64-nvidia-cuda")
-    machine = made.create_target_machine(cpu="sm_80", features="+ptx80", opt=2)
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2)))
-    return machine.emit_assembly(module)
+    try:
+        return cpu.compile_kernels([entry_text(symbol, texts)], PTX)[0].decode()
+    except CompileError as cause:
+        raise NotForCards(str(cause)) from cause
 
 
 # programs
@@ -313,8 +261,6 @@ def large(kernels: dict[str, str]) -> Iterator[dict[str, Any]]:
 def bundle(folder: Path) -> dict[str, str]:
     """Write all programs; gives those that are left out, with the reason."""
     gn.manual_seed(0)
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
     runs: dict[str, Callable[[], object]] = {
         name: lambda f=f, given=given: gn.evaluate(gn.compile(f)(*given))
         for name, (f, given) in functions().items()

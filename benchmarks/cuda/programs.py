@@ -164,7 +164,7 @@ def assembled(driver: Driver, texts: dict[str, str]) -> tuple[dict[str, Kernel],
         driver.call("cuCtxSetCurrent", driver.context)
         began = time.perf_counter()
         try:
-            kernel = driver.function(driver.load(texts[symbol]), "go")
+            kernel = driver.function(driver.load(texts[symbol]), "launch")
         except DriverError as cause:
             failed[symbol] = str(cause)
             return None

@@ -58,9 +58,9 @@ def memory_of(form: Graph, name: str, values: Sequence[DeviceBuffer]) -> Allocat
     pairs = zip(values, form.inputs, strict=False)
     first = {x.memory: leaf for x, leaf in pairs if is_placed(x, leaf.rank)}
     if len(first) > 1:
-        told = " and ".join(f"{leaf} on {place.device}" for place, leaf in first.items())
+        found = " and ".join(f"{leaf} on {place.device}" for place, leaf in first.items())
         raise DeviceError(
-            f"{name or 'compile'}: expected all tensors to be on the same device: got {told}. "
+            f"{name or 'compile'}: expected all tensors to be on the same device: got {found}. "
             f"Move one with to().   [{user_site()}]"
         )
     return next(iter(first), memory)

@@ -23,6 +23,7 @@ from gnomon.runtime import events, perf_map
 from gnomon.runtime.buffer import DeviceBuffer, others, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm import here
+from gnomon.runtime.program import Call
 from gnomon.settings import current
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ __all__ = ["Executable", "Lines", "Pairs", "lines_of"]
 
 
 SILENT = nullcontext()
+NAMED = 3
+"""How many lines a program's text names."""
 address_of = attrgetter("address")
 
 Pairs = tuple[tuple[int, int], ...]
@@ -260,6 +263,17 @@ class Executable:
         if self._records is None:
             self._records = records.records_of(self.block, self.program.steps, self.title)
         return self._records
+
+    def __str__(self) -> str:
+        """The program's name, and the first lines that asked for its kernels."""
+        lines = [*dict.fromkeys(str(site) for kernel in self.kernels for site in kernel.sites)]
+        more = [f"{len(lines) - NAMED} more"] if len(lines) > NAMED else []
+        return f"{self.title} ({', '.join(lines[:NAMED] + more) or 'an unknown line'})"
+
+    def step_title(self, number: int) -> str:
+        """The kernel of a step that is a call, and the lines that asked for it."""
+        kernel = self.kernels[sum(isinstance(x, Call) for x in self.program.steps[:number])]
+        return f"{kernel.name} of {', '.join(map(str, kernel.sites)) or 'an unknown line'}"
 
     def _refuse_devices(self, inputs: Sequence[DeviceBuffer]) -> None:
         """Raise for inputs in another device's memory."""

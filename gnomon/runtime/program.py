@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic_ns
+from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -156,6 +157,17 @@ LEAST_ARENA = 64 << 10
 """Bytes; smaller arenas are not worth a block of their own where nobody else works."""
 
 
+class Caller(Protocol):
+    """The user of a program: its text names it in errors and reports."""
+
+    def step_title(self, number: int) -> str:
+        """The kernel of a step that is a call, and its lines."""
+
+
+Tables = tuple[np.ndarray, np.ndarray]
+"""The steps as rows of numbers, and every slot's base and offset."""
+
+
 class Program:
     """Runs its steps in order, in one native call."""
 
@@ -164,15 +176,12 @@ class Program:
         steps: Sequence[Step],
         addresses: Mapping[str, int],
         needs: Needs,
-        tables: tuple[np.ndarray, np.ndarray] | None = None,
+        tables: Tables | None = None,
     ) -> None:
         self.steps, self.needs = steps if tables else tuple(steps), needs
         self._functions = addresses  # whose code is there while they are held
         self._arena = size_class(needs.arena) if needs.arena else 0
-        self._calls, self._bindings = tables or (
-            table(steps, addresses, needs),
-            np.array(bindings(steps, addresses, needs), np.int64).reshape(-1, 2),
-        )
+        self._calls, self._bindings = tables or tables_of(steps, addresses, needs)
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
@@ -194,7 +203,7 @@ class Program:
         inputs: Sequence[int],
         outputs: Sequence[int] = (),
         scalars: Sequence[int] = (),
-        caller: object = None,
+        caller: Caller | None = None,
     ) -> None:
         """Run on buffers given by address. The caller keeps them alive until this returns.
 
@@ -228,7 +237,7 @@ class Program:
                 memory.give(taken, self._arena)
 
     def _run_recorded(
-        self, state: RunState, records: np.ndarray, capacity: int, caller: object
+        self, state: RunState, records: np.ndarray, capacity: int, caller: Caller | None
     ) -> None:
         """The native call, and the times of all kernels to whoever listens.
 
@@ -237,15 +246,14 @@ class Program:
         began = monotonic_ns()
         threads.entries().run(state.address)
         ended = monotonic_ns()
-        kept, lost = [], 0
+        kept: list[np.ndarray] = []
+        lost = 0
         for row in records:
             count = int(row[0])
             kept.append(row[1 : 1 + 3 * min(count, capacity)].copy().reshape(-1, 3))
             lost += max(count - capacity, 0)
             self._capacity = max(self._capacity, 2 * count if count > capacity else 0)
-        events.announce(
-            "run", program=self, caller=caller, records=kept, lost=lost, start=began, end=ended
-        )
+        announce_run(self, caller, kept, (began, ended), lost)
 
     def _state(self) -> RunState:
         """A run's own block, of an earlier run if one is free."""
@@ -283,6 +291,29 @@ class RunState:
             self._records = np.empty(wanted, np.int64)
         self._records[:, 0] = 0
         return self._records
+
+
+def announce_run(
+    program: object,
+    caller: Caller | None,
+    records: list[np.ndarray],
+    times: tuple[int, int],
+    lost: int = 0,
+) -> None:
+    """Announce a run: rows of step, begin and end for each thread, and how many had no room.
+
+    Times are in nanoseconds, `times` of the whole run.
+    """
+    start, end = times
+    events.announce(
+        "run", program=program, caller=caller, records=records, lost=lost, start=start, end=end
+    )
+
+
+def tables_of(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> Tables:
+    """The tables that runs read."""
+    bound = np.array(bindings(steps, addresses, needs), np.int64).reshape(-1, 2)
+    return table(steps, addresses, needs), bound
 
 
 def first_register(needs: Needs) -> int:

@@ -22,7 +22,17 @@ from gnomon.ops.interpret import interpret_graph
 from gnomon.runtime import events
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, others, seen_as
 from gnomon.runtime.cache import digest
-from gnomon.runtime.program import ArenaSlot, Call, InputSlot, Needs, OutputSlot, Slot, Step
+from gnomon.runtime.program import (
+    ArenaSlot,
+    Call,
+    Caller,
+    InputSlot,
+    Needs,
+    OutputSlot,
+    Slot,
+    Step,
+    announce_run,
+)
 
 CLOSED, OPEN = 0, 3
 """What the system's mprotect calls pages that nobody may touch, and those to read and write."""
@@ -129,7 +139,7 @@ class ReferenceProgram:
         inputs: Sequence[int],
         outputs: Sequence[int] = (),
         scalars: Sequence[int] = (),
-        caller: object = None,
+        caller: Caller | None = None,
     ) -> None:
         """Run on buffers given by address; whoever listens is told the `caller`."""
         arena, rows, start = DeviceBuffer(self.needs.arena, closed_memory), [], monotonic_ns()
@@ -142,9 +152,8 @@ class ReferenceProgram:
                 made[...] = interpret_graph(graph, given)[0]
                 rows.append((number, begun, monotonic_ns()))
         if events.heard():
-            told = {"records": [np.array(rows, np.int64).reshape(-1, 3)], "lost": 0}
-            told |= {"program": self, "caller": caller, "start": start, "end": monotonic_ns()}
-            events.announce("run", **told)
+            records = [np.array(rows, np.int64).reshape(-1, 3)]
+            announce_run(self, caller, records, (start, monotonic_ns()))
 
 
 def place_of(slot: Slot, arena: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:

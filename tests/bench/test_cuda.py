@@ -32,7 +32,7 @@ def test_kernels_become_ptx_with_no_approximation():
 
     assert kernels
     for text in kernels.values():
-        assert ".entry go(" in text
+        assert ".entry launch(" in text
         assert not re.search(r"\.approx|\.ftz", text)
     assert program["sizes"] == [4 * 5 * 4]
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DeviceError
+from gnomon.errors import DeviceError, DeviceLost
 from gnomon.nn import functional as F
+from gnomon.runtime.cuda.driver import driver
 from tests.cuda.cards import fake_card
+from tests.cuda.fake_driver import ILLEGAL_ADDRESS
 
 there = pytest.fixture(fake_card, name="there", autouse=True)
 
@@ -129,6 +131,23 @@ def test_an_operation_of_the_cpu_alone_is_refused_by_its_line():
         DeviceError, match=r"it runs on the CPU alone: got a program for device cuda"
     ):
         gn.linalg.svdvals(gn.tensor(X).cuda()).tolist()
+
+
+def test_a_lost_device_names_the_program_and_its_line(there):
+    x = gn.ones(3, 4, device="cuda")
+    gn.evaluate(x)
+    there.sticky = ILLEGAL_ADDRESS
+    try:
+        with pytest.raises(
+            DeviceLost,
+            match=r"cuda: the device is lost: \w+: CUDA error 700.*Programs since the last "
+            r"synchronization: .*eager \w{12} \(.*test_device_cuda\.py:\d+",
+        ):
+            gn.evaluate(x * 2 + 1)
+    finally:
+        there.sticky = 0
+        driver().lost = ""
+    assert (x * 2).sum().item() == 24
 
 
 def test_memory_comes_back():

@@ -55,25 +55,24 @@ class Driver:
         self.context, self.lost = c_void_p(), ""
         self.recent: deque[Any] = deque(maxlen=RECENT)
         """The programs that were started since the last synchronization."""
-        self._threads.ready = True  # while there is no context to make current
-        self.call("cuInit", 0)
+        self._checked("cuInit", 0)
         self.count = self._number("cuDeviceGetCount")
         """How many cards the machine has."""
         if number >= self.count:
             raise DeviceError(
                 f"cuda: invalid device ordinal: got {number} of {self.count} devices. Each rank "
-                "has the card of its LOCAL_RANK: start no more ranks than there are cards."
+                "has the card of its LOCAL_RANK: start no more ranks than there are cards, or "
+                "give each one card by CUDA_VISIBLE_DEVICES."
             )
         device = c_int()
-        self.call("cuDeviceGet", byref(device), number)
-        self.call("cuDevicePrimaryCtxRetain", byref(self.context), device)
-        self._threads.ready = False
+        self._checked("cuDeviceGet", byref(device), number)
+        self._checked("cuDevicePrimaryCtxRetain", byref(self.context), device)
         self.card = self._described(device, number)
 
     def _number(self, name: str, *more: object) -> int:
         """The number that a function gives in its first argument."""
         found = c_int()
-        self.call(name, byref(found), *more)
+        self._checked(name, byref(found), *more)
         return found.value
 
     def _described(self, device: c_int, number: int) -> Card:
@@ -91,8 +90,12 @@ class Driver:
         Raises DeviceLost where the context is of no use any more, and DeviceError of what failed.
         """
         if not getattr(self._threads, "ready", False):
+            self._checked("cuCtxSetCurrent", self.context)
             self._threads.ready = True
-            self.call("cuCtxSetCurrent", self.context)
+        self._checked(name, *arguments)
+
+    def _checked(self, name: str, *arguments: Any) -> None:
+        """Call a function that needs no current context, or whose context is current."""
         if self.lost:
             raise DeviceLost(self.lost)
         code = getattr(self._library, name)(*arguments)
@@ -165,8 +168,8 @@ class Driver:
         try:
             self.call("cuModuleLoadDataEx", byref(module), ptx, 2, options, values)
         except DriverError as cause:
-            told = complaint.value.decode(errors="replace")
-            raise DriverError(f"{cause} {told[:400]}", cause.code) from None
+            log = complaint.value.decode(errors="replace")
+            raise DriverError(f"{cause} {log[:400]}", cause.code) from None
         return module.value or 0
 
     def unload(self, module: int) -> None:
@@ -238,12 +241,18 @@ def opened() -> Driver | str:
             return f"{HIDING}={os.environ[HIDING]} hides cards; {HIDING}=1 shows them"
         if not _found:
             try:
-                _found.append(Driver(ctypes.CDLL(LIBRARY), int(os.environ.get("LOCAL_RANK", "0"))))
+                _found.append(Driver(ctypes.CDLL(LIBRARY), number_of_rank()))
             except OSError:
                 _found.append(f"found no NVIDIA driver on your system: no {LIBRARY}")
             except DeviceError as cause:
                 _found.append(str(cause))
         return _found[0]
+
+
+def number_of_rank() -> int:
+    """The number of this rank's card: its LOCAL_RANK, or 0 where it is shown one card alone."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return 0 if shown and "," not in shown else int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def driver_or_none() -> Driver | None:
@@ -265,6 +274,8 @@ def reason() -> str:
 
 def driver() -> Driver:
     """The driver; DeviceError where there is no card."""
+    if _found and isinstance(_found[0], Driver):
+        return _found[0]
     found = driver_or_none()
     if found is None:
         raise DeviceError(f"cuda: there is no card: {reason()}. Use device='cpu'.")

@@ -101,7 +101,7 @@ def key_of(text: str) -> str:
 
 
 def fetch(keys: Mapping[str, str]) -> None:
-    """No handles: PTX lies on the disk under whole texts, which passes make."""
+    """Give no handles: the cache holds PTX under whole texts, which passes make."""
 
 
 def no_files(_: Mapping[str, bytes] | Sequence[Any]) -> Never:

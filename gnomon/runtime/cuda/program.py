@@ -20,12 +20,13 @@ from gnomon.runtime.cuda.memory import card_memory
 from gnomon.runtime.program import (
     ARENA_BASE,
     FIRST_BASE,
-    Call,
+    Caller,
     Needs,
     Step,
-    bindings,
+    Tables,
+    announce_run,
     first_register,
-    table,
+    tables_of,
 )
 
 __all__ = ["CardProgram"]
@@ -48,14 +49,11 @@ class CardProgram:
         steps: Sequence[Step],
         handles: Mapping[str, int],
         needs: Needs,
-        tables: tuple[np.ndarray, np.ndarray] | None = None,
+        tables: Tables | None = None,
     ) -> None:
         self.steps, self.needs = steps if tables else tuple(steps), needs
         self._functions = handles  # whose code is there while they are held
-        calls, bound = tables or (
-            table(steps, handles, needs),
-            np.array(bindings(steps, handles, needs), np.int64).reshape(-1, 2),
-        )
+        calls, bound = tables or tables_of(steps, handles, needs)
         self._rows = [(int(f), int(at) // 8, int(k), int(t)) for f, at, _, k, t in calls]
         self._bases, self._offsets = bound[:, 0] // 8, bound[:, 1]
         self._first = first_register(needs)
@@ -74,25 +72,27 @@ class CardProgram:
         inputs: Sequence[int],
         outputs: Sequence[int] = (),
         scalars: Sequence[int] = (),
-        caller: object = None,
+        caller: Caller | None = None,
     ) -> None:
         """Run on buffers given by address; it returns before the card is done.
 
         The last output is the host's, and is looked at where positions are checked: then it waits.
         """
         to, outputs = driver(), list(outputs)
-        told = DeviceBuffer(8, card_memory, zeros=True) if self._checks else None
-        if told is not None:
-            outputs[self._report], report = told.address, outputs[self._report]
+        there = DeviceBuffer(8, card_memory, zeros=True) if self._checks else None
+        if there is not None:
+            outputs[self._report], report = there.address, outputs[self._report]
         CardRun(self, to, [*inputs, *outputs, *scalars], caller).go()
-        if told is not None:
-            c_int64.from_address(report).value = int(told.numpy(np.int64)[0])
+        if there is not None:
+            c_int64.from_address(report).value = int(there.numpy(np.int64)[0])
 
 
 class CardRun:
     """One run of a program: its bases, its slots, and the memory that lasts as long."""
 
-    def __init__(self, program: CardProgram, to: Driver, given: list[int], caller: object) -> None:
+    def __init__(
+        self, program: CardProgram, to: Driver, given: list[int], caller: Caller | None
+    ) -> None:
         self.program, self.driver, self.caller = program, to, caller
         needs = program.needs
         self.bases = np.zeros(program._first + needs.registers, np.int64)
@@ -115,8 +115,7 @@ class CardRun:
             at = self.step(at)
         if self.records is not None:
             rows = [np.array(self.records, np.int64).reshape(-1, 3)]
-            told = {"records": rows, "lost": 0, "program": self.program, "caller": self.caller}
-            events.announce("run", **told, start=start, end=monotonic_ns())
+            announce_run(self.program, self.caller, rows, (start, monotonic_ns()))
 
     def step(self, number: int) -> int:
         """Run a step; the number of the next one."""
@@ -146,7 +145,7 @@ class CardRun:
         self.driver.put(self.table.address + 8 * first, self.slots[part])
 
     def call(self, number: int, function: int, at: int) -> None:
-        """Launch a kernel; whoever listens is told how long it took."""
+        """Launch a kernel, and record its time where somebody listens."""
         begun = monotonic_ns()
         try:
             place, scratch = self.table.address + 8 * at, self.scratch.address
@@ -155,9 +154,8 @@ class CardRun:
                 self.driver.synchronize()
                 self.records.append((number, begun, monotonic_ns()))
         except DeviceLost as cause:
-            step = self.program.steps[number]
-            name = step.kernel if isinstance(step, Call) else step
-            raise DeviceLost(f"{cause} This was step {number}, {name}.") from None
+            name = f", {self.caller.step_title(number)}" if self.caller else ""
+            raise DeviceLost(f"{cause} This was step {number}{name}.") from None
 
 
 def blocks_of(to: Driver, stride: int) -> int:

@@ -87,6 +87,15 @@ def test_a_fault_of_a_kernel_is_told_at_the_next_synchronization_and_ever_after(
             to.synchronize()
 
 
+def test_a_rank_that_is_shown_one_card_has_that(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert cuda.number_of_rank() == 3
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    assert cuda.number_of_rank() == 3
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
+    assert cuda.number_of_rank() == 0
+
+
 def test_a_synchronization_ends_what_could_have_failed():
     to = Driver(FakeDriver(1 << 20))
     to.recent.append("an earlier program")

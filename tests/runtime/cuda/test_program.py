@@ -89,6 +89,16 @@ def test_ten_thousand_steps_leave_nothing():
         assert memory.use().allocated == 2 * 64
 
 
+class StepOfATest:
+    """A caller of programs."""
+
+    def __str__(self) -> str:
+        return "step of a test"
+
+    def step_title(self, number: int) -> str:
+        return f"kernel {number}"
+
+
 def test_a_lost_device_names_the_call():
     with card(FakeDriver(16 << 20)) as fake:
         made = CardProgram(
@@ -98,7 +108,7 @@ def test_a_lost_device_names_the_call():
         )
         program.card_memory, before = type(card_memory)(), program.card_memory
         try:
-            made.run([1 << 40, 1 << 40], [1 << 40, 0], caller="step of a test")
+            made.run([1 << 40, 1 << 40], [1 << 40, 0], caller=StepOfATest())
             assert fake.sticky
             with pytest.raises(DeviceLost, match=r"the device is lost.*step of a test"):
                 made.run([1 << 40, 1 << 40], [1 << 40, 0])
