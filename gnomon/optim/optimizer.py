@@ -210,7 +210,7 @@ class Optimizer:
                 given = (raw(p), raw(p.grad), [raw(x) for x in kept], nodes)
                 made = how(*given, tuple(switches.items()))
                 for target, value in zip((p, *kept), made, strict=True):
-                    write(target, gated(gate, value, raw(target)), False)
+                    write(target, gated(gate, value, raw(target)), False, alone=True)
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
         """Initialize the state of parameters without one; they share a step count."""

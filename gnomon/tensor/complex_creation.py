@@ -51,8 +51,6 @@ def imag(input: Tensor) -> Tensor:
     >>> imag(gn.tensor([1 + 2j]))
     Tensor([2.])
     """
-    if not input.is_complex():
-        raise DtypeError(f"imag: {input.dtype.name} has no imaginary part. Take zeros_like(x).")
     return input.imag
 
 

@@ -20,7 +20,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
-from gnomon.runtime.buffer import memory, others
+from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
@@ -30,7 +30,7 @@ from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
-    from gnomon.program.executable import Executable, Lines
+    from gnomon.program.executable import Executable, Lines, Pairs
 
 
 MOST_CALLERS = 256
@@ -71,18 +71,22 @@ evaluations = 0
 """How many programs were run, in all threads; for tests."""
 
 
-def evaluate(nodes: Iterable[Node]) -> None:
+Goal = tuple[Node, DeviceBuffer]
+"""A node that nobody else reads, and the input over which its program may write its value."""
+
+
+def evaluate(nodes: Iterable[Node], goal: Goal | None = None) -> None:
     """Compute nodes, and what on the way to them is still held or will be read by gradients."""
     roots = [node for node in nodes if node.value is None]
     if roots and events.heard():
         start = monotonic_ns()
-        evaluate_together(roots)
+        evaluate_together(roots, goal)
         events.announce("forced", start=start, end=monotonic_ns())
     elif roots:
-        evaluate_together(roots)
+        evaluate_together(roots, goal)
 
 
-def evaluate_together(roots: Sequence[Node]) -> None:
+def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
     """Compute nodes without values."""
     foreign = [node for node in roots if node.arena is not state.arena]
     home = [at_home(node) for node in roots] if foreign else roots
@@ -100,7 +104,7 @@ def evaluate_together(roots: Sequence[Node]) -> None:
         asked.update(dict.fromkeys(read_by_gradients(tracked)))
         note_forced(found.calls)
     try:
-        compute([*asked], found if len(asked) == len(home) else None)
+        compute([*asked], found if len(asked) == len(home) else None, goal)
     except Exception:
         state.failed.update(home)
         raise
@@ -238,7 +242,7 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
     return [node for node in roots if node not in marked]
 
 
-def compute(given: list[Node], known: Survey | None = None) -> None:
+def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = None) -> None:
     """Run one program for the roots and give each its value; `known` is a look at them."""
     roots = [node for node in given if not borrows(node)]
     parts = by_memory(roots) if others else [roots] if roots else ()
@@ -270,7 +274,8 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
         inputs = [numbers.get(node, node.value) for node in seen.leaves]
         if place is not memory:
             inputs = [x if x.memory is place else x.copied(place) for x in inputs]
-        outputs = executable.run(inputs)
+        over = () if goal is None else written_over(executable, roots, inputs, goal)
+        outputs = executable.run(inputs, over)
         if nans.looked_for():
             nans.check(executable.source, inputs, outputs)
     latest = state.evaluated_at
@@ -279,6 +284,23 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
         if node.serial > latest:
             latest = node.serial
     state.evaluated_at = latest
+
+
+def written_over(
+    executable: Executable, roots: Sequence[Node], inputs: Sequence[DeviceBuffer], goal: Goal
+) -> Pairs:
+    """The goal's output and input, where one may be written over the other.
+
+    No other input may have some of the same bytes.
+    """
+    root, buffer = goal
+    end = buffer.address + buffer.nbytes
+    met = [
+        k for k, x in enumerate(inputs) if x.address < end and buffer.address < x.address + x.nbytes
+    ]
+    if nans.looked_for() or root not in roots or [inputs[k] for k in met] != [buffer]:
+        return ()
+    return executable.overwriting([(roots.index(root), *met)])
 
 
 def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:

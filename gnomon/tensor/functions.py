@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.errors import BareCall
+from gnomon.errors import BareCall, DtypeError
 from gnomon.lazy import Lazy, out, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
@@ -332,4 +332,12 @@ for _file, _names in (*LATE.items(), ("splicing", METHODS), ("storage", OF_STORA
             setattr(Tensor, f"{_name}_", in_place(_waiting, f"{_name}_"))
 Tensor.polygamma = lambda self, n: FUNCTIONS["polygamma"](n, self)
 Tensor.polygamma_ = in_place(Tensor.polygamma, "polygamma_")
+
+
+def imaginary_parts(self: Tensor) -> Tensor:
+    """The imaginary parts of complex numbers, as a view; DtypeError of real ones."""
+    raise DtypeError(f"imag: {self.dtype.name} has no imaginary part. Take zeros_like(x).")
+
+
+Tensor.imag = property(imaginary_parts)
 Tensor.real = property(Tensor.conj, doc="The tensor itself, where no element is complex.")

@@ -45,7 +45,7 @@ OWN = frozenset(
     | {"__repr__", "__torch_function__", "as_subclass"}
 )
 """Methods that no class takes over."""
-SHOWING = ("H", "T", "data", "mH", "mT", "real")
+SHOWING = ("H", "T", "data", "imag", "mH", "mT", "real")
 """Attributes that are tensors, and the class's own."""
 
 _open: ContextVar[bool] = ContextVar("gnomon_torch_function", default=True)

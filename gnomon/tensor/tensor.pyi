@@ -1026,6 +1026,9 @@ class Tensor:
         """Every window of an image as a column: PyTorch's nn.functional.unfold."""
     def im2col_(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of complex numbers, as a view; DtypeError of real ones."""
     def index_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
         """x plus slices, each at its position along an axis."""
     def index_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:

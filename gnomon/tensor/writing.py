@@ -25,10 +25,13 @@ from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain, full_chain
 
 
-def write(tensor: Tensor, value: Node, tracked: bool, given: bool = False) -> Tensor:
+def write(
+    tensor: Tensor, value: Node, tracked: bool, given: bool = False, alone: bool = False
+) -> Tensor:
     """Give a tensor a new value; everything that shows its storage changes with it.
 
-    given: whether the value comes from elsewhere, and is not computed of the tensor's own.
+    given: whether the value comes from elsewhere, and is not computed of the tensor's own. alone:
+    nobody else reads the value's node.
     """
     check_writable(tensor)
     if state.capture is None:  # of what is captured, the writes are a part
@@ -43,7 +46,7 @@ def write(tensor: Tensor, value: Node, tracked: bool, given: bool = False) -> Te
     before = raw(tensor)
     value = expand(cast(value, before.dtype), before.shape)
     if not grads.get() or (view is not None and view.detached):
-        write_unseen(tensor, value, tracked and grads.get())
+        write_unseen(tensor, value, tracked and grads.get(), alone)
     elif view is None or not view.chain:
         storage.tracked, storage.released = tracked and not tensor._requires, False
         give(storage, value)
@@ -57,7 +60,7 @@ def write(tensor: Tensor, value: Node, tracked: bool, given: bool = False) -> Te
     return tensor
 
 
-def write_unseen(tensor: Tensor, value: Node, lost: bool) -> None:
+def write_unseen(tensor: Tensor, value: Node, lost: bool, alone: bool = False) -> None:
     """Give a tensor a new value that gradients do not see: the storage keeps its history."""
     storage, view = tensor._storage, tensor._view
     old, whole = source(storage), view is None or not view.chain
@@ -69,7 +72,8 @@ def write_unseen(tensor: Tensor, value: Node, lost: bool) -> None:
         if lost and state.capture is not None:
             raise refusal(f"compile: {views.LOST}   [{user_site()}]")
         view.lost = lost
-    give(storage, node, storage.tracked, () if whole else full_chain(tensor))
+    chain = () if whole else full_chain(tensor)
+    give(storage, node, storage.tracked, chain, alone and node is value)
 
 
 def written_through(tensor: Tensor, value: Node) -> Node:
@@ -77,15 +81,19 @@ def written_through(tensor: Tensor, value: Node) -> Node:
     return views.write(afresh(source(tensor._storage)), full_chain(tensor), value)
 
 
-def give(storage: Storage, node: Node, history: bool = False, chain: Chain = ()) -> None:
+def give(
+    storage: Storage, node: Node, history: bool = False, chain: Chain = (), alone: bool = False
+) -> None:
     """Give a storage a new value; where others have its memory, they see it at once.
 
     chain: the steps to the part that was written, the only one that is touched in such memory.
+    alone: nobody else reads the node, so that its program may write to such memory itself.
     """
     if state.capture is None and is_lent(storage.node) and not storage.node.value.readonly:
         value = storage.node.value
-        evaluate([] if borrows(node) else [node])
-        overwrite(value, node, chain)
+        evaluate([] if borrows(node) else [node], (node, value) if alone else None)
+        if node.value is not value:
+            overwrite(value, node, chain)
         node = over(node, value, history or has_history(node))
     before = storage.node
     moved = watchers.retained(before) if before.watch and before.arena is state.arena else []

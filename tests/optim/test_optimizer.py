@@ -283,3 +283,50 @@ def test_a_hook_may_go_before_others():
     optimizer.state_dict()
 
     assert seen == ["two", "one"]
+
+
+def lent_parameter(a: np.ndarray, share: bool) -> gn.nn.Parameter:
+    return gn.nn.Parameter(gn.from_numpy(a) if share else gn.tensor(a))
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW", "RMSprop", "Adadelta", "NAdam"])
+def test_a_parameter_over_an_array_steps_in_its_memory(name, monkeypatch):
+    writing = sys.modules["gnomon.tensor.writing"]
+    copied = []
+    monkeypatch.setattr(writing, "overwrite", lambda *given: copied.append(given))
+    found = []
+    for share in (False, True):
+        a = np.linspace(-1, 1, 35, dtype=np.float32).reshape(5, 7)
+        p = lent_parameter(a, share)
+        optimizer = getattr(optim, name)([p], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (p * p * p).sum().backward()
+            optimizer.step()
+        found.append(p.detach().numpy().copy())
+        assert (a == found[-1]).all() == share
+
+    assert not copied
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_what_waits_for_a_parameter_over_an_array_has_its_old_value():
+    a = np.arange(6, dtype=np.float32)
+    p = lent_parameter(a, True)
+    optimizer = optim.SGD([p], lr=1.0)
+    p.grad = gn.ones(6)
+    before, double, detached = p + 0, p * 2, p.detach().clone()
+    optimizer.step()
+
+    assert a.tolist() == [-1, 0, 1, 2, 3, 4]
+    assert before.tolist() == detached.tolist() == [0, 1, 2, 3, 4, 5]
+    assert double.tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_parameters_over_overlapping_parts_of_an_array_step_one_after_another():
+    a = np.zeros(6, np.float32)
+    first, second = lent_parameter(a[:4], True), lent_parameter(a[2:], True)
+    first.grad, second.grad = gn.ones(4), gn.ones(4)
+    optim.SGD([first, second], lr=1.0).step()
+
+    assert a.tolist() == [-1, -1, -2, -2, -1, -1]
