@@ -107,14 +107,19 @@ class LoopPlan:
                     first[self.level[node]].kept.append(node)
 
     def _needed_from_before(self, run: Pass, level: int) -> list[Node]:
-        """Costly scalars of earlier levels that a pass reads, the outermost of each expression."""
+        """Costly scalars of earlier levels that a pass reads, the outermost of each expression.
+
+        A row holds one value per element: what changes inside a fold of another axis has several.
+        """
+        own = {*self.kernel.rows, self.kernel.inner}
         found, stack, seen = [], list(run.targets()), set()
         while stack:
             node = stack.pop()
             if node in seen or not self.varies(node):
                 continue
             seen.add(node)
-            if self.level[node] < level and self.costly[node] and node.op not in CHEAP:
+            ahead = self.level[node] < level and self.depends[node] <= own
+            if ahead and self.costly[node] and node.op not in CHEAP:
                 found.append(node)
             else:
                 stack.extend(node.inputs)

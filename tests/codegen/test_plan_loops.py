@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import gnomon as gn
 from gnomon.codegen.plan_loops import LoopPlan, overwritable
 from gnomon.dtypes import float64
 from gnomon.ir.node import Node
@@ -125,3 +127,22 @@ def test_what_only_an_earlier_pass_has_read_is_not_at_hand():
 
 def test_wider_elements_do_not_fit():
     assert over(cast(leaf(5, 7), float64)) == ()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 33])
+def test_what_changes_inside_a_fold_of_another_axis_is_not_kept(rows):
+    """The least of three sums over rows is a fold of columns, whose gradient reads each row."""
+    given = np.random.default_rng(0).standard_normal((rows, 3))
+
+    def least(x: gn.Tensor) -> gn.Tensor:
+        return gn.linalg.vector_norm(gn.nn.functional.softmax(x, 0), dim=0).amin(0)
+
+    x = gn.tensor(given, requires_grad=True)
+    least(x).backward()
+    numeric = np.zeros_like(given)
+    for k in np.ndindex(*given.shape):
+        step = np.zeros_like(given)
+        step[k] = 1e-6
+        numeric[k] = (least(gn.tensor(given + step)) - least(gn.tensor(given - step))).item() / 2e-6
+
+    np.testing.assert_allclose(x.grad.numpy(), numeric, atol=1e-8)
