@@ -9,9 +9,12 @@ from __future__ import annotations
 import importlib
 import json
 import multiprocessing
+import pkgutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -20,50 +23,20 @@ from gnomon.drop_in.names import MEANINGS, SPELLED, target_of
 from gnomon.lazy import HOMES
 
 FILE = Path(__file__).parents[1] / "gnomon" / "drop_in" / "torch_names.txt"
-PUBLIC = """
-onnx.utils onnx.symbolic_opset11 onnx.symbolic_opset12 onnx.symbolic_opset13 onnx.symbolic_opset14
-torch nn nn.functional nn.init nn.utils nn.utils.rnn nn.utils.parametrize
-nn.utils.parametrizations nn.utils.prune nn.parallel nn.parallel.distributed
-nn.parallel.scatter_gather nn.attention nn.attention.flex_attention nn.attention.bias
-nn.attention.varlen nn.parallel._functions autograd.profiler_util
-nn.parameter nn.modules nn.modules.utils nn.grad nn.qat nn.quantized optim
-optim.lr_scheduler optim.swa_utils optim.optimizer autograd autograd.graph autograd.forward_ad
-autograd.functional autograd.profiler func linalg fft special signal signal.windows sparse masked
-nested random overrides hub jit jit.annotations library types storage serialization testing
-compiler export fx fx.experimental fx.experimental.symbolic_shapes fx.experimental.proxy_tensor
-fx.passes fx.passes.shape_prop fx.proxy fx.node fx.graph fx.graph_module fx.immutable_collections
-fx.traceback onnx onnx.symbolic_helper onnx.symbolic_opset9 package futures multiprocessing
-multiprocessing.spawn monitor profiler quantization ao ao.nn ao.pruning ao.quantization
-ao.quantization.quantize_fx backends backends.cuda backends.cudnn backends.mps backends.mkl
-backends.mkldnn cuda cuda.amp cuda.nvtx cuda.graphs cuda.memory cuda.comm cuda.nccl mps xpu mtia
-cpu accelerator amp distributed distributed.tensor distributed.tensor.parallel
-distributed.tensor.experimental distributed.tensor.placement_types distributed.tensor.device_mesh
-distributed.fsdp distributed.fsdp.api distributed.fsdp.wrap
-distributed.fsdp.fully_sharded_data_parallel distributed.fsdp.sharded_grad_scaler
-distributed.checkpoint distributed.checkpoint.state_dict distributed.checkpoint.stateful
-distributed.checkpoint.format_utils distributed.checkpoint.filesystem
-distributed.checkpoint.metadata distributed.checkpoint.planner
-distributed.checkpoint.default_planner distributed.checkpoint.optimizer
-distributed.checkpoint.hf_storage distributed.checkpoint.staging
-distributed.checkpoint.state_dict_saver distributed.checkpoint.state_dict_loader
-distributed.device_mesh distributed.elastic distributed.elastic.multiprocessing
-distributed.elastic.multiprocessing.errors distributed.optim distributed.nn
-distributed.nn.functional distributed.rpc distributed.pipelining distributed.pipelining.schedules
-distributed.pipelining.stage distributed.pipelining.microbatch distributed.algorithms
-distributed.algorithms.join distributed.algorithms.ddp_comm_hooks
-distributed.algorithms.ddp_comm_hooks.default_hooks
-distributed.algorithms.ddp_comm_hooks.post_localSGD_hook
-distributed.algorithms.ddp_comm_hooks.powerSGD_hook distributed.algorithms.model_averaging
-distributed.algorithms.model_averaging.averagers distributed.distributed_c10d distributed.utils
-distributed.constants distributed.launch distributed.launcher distributed.launcher.api
-distributed.run distributed.rendezvous distributions distributions.constraints
-distributions.transforms utils utils.data utils.data.dataloader utils.data.distributed
-utils.data.datapipes utils.data.datapipes.iter utils.checkpoint utils.hooks utils.dlpack
-utils.cpp_extension utils.model_zoo utils.benchmark utils.flop_counter utils.collect_env
-utils.mobile_optimizer utils.backend_registration utils.deterministic utils.weak
-utils.module_tracker return_types functional version
+Names = dict[str, dict[str, list[str]]]
+"""Module -> kind -> names."""
+Asked = tuple[Names, list[list[str]]]
+"""PyTorch's names, and those of them that are one object's."""
+LEFT_OUT = (
+    *("torch.bin", "torch.contrib", "torch.testing", "torch.utils.hipify"),
+    *("torch.utils.tensorboard", "torch.utils.benchmark.utils.compile"),
+    "torch.distributed.elastic.rendezvous.etcd_rendezvous_backend",
+)
+"""Modules that a walk leaves out: for tests and builds, and those that need other packages."""
+LISTED = """
+torch testing onnx.symbolic_helper return_types functional version
 """
-"""Modules whose public names are written, below torch."""
+"""Public modules that a walk does not find, or leaves out, below torch."""
 PRIVATE = """
 _C _C._distributed_c10d _C._functorch __config__ __future__ _custom_ops _dynamo._trace_wrapped
 _dynamo _dynamo.config _dynamo.decorators _dynamo.eval_frame _dynamo.utils _dynamo.exc
@@ -86,7 +59,7 @@ fx._pytree fx.experimental._config utils._config_module utils._contextlib utils.
 utils._import_utils utils._mode_utils utils._ordered_set utils._python_dispatch utils._pytree
 utils._cxx_pytree utils._stats utils._sympy utils._sympy.functions utils._sympy.numbers
 utils._sympy.value_ranges utils._triton utils._typing_utils utils._zip nn.modules._functions
-nn.utils._named_member_accessor nn.utils._per_sample_grad utils.viz
+nn.utils._named_member_accessor nn.utils._per_sample_grad nn.parallel._functions
 """
 """Modules that programs import though they are not public: their names, and those that follow."""
 SINGLE = """
@@ -198,7 +171,8 @@ torch.distributed.pipelining.schedules._PipelineScheduleRuntime
 torch.distributed.pipelining.schedules._PipelineSchedule torch.library.register_autograd
 torch.distributed.optim.zero_redundancy_optimizer.ZeroRedundancyOptimizer
 torch.numa.binding.NumaOptions torch.numa.binding.AffinityMode torch.onnx._internal.exporter
-torch._dynamo.source torch._dynamo.backends.common torch.testing._internal.common_utils
+torch._dynamo.source torch._dynamo.backends.common.aot_autograd
+torch.testing._internal.common_utils.TestCase torch.testing._internal.common_utils.run_tests
 torch.utils.viz._cycles torch.multiprocessing.start_processes
 torch.distributed._composable.fsdp.fully_shard torch._dynamo._trace_wrapped_higher_order_op
 torch._C._distributed_rpc
@@ -234,7 +208,10 @@ REGISTERS = ("torch._C.DispatchKeySet", "torch.library.Library")
 """Classes that programs make objects of when they register operators."""
 REST = "not written so far"
 REASONS = {
-    **dict.fromkeys(("torch.ao", "torch.quantization", "torch.nn.q"), "nothing is quantized"),
+    **dict.fromkeys(
+        ("torch.ao", "torch.quantization", "torch.nn.q", "torch.nn.intrinsic"),
+        "layers are quantized by gn.quant.quantize_, and not by classes of their own",
+    ),
     **dict.fromkeys(
         ("torch.cuda", "torch.backends", "torch.mps", "torch.mtia", "torch.xpu"),
         "devices that this build does not have",
@@ -251,6 +228,9 @@ REASONS = {
         "ranks are started by gnomon launch",
     ),
     "torch.sparse": "tensors are dense",
+    "torch.utils.data.datapipes": "datasets, samplers and loaders are here, pipes of them are not",
+    "torch.utils.benchmark": "times are taken by gnomon bench and gn.profiler",
+    "torch.masked.maskedtensor": "masks are arguments of functions",
 }
 """Why names are not here, by the beginning of their module."""
 PYTHON = {"torch.jit.Final": "typing.Final", "torch.types.Number": "numbers.Number"}
@@ -279,7 +259,7 @@ def kind_of(full: str, value: Any) -> str:
     if full in SINGLE.split() and type(value).__module__ in ("types", "typing"):
         return "class"  # one of several types, to annotate with
     if full in PYTHON:
-        return "python"
+        return "alias"
     if type(value).__name__ in ("dtype", "layout", "qscheme", "memory_format"):
         return "name"
     if str(getattr(value, "__module__", "")).partition(".")[0] in FOREIGN:
@@ -300,6 +280,11 @@ def kind_of(full: str, value: Any) -> str:
     return "function" if callable(value) else single
 
 
+def is_torchs(value: Any) -> bool:
+    """Whether an object is PyTorch's own, so that all its names are one thing's."""
+    return str(getattr(value, "__module__", None) or "torch").startswith("torch")
+
+
 def names_of(module: ModuleType) -> list[str]:
     """A module's public names."""
     everything = [name for name in dir(module) if not name.startswith("_")]
@@ -307,17 +292,30 @@ def names_of(module: ModuleType) -> list[str]:
     return sorted({*everything} if module.__name__ == "torch" or listed is None else {*listed})
 
 
-def of_torch() -> dict[str, dict[str, list[str]]]:
-    """Module -> kind -> names of the PyTorch that is installed here."""
-    found: dict[str, dict[str, list[str]]] = {}
+def public_modules() -> list[str]:
+    """The modules of PyTorch's whose path has no private part."""
+    found = pkgutil.walk_packages(torch_itself().__path__, "torch.", onerror=lambda _: None)
+    named = [x.name for x in found if "._" not in x.name and not x.name.startswith(LEFT_OUT)]
+    return named + ["torch" if x == "torch" else f"torch.{x}" for x in LISTED.split()]
+
+
+def torch_itself() -> ModuleType:
+    """PyTorch, in the process that asks it."""
+    return importlib.import_module("torch")
+
+
+def of_torch() -> Asked:
+    """Module -> kind -> names of the PyTorch that is installed here, and names of one object."""
+    found: Names = {}
+    objects: dict[int, tuple[Any, list[str]]] = {}  # held, so that no number is another's
     warnings.simplefilter("ignore")
     alone = [*SINGLE.split(), *MARKS.split(), *REGISTERS, *PYTHON]
     single = [name.rpartition(".") for name in alone]
-    modules = ["torch" if x == "torch" else f"torch.{x}" for x in (PUBLIC + PRIVATE).split()]
+    modules = [*public_modules(), *(f"torch.{x}" for x in PRIVATE.split())]
     for name in with_parents([*modules, *(module for module, _, _ in single)]):
         try:
             module = importlib.import_module(name)
-        except ImportError:
+        except Exception:  # it needs what is not installed, or a device
             continue
         names = names_of(module) if name in modules else []
         names += [x for home, _, x in single if home == name]
@@ -325,11 +323,13 @@ def of_torch() -> dict[str, dict[str, list[str]]]:
         for each in dict.fromkeys(names):
             value = getattr(module, each, None)
             kind = kind_of(f"{name}.{each}", value)
+            if kind in ("class", "function") and is_torchs(value):
+                objects.setdefault(id(value), (value, []))[1].append(f"{name}.{each}")
             if kind:
                 said = f"{each}={json.dumps(value)}" if kind == "value" else each
-                said = f"{each}={PYTHON[f'{name}.{each}']}" if kind == "python" else said
+                said = f"{each}={PYTHON[f'{name}.{each}']}" if kind == "alias" else said
                 kinds.setdefault(kind, []).append(said)
-    return found
+    return found, [names for _, names in objects.values() if len(names) > 1]
 
 
 def with_parents(modules: list[str]) -> list[str]:
@@ -338,19 +338,29 @@ def with_parents(modules: list[str]) -> list[str]:
     return list(dict.fromkeys(".".join(x[:k]) for x in parts for k in range(1, len(x) + 1)))
 
 
-def lacking(known: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, list[str]]]:
-    """The same without what Gnomon has."""
-    rest: dict[str, dict[str, list[str]]] = {}
+def lacking(found: Asked) -> Names:
+    """The names that Gnomon lacks; those of an object that it has elsewhere say where."""
+    known, alike = found
+    others = {name: names for names in alike for name in names}
+    rest: Names = {}
     for module, kinds in known.items():
         path = module.partition(".")[2]
-        kept = {
-            kind: [x for x in names if not is_here(path, x.partition("=")[0])]
-            for kind, names in kinds.items()
-        }
-        kept = {kind: names for kind, names in kept.items() if names}
+        kept: dict[str, list[str]] = {}
+        for kind, names in kinds.items():
+            for name in names:
+                if not is_here(path, name.partition("=")[0]):
+                    there = elsewhere(others.get(f"{module}.{name}", ()))
+                    row = ("alias", f"{name}={there}") if there else (kind, name)
+                    kept.setdefault(row[0], []).append(row[1])
         if kept or (target_of(path) is None and path not in HOMES):
             rest[module] = kept
     return rest
+
+
+def elsewhere(names: Sequence[str]) -> str:
+    """The shortest of an object's names under which Gnomon has it; empty where there is none."""
+    here = [x for x in names if is_here(*x.partition(".")[2].rpartition(".")[::2])]
+    return min(here, key=lambda name: (name.count("."), name), default="")
 
 
 def is_here(path: str, name: str) -> bool:
@@ -362,7 +372,7 @@ def is_here(path: str, name: str) -> bool:
     return target_of(inner) is not None or (found is not None and hasattr(found, name))
 
 
-def written(names: dict[str, dict[str, list[str]]]) -> str:
+def written(names: Names) -> str:
     """The text of the file."""
     lines = ["# PyTorch's names that Gnomon lacks: tools/torch_names.py writes this file."]
     for module in sorted(names):
@@ -376,7 +386,7 @@ def reason_of(module: str) -> str:
     return next((why for start, why in REASONS.items() if module.startswith(start)), REST)
 
 
-def asked() -> dict[str, dict[str, list[str]]]:
+def asked() -> Asked:
     """What PyTorch has, asked in a process of its own."""
     command = [sys.executable, __file__, "--torch"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -384,6 +394,8 @@ def asked() -> dict[str, dict[str, list[str]]]:
 
 if __name__ == "__main__":
     if "--torch" in sys.argv:
-        print(json.dumps(of_torch()))
+        with redirect_stdout(sys.stderr):  # modules of PyTorch's that print as they are imported
+            answer = json.dumps(of_torch())
+        print(answer)
     else:
         FILE.write_text(written(lacking(asked())))

@@ -175,19 +175,19 @@ def register(full: str, _: str, note: Callable[[str], None]) -> type[Register]:
     return type(name, (Register,), {"__module__": module})
 
 
-def of_python(full: str, value: str, note: Callable[[str], None]) -> Any:
-    """A name of Python's own library, which PyTorch's module shows."""
+def alias(full: str, value: str, note: Callable[[str], None]) -> Any:
+    """A name of another module, of PyTorch's or of Python's own library."""
     module, _, name = value.rpartition(".")
     return getattr(load(module), name)
 
 
 MAKERS: dict[str, Callable[[str, str, Callable[[str], None]], Any]] = {
+    "alias": alias,
     "class": class_of,
     "error": lambda full, _, note: error_of(full, RuntimeError),
     "function": function,
     "mark": mark,
     "name": NamedValue,
-    "python": of_python,
     "register": register,
     "value": lambda full, value, note: jsons.loads(value),
     "warning": lambda full, _, note: error_of(full, UserWarning),

@@ -157,7 +157,7 @@ LEAST_ARENA = 64 << 10
 """Bytes; smaller arenas are not worth a block of their own where nobody else works."""
 
 
-class Caller(Protocol):
+class RunCaller(Protocol):
     """The user of a program: its text names it in errors and reports."""
 
     def step_title(self, number: int) -> str:
@@ -203,7 +203,7 @@ class Program:
         inputs: Sequence[int],
         outputs: Sequence[int] = (),
         scalars: Sequence[int] = (),
-        caller: Caller | None = None,
+        caller: RunCaller | None = None,
     ) -> None:
         """Run on buffers given by address. The caller keeps them alive until this returns.
 
@@ -237,7 +237,7 @@ class Program:
                 memory.give(taken, self._arena)
 
     def _run_recorded(
-        self, state: RunState, records: np.ndarray, capacity: int, caller: Caller | None
+        self, state: RunState, records: np.ndarray, capacity: int, caller: RunCaller | None
     ) -> None:
         """The native call, and the times of all kernels to whoever listens.
 
@@ -295,7 +295,7 @@ class RunState:
 
 def announce_run(
     program: object,
-    caller: Caller | None,
+    caller: RunCaller | None,
     records: list[np.ndarray],
     times: tuple[int, int],
     lost: int = 0,

@@ -25,10 +25,10 @@ from gnomon.runtime.cache import digest
 from gnomon.runtime.program import (
     ArenaSlot,
     Call,
-    Caller,
     InputSlot,
     Needs,
     OutputSlot,
+    RunCaller,
     Slot,
     Step,
     announce_run,
@@ -139,7 +139,7 @@ class ReferenceProgram:
         inputs: Sequence[int],
         outputs: Sequence[int] = (),
         scalars: Sequence[int] = (),
-        caller: Caller | None = None,
+        caller: RunCaller | None = None,
     ) -> None:
         """Run on buffers given by address; whoever listens is told the `caller`."""
         arena, rows, start = DeviceBuffer(self.needs.arena, closed_memory), [], monotonic_ns()

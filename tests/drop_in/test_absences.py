@@ -16,6 +16,11 @@ from gnomon.lazy import HOMES
 
 pytestmark = pytest.mark.unit
 
+FUNCTIONS = {
+    *("torch.__config__", "torch.autograd.gradcheck"),
+    *("torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm"),
+}
+"""Modules whose name is another thing's in the one above, in PyTorch too."""
 MODULES = sorted({*table(), *(f"torch.{path}" for path in HOMES)})
 
 
@@ -43,7 +48,7 @@ def test_a_module_is_one_by_every_way(module: str):
 
     assert sys.modules[module] is first
     if home:
-        assert space["found"] is first or module == "torch.__config__"
+        assert (space["found"] is first) != (module in FUNCTIONS) or module == "torch.__config__"
         assert reached(module) is space["found"]
 
 
@@ -123,3 +128,16 @@ def test_what_pytorch_lacks_is_not_there(torch):
         assert not hasattr(torch, name)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("torch.fx.nowhere")
+
+
+def test_a_name_of_another_module_is_that_modules_object(torch):
+    rows = [(m, name, kind) for m, names in table().items() for name, kind in names.items()]
+    aliases = [(module, name, value) for module, name, (kind, value) in rows if kind == "alias"]
+
+    assert len(aliases) > 150
+    for module, name, value in aliases:
+        home, _, attribute = value.rpartition(".")
+        found = getattr(importlib.import_module(module), name)
+        assert found is getattr(importlib.import_module(home), attribute)
+    assert torch._C.Size is torch.Size
+    assert importlib.import_module("torch.autograd.gradcheck").gradcheck is torch.autograd.gradcheck

@@ -20,8 +20,8 @@ from gnomon.runtime.cuda.memory import card_memory
 from gnomon.runtime.program import (
     ARENA_BASE,
     FIRST_BASE,
-    Caller,
     Needs,
+    RunCaller,
     Step,
     Tables,
     announce_run,
@@ -72,7 +72,7 @@ class CardProgram:
         inputs: Sequence[int],
         outputs: Sequence[int] = (),
         scalars: Sequence[int] = (),
-        caller: Caller | None = None,
+        caller: RunCaller | None = None,
     ) -> None:
         """Run on buffers given by address; it returns before the card is done.
 
@@ -91,7 +91,7 @@ class CardRun:
     """One run of a program: its bases, its slots, and the memory that lasts as long."""
 
     def __init__(
-        self, program: CardProgram, to: Driver, given: list[int], caller: Caller | None
+        self, program: CardProgram, to: Driver, given: list[int], caller: RunCaller | None
     ) -> None:
         self.program, self.driver, self.caller = program, to, caller
         needs = program.needs
