@@ -21,7 +21,7 @@ from gnomon.capture.signature import signature_of
 from gnomon.capture.snapshot import NumberedParts, contents, entry_of, held_by, own_of
 from gnomon.errors import ArgumentError
 from gnomon.ir.memo import typed
-from gnomon.ir.provenance import user_site
+from gnomon.ir.provenance import Site, user_site
 from gnomon.settings import current
 from gnomon.tensor import module_versions
 from gnomon.tensor.autograd.hooks import hooks_of
@@ -36,8 +36,9 @@ UNSEEN = "another profiling tool was active while it was captured first"
 TRACKING = frozenset({"requires_grad", "is_leaf", "grad_fn"})
 """Names of what a tensor wants of gradients."""
 SCHEDULED = (
-    "the function names param_groups of an optimizer whose schedule it steps, which is done at the "
-    "end of each call. Read or set them outside of the function."
+    "the function reaches param_groups, by name or as __dict__ and getattr reach all names, of an "
+    "optimizer whose schedule it steps, which is done at the end of each call. Read or set them "
+    "outside of the function."
 )
 REMEDY = (
     "so that each of its calls is captured anew. Do it outside, before or after the call, "
@@ -151,7 +152,7 @@ class Guard:
             self.lost = f"{told} while it was captured"
             warnings.warn(f"compile: {name}: {self.lost}, {REMEDY}.   [{site}]", stacklevel=5)
         if any(id(groups) in self.walked for groups, _ in capture.afterwards):
-            raise refusal(f"compile: {name}: {SCHEDULED}   [{line_of(seen)}]")
+            raise refusal(f"compile: {name}: {SCHEDULED}   [{line_of(seen, self.function)}]")
         later = self._walked()[1]
         if not (self.lost or all(is_made(capture, x) for x in later.new_since(places))):
             self.lost = CHANGES
@@ -305,9 +306,11 @@ def can_change(names: Any) -> bool:
     return not (isinstance(names, NumberedParts) and isinstance(names.value, tuple))
 
 
-def line_of(seen: Any) -> Any:
-    """The line of a function of which something was seen, else the one that calls it."""
-    return (seen and next(iter(seen.codes.values()), None)) or user_site()
+def line_of(seen: Any, function: Callable | None = None) -> Any:
+    """The line of a function of which something was seen, else its first, else its caller's."""
+    code = getattr(function, "__code__", None)
+    first = code and Site(code.co_filename, code.co_firstlineno, code.co_name)
+    return (seen and next(iter(seen.codes.values()), None)) or first or user_site()
 
 
 def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:

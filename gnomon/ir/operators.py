@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from operator import abs  # a user's program may replace the builtin
 from typing import TYPE_CHECKING
 
 import numpy as np

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from operator import abs  # a user's program may replace the builtin
 from struct import pack, unpack
 from typing import Any, NamedTuple, cast
 

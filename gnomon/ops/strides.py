@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
+from operator import abs  # a user's program may replace the builtin
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import abs  # a user's program may replace the builtin
 from typing import Any
 
 import numpy as np

@@ -7,6 +7,7 @@ follow each other become one.
 from __future__ import annotations
 
 import math
+from operator import abs  # a user's program may replace the builtin
 
 from gnomon.dtypes import DType
 from gnomon.ir.node import Graph, Node

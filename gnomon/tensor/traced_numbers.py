@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from operator import abs  # a user's program may replace the builtin
 from threading import get_ident
 from typing import Any
 from weakref import ref

@@ -9,6 +9,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.errors import TraceError
 
 
 class Trainer:
@@ -306,3 +307,33 @@ def test_a_name_that_a_package_loads_late_is_no_effect(monkeypatch):
 
     assert [compiled(gn.ones(1)).tolist() for _ in range(3)] == [[2.0]] * 3
     assert compiled.captures == 1
+
+
+def test_groups_of_an_optimizer_whose_schedule_steps_are_refused_by_the_functions_line():
+    p = gn.full((2,), 1.0, requires_grad=True)
+    sgd = gn.optim.SGD([p], lr=0.25)
+    schedule = gn.optim.lr_scheduler.ExponentialLR(sgd, 0.5)
+    options = types.SimpleNamespace(own=2.0)
+
+    def step(x):
+        sgd.step()
+        schedule.step()
+        return x * options.__dict__["own"]
+
+    first = step.__code__.co_firstlineno
+    with pytest.raises(TraceError, match=rf"step: .*param_groups.*test_guards\.py:{first}\]"):
+        gn.compile(step)(gn.ones(2))
+
+
+def test_a_builtin_that_a_user_replaces_is_not_ours(monkeypatch):
+    rows = {"abs": abs}
+
+    @gn.compile
+    def step(x):
+        return x.flip(0)[::2] * abs(-0.5)
+
+    x = gn.arange(7.0)
+    assert step(x).tolist() == [3, 2, 1, 0]
+    monkeypatch.setattr("builtins.abs", lambda x: rows["abs"](x) + 0.5)
+    assert step(x).tolist() == [6, 4, 2, 0]
+    assert step(gn.arange(9.0)).tolist() == [8, 6, 4, 2, 0]
