@@ -135,7 +135,7 @@ OWN = (
     "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
     "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func futures "
     "jit linalg masked mps mtia nested nn.grad overrides random signal signal.windows special "
-    "storage utils.tensorboard version xpu"
+    "storage utils.benchmark utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

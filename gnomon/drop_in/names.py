@@ -93,6 +93,8 @@ SPELLED = {
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
     "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
+    "jit.RecursiveScriptModule": "nn.Module",
+    "jit.ScriptModule": "nn.Module",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",

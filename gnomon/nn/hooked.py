@@ -112,6 +112,13 @@ class Hooked:
         """
         return self._attached(self._backward_hooks, hook, prepend, {})
 
+    def register_backward_hook(self, hook: Callable) -> Handle:
+        """Do what register_full_backward_hook does: the name of an older hook of PyTorch's.
+
+        There it is called with the gradients of the module's last operation alone.
+        """
+        return self.register_full_backward_hook(hook)
+
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, gradients of outputs) first; what it returns takes their place."""
         return self._attached(self._backward_pre_hooks, hook, prepend, {})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
-from gnomon.ir.provenance import inherit, user_site, waited
+from gnomon.ir.provenance import Site, inherit, user_site, waited
 from gnomon.lazy import build, pieces
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
@@ -336,3 +336,12 @@ def settle(held: dict[Node, list[Storage]]) -> None:
         for storage in storages:
             if storage.node is node and (not storage.tracked or storage.released):
                 storage.node = settled(node, storage.kept)
+                if storage.tracked:
+                    storage.node.sites = named_sites(node)
+
+
+def named_sites(node: Node) -> tuple[Site, ...]:
+    """The lines of a node with its operation's name, which a leaf in its place has not."""
+    first = node.sites[:1] or (Site("<gnomon>", 0, ""),)
+    name = node.params.get("f") or node.params.get("name") or node.op
+    return (first[0]._replace(op=name), *node.sites[1:])

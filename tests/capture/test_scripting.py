@@ -11,7 +11,15 @@ def test_what_is_marked_is_itself():
     jit = importlib.import_module("gnomon.jit")
     layer = gn.nn.Linear(2, 2)
 
-    for mark in (jit.script, jit.export, jit.unused, jit.freeze, jit.ignore, jit.ignore(drop=True)):
+    for mark in (
+        jit.script,
+        jit.script_method,
+        jit.export,
+        jit.unused,
+        jit.freeze,
+        jit.ignore,
+        jit.ignore(drop=True),
+    ):
         assert mark(layer) is layer
     assert jit.trace(layer, gn.ones(1, 2)) is layer
     assert not jit.is_scripting()

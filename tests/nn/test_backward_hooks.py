@@ -25,6 +25,17 @@ def test_a_hook_is_given_the_gradients_of_inputs_and_outputs():
     assert seen == [([[5.0, 7.0, 9.0]], [[1.0, 1.0]])]
 
 
+def test_the_older_name_of_a_hook_is_the_same_hook():
+    seen: list = []
+    layer = gn.nn.Linear(3, 2)
+    layer.register_backward_hook(lambda *given: seen.append(given))
+    layer(gn.ones(4, 3, requires_grad=True)).sum().backward()
+    ((module, inputs, outputs),) = seen
+
+    assert module is layer
+    assert (tuple(inputs[0].shape), tuple(outputs[0].shape)) == ((4, 3), (4, 2))
+
+
 def test_what_a_hook_gives_takes_the_place_of_the_inputs_gradient():
     layer, x = linear(), gn.ones(1, 3, requires_grad=True)
     layer.register_full_backward_hook(lambda _, inputs, outputs: (inputs[0] * 10,))

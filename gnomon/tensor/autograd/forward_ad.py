@@ -105,5 +105,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not met:
         return UnpackedDualTensor(tensor, None)
     inputs, directions = zip(*met, strict=True)
+    for dual, tangent in met:
+        if dual is tensor:
+            return UnpackedDualTensor(tensor if reaches_leaf(tensor) else cut(tensor), tangent)
     (slope,) = pushed([tensor], inputs, directions)
     return UnpackedDualTensor(*(x if reaches_leaf(x) else cut(x) for x in (tensor, slope)))

@@ -208,7 +208,7 @@ class Written(GradientRule):
         found = self.kind.backward(self.context, *self._incoming(node, gs))
         self.context.saved_tensors = ()
         found = found if isinstance(found, tuple) else (found,)
-        if len(found) != self.total:
+        if len(found) < self.total or any(x is not None for x in found[self.total :]):
             raise GradientError(
                 f"{self.kind.__name__}.backward: returned an incorrect number of gradients "
                 f"(expected {self.total}, got {len(found)})."

@@ -39,6 +39,9 @@ __all__ = [
 
 # nodes
 
+EITHER = frozenset({"add", "mul"})
+"""Operations whose operands may change places."""
+
 
 class Node:
     """An operation that gradients pass, as `Tensor.grad_fn` and `next_functions` give it.
@@ -53,6 +56,16 @@ class Node:
         self._node = node
         self.metadata: dict[Any, Any] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        """An operand or the result by PyTorch's name of what gradients save."""
+        operands = (*operands_of(self._node), None, None)
+        saved = {"_saved_self": operands[0], "_saved_other": operands[1]}
+        node = {**saved, "_saved_result": self._node}.get(name)
+        if node is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        leaf = leaf_of(node)
+        return wrap(node, leads_to_leaves(node)) if leaf is None else leaf
+
     def name(self) -> str:
         """The operation's name."""
         return numbered_name(self._node)
@@ -60,11 +73,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """For each operand the node that its gradient passes next, and which result of it."""
-        operands = self._node.inputs
-        if has_other_history(self._node):
-            operands = operands[:1]
-        elif rule_of(self._node) is not None:  # values of a rule's own are no operands
-            operands = tuple(x for x in operands if leads_to_leaves(x))
+        operands = operands_of(self._node)
         passes = [leads_to_leaves(x) and self._node.op != "detach" for x in operands]
         return tuple(
             (shown(x), 0 if leaf_of(x) is not None else x.params.get("index", 0))
@@ -141,8 +150,21 @@ def shown_of(tensor: Tensor) -> Node:
     return WholeView(node) if leaf_of(node) is not None else shown(node)
 
 
+def operands_of(node: ir.Node) -> tuple[ir.Node, ...]:
+    """The operands of an operation: a number, which may be either of two, comes last."""
+    operands = node.inputs
+    if has_other_history(node):
+        return operands[:1]
+    if rule_of(node) is not None:  # values of a rule's own are no operands
+        return tuple(x for x in operands if leads_to_leaves(x))
+    turned = node.params.get("f") in EITHER and operands[0].op == "const"
+    return operands[::-1] if turned else operands
+
+
 def shown(node: ir.Node) -> Node:
     """A node of the program as the only object that shows it."""
+    while node.op == "barrier" and leaf_of(node) is None:
+        (node,) = node.inputs
     found = _shown.get(node)
     if found is None:
         leaf = leaf_of(node) is not None
@@ -163,6 +185,8 @@ def plain_name(node: ir.Node) -> str:
     rule = rule_of(node)
     name = node.params.get("f") or node.params.get("name") or node.op
     name = rule.called if isinstance(rule, Unpacking) else name
+    if node.op == "input" and node.sites and node.sites[0].op:
+        name = node.sites[0].op  # its history went with a backward pass
     if is_written(node):
         return f"{name.removesuffix('.apply')}Backward"
     return f"{name.title().replace('_', '')}Backward"

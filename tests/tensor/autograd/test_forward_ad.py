@@ -64,3 +64,15 @@ def test_gradients_of_what_changes_along_a_direction():
     made.tangent.sum().backward()
 
     assert w.grad.tolist() == [8, 60]
+
+
+def test_the_tangent_of_a_dual_tensor_is_the_one_that_was_given():
+    x, tangent = gn.ones(3), gn.arange(3.0)
+    with fwd.dual_level():
+        dual = fwd.make_dual(x, tangent)
+        found = fwd.unpack_dual(dual)
+
+        assert found.tangent is tangent
+        assert found.primal.tolist() == [1, 1, 1]
+        assert not found.primal.requires_grad
+        assert fwd.unpack_dual(dual * 2).tangent.tolist() == [0, 2, 4]

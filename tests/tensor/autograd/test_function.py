@@ -132,6 +132,7 @@ class Wrong(gn.autograd.Function):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
+        (lambda g: (g, g, None, g), r"Wrong.backward: returned an incorrect number of gradients"),
         (lambda g: g, r"Wrong.backward: returned an incorrect number of gradients \(expected 2"),
         (lambda g: (g[:1, :1].expand(5, 7), None), r"invalid gradient at index 0 - got \[5, 7\]"),
     ],
@@ -141,6 +142,13 @@ def test_gradients_that_do_not_fit_are_refused(answer, message):
 
     with pytest.raises(GradientError, match=message):
         Wrong.apply(x, answer).sum().backward()
+
+
+def test_gradients_of_arguments_that_were_not_given_are_none():
+    x = gn.ones(2, requires_grad=True)
+    Wrong.apply(x, lambda g: (g * 3, None, None, None)).sum().backward()
+
+    assert x.grad.tolist() == [3, 3]
 
 
 def test_what_is_not_defined_or_not_allowed_is_said():

@@ -140,3 +140,40 @@ def test_a_compiled_function_opens_no_block_of_hooks():
 
     with pytest.raises(gn.errors.TraceError, match="Open the block around the call"):
         gn.compile(inside, fullgraph=True)(leaf(1.0))
+
+
+def test_a_walk_over_next_functions_ends_at_the_leaf():
+    x = gn.linspace(0, 3, 5).requires_grad_()
+    x.numpy(force=True)  # from now on numpy has its memory too
+    y = 2 * x.sin() + 1
+    names, node = [], y.grad_fn
+    while node.next_functions:
+        names.append(node.name())
+        node = node.next_functions[0][0]
+
+    assert names == ["AddBackward0", "MulBackward0", "SinBackward0"]
+    assert node.variable is x
+    assert y.grad_fn.next_functions[0][0].next_functions[1] == (None, 0)
+
+
+def test_a_node_has_what_gradients_save_by_pytorchs_names():
+    x = gn.tensor([1.0, 2.0], requires_grad=True)
+    y, e = x * 3, x.exp()
+
+    assert y.grad_fn._saved_self is x
+    assert y.grad_fn._saved_other.item() == 3
+    assert e.grad_fn._saved_result.equal(e)
+    assert (y * e).grad_fn._saved_self.equal(y)
+    with pytest.raises(AttributeError, match="'ExpBackward0' object has no attribute '_saved_us'"):
+        _ = e.grad_fn._saved_us
+
+
+def test_a_tensor_that_went_backward_has_its_operations_name():
+    x = gn.ones(2, requires_grad=True)
+    loss = (x * 3).sum()
+    loss.backward()
+    gn.evaluate(loss)
+
+    assert repr(loss) == "Tensor(6., grad_fn=<SumBackward>)"
+    assert loss.item() == 6
+    assert repr(loss) == "Tensor(6., grad_fn=<SumBackward>)"
