@@ -54,16 +54,19 @@ def as_printed(x: gn.Tensor) -> str:
     head = HEADS.get(type(x).__name__)
     if head is None or traced or lying_of(x._view):
         return show.as_text(x)
-    text = "tensor(" + values_of(x.detach(), len("tensor("), show.options())
+    shown = "..." if x.is_meta else values_of(x.detach(), len("tensor("), show.options())
+    text = "tensor(" + shown
     return head + with_remarks(text, list(remarks(x)), len("tensor("))
 
 
 def remarks(x: gn.Tensor) -> Iterator[str]:
     """The remarks behind the values."""
+    if not x.is_cpu:
+        yield f"device='{x.device}'"
     empty = not x.numel()
-    if empty and x.ndim != 1:
+    if x.is_meta or (empty and x.ndim != 1):
         yield f"size={tuple(x.shape)}"
-    if x.dtype is not gn.get_default_dtype() and (empty or x.dtype not in USUAL):
+    if x.dtype is not gn.get_default_dtype() and (x.is_meta or empty or x.dtype not in USUAL):
         yield f"dtype={x.dtype}"
     if x.grad_fn is not None:
         yield f"grad_fn=<{x.grad_fn.name()}>"

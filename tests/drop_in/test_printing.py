@@ -23,6 +23,15 @@ PRINTED = (
         lambda: gn.nn.Parameter(gn.ones(1)),
         "Parameter containing:\ntensor([1.], requires_grad=True)",
     ),
+    (lambda: gn.rand(2, 3, device="meta"), "tensor(..., device='meta', size=(2, 3))"),
+    (
+        lambda: gn.ones(2, device="meta", dtype=gn.int64, requires_grad=False),
+        "tensor(..., device='meta', size=(2,), dtype=torch.int64)",
+    ),
+    (
+        lambda: gn.ones(2, device="meta", requires_grad=True) * 2,
+        "tensor(..., device='meta', size=(2,), grad_fn=<MulBackward0>)",
+    ),
     (lambda: gn.arange(2000), "tensor([   0,    1,    2,  ..., 1997, 1998, 1999])"),
 )
 
