@@ -22,8 +22,8 @@ LONGER = {"gnomon/export/program_file.py": 500}
 """A file that is copied out alone, and so cannot be two: its lines that are not empty."""
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 95_800
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0098)."""
+MOST_CODE = 96_800
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0099)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""
@@ -48,6 +48,7 @@ THEIR_PARAMETERS = (
     "gnomon/tensor/autograd/grad.py",
     "gnomon/tensor/lobpcg.py",
     "gnomon/tensor/spectrograms.py",
+    "gnomon/utils/benchmark.py",
     "gnomon/utils/data/",
 )
 

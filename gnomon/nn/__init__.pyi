@@ -88,6 +88,7 @@ class CosineSimilarity(Module):
 class CrossEntropyLoss(Module):
     """−log of the chance that softmax(x) gives to the right class, or to each by its share. As a module."""
     def __init__(self, weight: Any = ..., size_average: Any = ..., ignore_index: Any = ..., reduce: Any = ..., reduction: Any = ..., label_smoothing: Any = ...) -> None: ...
+from gnomon.nn.normalization import CrossMapLRN2d as CrossMapLRN2d
 from gnomon.nn.parallel import DataParallel as DataParallel
 from gnomon.nn.activations import Dropout as Dropout
 from gnomon.nn.activations import Dropout1d as Dropout1d

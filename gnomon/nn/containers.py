@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -143,6 +144,15 @@ class ModuleList(NumberedContainer):
 
     def __iadd__(self, other: Iterable[Module]) -> ModuleList:
         return self.extend(other)
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The numbers of modules in a row that print alike, and their text."""
+        at = 0
+        for text, alike in groupby(map(repr, self)):
+            count = len(list(alike))
+            last = at + count - 1
+            yield (f"{at}-{last}", f"{count} x {text}") if count > 1 else (str(at), text)
+            at += count
 
 
 class NamedContainer:

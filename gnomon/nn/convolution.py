@@ -11,6 +11,7 @@ from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
+from gnomon.nn.module_texts import unusual
 from gnomon.nn.parameter import empty_parameter
 from gnomon.ops.arguments import choice
 from gnomon.tensor.tensor import Tensor
@@ -110,11 +111,12 @@ class Convolution(Module):
         return widths
 
     def extra_repr(self) -> str:
-        """The settings."""
-        return (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        )
+        """The settings, those alone that are not the usual ones behind the stride."""
+        none, one = (0,) * self.COUNT, (1,) * self.COUNT
+        first = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
+        sizes = unusual(self, padding=none, dilation=one, output_padding=none, groups=1)
+        bias = ", bias=False" if self.bias is None else ""
+        return f"{first}, stride={self.stride}{sizes}{bias}{unusual(self, padding_mode='zeros')}"
 
 
 class Conv1d(Convolution):

@@ -8,6 +8,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
+from gnomon.nn.module_texts import unusual
 from gnomon.nn.parameter import Parameter, empty_parameter
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.tensor import Tensor
@@ -79,9 +80,15 @@ class Embedding(Module):
         return F.embedding(input, self.weight, self.padding_idx, *norms)
 
     def extra_repr(self) -> str:
-        """The sizes."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        """The sizes, and the settings that are not the usual ones."""
+        padding = unusual(self, padding_idx=None)
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{self._norms()}" + unusual(
+            self, sparse=False
+        )
+
+    def _norms(self) -> str:
+        """The text of what bounds rows."""
+        return unusual(self, max_norm=None, norm_type=2.0, scale_grad_by_freq=False)
 
 
 def table_of(weight: Tensor, shape: tuple[int, int], frozen: bool) -> Parameter:
@@ -141,4 +148,5 @@ class EmbeddingBag(Embedding):
 
     def extra_repr(self) -> str:
         """The sizes, and how rows are folded."""
-        return f"{super().extra_repr()}, mode={self.mode!r}"
+        sizes = f"{self.num_embeddings}, {self.embedding_dim}{self._norms()}"
+        return f"{sizes}, mode={self.mode!r}{unusual(self, padding_idx=None)}"

@@ -6,6 +6,7 @@ an optimizer may have been given them before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import getdoc, signature
 from typing import Any
 
@@ -86,7 +87,12 @@ class LazyLayer(LazyModuleMixin):
     (True, Size([4, 2]), 'Linear')
     """
 
+    OWN: Mapping[str, Any] = {}
+    """Settings whose defaults are others than the class's."""
+
     def __init__(self, *settings: Any, **named: Any) -> None:
+        given = list(signature(self.cls_to_become.__init__).parameters)[2 : 2 + len(settings)]
+        named = {k: x for k, x in self.OWN.items() if k not in given} | named
         with META:  # nothing is drawn for what has no elements
             super().__init__(0, *settings, **named)
         self._given = settings, named
@@ -137,12 +143,16 @@ def size_of(kind: type[Module]) -> str:
     return list(signature(kind.__init__).parameters)[1]
 
 
-def lazy(kind: type[Module], *example: str) -> type[Module]:
-    """The class of layers of a kind without its first size; its example's settings and input."""
+def lazy(kind: type[Module], *example: str, **own: Any) -> type[Module]:
+    """The class of layers of a kind without its first size; its example's settings and input.
+
+    own: settings whose defaults are others than the kind's.
+    """
     name, settings, shape = f"Lazy{kind.__name__}", *example
     shapes = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))
     body = {
         "cls_to_become": kind,
+        "OWN": own,
         "__module__": __name__,
         "__doc__": f"""{kind.__name__} that takes `{size_of(kind)}` from its first input.
 
@@ -166,6 +176,8 @@ LazyConvTranspose3d = lazy(ConvTranspose3d, "4, 1", "2, 3, 5, 5, 5")
 LazyBatchNorm1d = lazy(BatchNorm1d, "", "2, 3")
 LazyBatchNorm2d = lazy(BatchNorm2d, "", "2, 3, 5, 5")
 LazyBatchNorm3d = lazy(BatchNorm3d, "", "2, 3, 5, 5, 5")
-LazyInstanceNorm1d = lazy(InstanceNorm1d, "", "2, 3, 5")
-LazyInstanceNorm2d = lazy(InstanceNorm2d, "", "2, 3, 5, 5")
-LazyInstanceNorm3d = lazy(InstanceNorm3d, "", "2, 3, 5, 5, 5")
+INSTANCES = {"affine": True, "track_running_stats": True}
+"""Defaults of PyTorch's lazy instance norms, and not of the plain ones."""
+LazyInstanceNorm1d = lazy(InstanceNorm1d, "", "2, 3, 5", **INSTANCES)
+LazyInstanceNorm2d = lazy(InstanceNorm2d, "", "2, 3, 5, 5", **INSTANCES)
+LazyInstanceNorm3d = lazy(InstanceNorm3d, "", "2, 3, 5, 5, 5", **INSTANCES)

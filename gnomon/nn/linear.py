@@ -143,3 +143,10 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """x · weight · y + bias."""
         return FUNCTIONS["bilinear"](input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )

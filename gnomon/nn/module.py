@@ -6,7 +6,7 @@ places of the values in converted.py, containers of modules in containers.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import CO_VARARGS
 from typing import Any
 
@@ -251,8 +251,12 @@ class Module(SavedParts, Walked, Converted, Hooked):
     def _get_name(self) -> str:
         return type(self).__name__
 
+    def _lines(self) -> Iterable[tuple[str, str]]:
+        """The names and texts of the modules inside."""
+        return ((name, repr(module)) for name, module in self._modules.items())
+
     def __repr__(self) -> str:
-        inside = [f"({name}): {indented(repr(m))}" for name, m in self._modules.items()]
+        inside = [f"({name}): {indented(text)}" for name, text in self._lines()]
         extra = self.extra_repr()
         if not inside:
             return f"{self._get_name()}({extra})"

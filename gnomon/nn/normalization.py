@@ -61,7 +61,8 @@ class LayerNorm(Module):
     def extra_repr(self) -> str:
         """The settings."""
         return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
 
 
@@ -97,7 +98,8 @@ class RMSNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings."""
-        return f"{self.normalized_shape}, eps={self.eps}"
+        affine = self.elementwise_affine
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}"
 
 
 class GroupNorm(Module):
@@ -137,7 +139,10 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 def give_affine(module: Module, channels: int, wanted: bool, bias: bool = True) -> None:
@@ -218,7 +223,7 @@ class Running(Module):
         """The settings."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -351,3 +356,20 @@ class LocalResponseNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The elements, divided."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """Every element of an image divided by its neighbours across channels.
+
+    Shapes: input (n, c, h, w) -> (n, c, h, w)
+
+    >>> CrossMapLRN2d(2)(zeros(1, 2, 3, 3)).shape
+    Size([1, 2, 3, 3])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)

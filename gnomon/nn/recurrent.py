@@ -15,6 +15,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
+from gnomon.nn.module_texts import unusual
 from gnomon.nn.parameter import empty_parameter
 from gnomon.nn.utils.rnn import PackedSequence, packed_like, pad_packed_sequence
 from gnomon.nn.value_checks import check_chance
@@ -118,8 +119,10 @@ class Recurrent(Module):
         return tuple(zeros((*outer, size), dtype=x.dtype) for size in sizes)
 
     def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.input_size}, {self.hidden_size}"
+        """The sizes, and the settings that are not the usual ones."""
+        sizes = unusual(self, proj_size=0, num_layers=1, bias=True, batch_first=False)
+        more = unusual(self, dropout=0.0, bidirectional=False)
+        return f"{self.input_size}, {self.hidden_size}{sizes}{more}"
 
 
 def check_states(module: Module, states: States, wanted: list[tuple[int, ...]]) -> None:
@@ -186,6 +189,10 @@ class RNNCell(Cell):
         object.__setattr__(self, "kind", nonlinear(nonlinearity))
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        """The sizes, and the settings that are not the usual ones."""
+        return f"{super().extra_repr()}{unusual(self, nonlinearity='tanh')}"
 
 
 class GRUCell(Cell):

@@ -7,6 +7,7 @@ from typing import Any
 
 from gnomon.lazy import Lazy
 from gnomon.nn.module import Module
+from gnomon.nn.module_texts import line_of, settle
 from gnomon.ops.older_words import OLDER, reduction_of
 
 ast, doctest, inspect = map(Lazy, ("ast", "doctest", "inspect"))
@@ -52,6 +53,7 @@ class SettingsModule(Module):
             setattr(self, name, value)
         if given:
             raise TypeError(f"{type(self).__name__}() takes no argument {', '.join(given)!r}")
+        settle(self)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function of the inputs, as the settings say."""
@@ -59,12 +61,8 @@ class SettingsModule(Module):
         return type(self).FUNCTION(*inputs, **{**kept, **named})
 
     def extra_repr(self) -> str:
-        """The settings that are not the defaults."""
-        return ", ".join(
-            f"{name}={getattr(self, name)!r}"
-            for name, default in self.SETTINGS.items()
-            if getattr(self, name) is not default
-        )
+        """The settings, as PyTorch prints them."""
+        return line_of(self)
 
 
 class ModuleText:

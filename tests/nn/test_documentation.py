@@ -133,6 +133,7 @@ MODULES: dict[str, Made] = {
     "LayerNorm": (lambda: nn.LayerNorm((2, 3)), {"input": floats(4, 2, 3)}),
     "RMSNorm": (lambda: nn.RMSNorm(3), ROW),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4), {"input": channels(2)}),
+    "CrossMapLRN2d": (lambda: nn.CrossMapLRN2d(2), {"input": channels(2)}),
     "LocalResponseNorm": (lambda: nn.LocalResponseNorm(2), {"input": channels(2)}),
     "DataParallel": (lambda: nn.DataParallel(nn.ReLU()), ROW),
     "SyncBatchNorm": (lambda: nn.SyncBatchNorm(4), {"input": channels(2)}),

@@ -42,7 +42,8 @@ def test_the_first_input_makes_it_a_plain_layer(name):
     assert type(layer) is kind.cls_to_become
     assert all(a is b for a, b in zip(parameters, layer.parameters(), strict=True))
     gn.manual_seed(0)
-    plain = kind.cls_to_become(x.shape[channel_axis(kind.cls_to_become, x)], *settings)
+    size = x.shape[channel_axis(kind.cls_to_become, x)]
+    plain = kind.cls_to_become(size, *settings, **kind.OWN)
     assert plain(x).equal(made)
     assert repr(plain) == repr(layer)
     assert vars(plain).keys() == vars(layer).keys()

@@ -82,17 +82,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
         )
-    if not (tensor.dtype.is_floating_point and tensor.dtype == tangent.dtype):
-        raise GradientError(
-            f"make_dual: expected floats of one dtype: got {tensor.dtype} and {tangent.dtype}."
-        )
+    if not (tensor.dtype.is_floating_point and tangent.dtype.is_floating_point):
+        raise GradientError(f"make_dual: expected floats: got {tensor.dtype} and {tangent.dtype}.")
     if tuple(tensor.shape) != tuple(tangent.shape):
         raise ShapeError(
             "make_dual: expected a tangent of the same size as the tensor's "
             f"{tuple(tensor.shape)}: got {tuple(tangent.shape)}."
         )
     made = fresh(tensor)
-    found.duals.append((made, tangent))
+    found.duals.append((made, tangent.to(tensor.dtype)))
     return made
 
 

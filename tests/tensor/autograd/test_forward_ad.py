@@ -49,8 +49,11 @@ def test_levels_are_opened_and_closed():
         fwd.enter_dual_level()
     with pytest.raises(ShapeError, match=r"expected a tangent of the same size .* \(2,\)"):
         fwd.make_dual(gn.ones(2), gn.ones(3))
-    with pytest.raises(GradientError, match="floats of one dtype"):
-        fwd.make_dual(gn.ones(2), gn.ones(2).double())
+    with pytest.raises(GradientError, match="expected floats: got gnomon"):
+        fwd.make_dual(gn.ones(2), gn.ones(2).int())
+    assert (
+        fwd.unpack_dual(fwd.make_dual(gn.ones(2).double(), gn.ones(2))).tangent.dtype == gn.float64
+    )
     fwd.exit_dual_level(level=0)
     with pytest.raises(GradientError, match="there is no level"):
         fwd.exit_dual_level()

@@ -1,0 +1,132 @@
+"""The line that prints a module of settings, and settings that follow from others, as PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["line_of", "settle", "unusual"]
+
+POOLED = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+DIMS = ("1d", "2d", "3d")
+INPLACE = "[inplace]"
+"""The place of `inplace=True`, which is printed where it is so."""
+LINES: dict[str, str] = {
+    **{f"MaxPool{d}": f"{POOLED}, dilation={{dilation}}, ceil_mode={{ceil_mode}}" for d in DIMS},
+    **{f"{kind}{d}": POOLED for kind in ("AvgPool", "MaxUnpool") for d in DIMS},
+    **{
+        f"LPPool{d}": "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, "
+        "ceil_mode={ceil_mode}"
+        for d in DIMS
+    },
+    **{f"Adaptive{k}Pool{d}": "output_size={output_size}" for k in ("Avg", "Max") for d in DIMS},
+    **{
+        f"{kind}Pad{d}": "{padding}"
+        for kind in ("Zero", "Reflection", "Replication", "Circular")
+        for d in DIMS
+    },
+    **{f"ConstantPad{d}": "padding={padding}, value={value}" for d in DIMS},
+    **{
+        name: "p={p}, inplace={inplace}"
+        for name in (
+            "Dropout",
+            "AlphaDropout",
+            "FeatureAlphaDropout",
+            *(f"Dropout{d}" for d in DIMS),
+        )
+    },
+    **dict.fromkeys(("CELU", "ELU"), f"alpha={{alpha}}{INPLACE}"),
+    **dict.fromkeys(("Mish", "ReLU", "ReLU6", "SELU", "SiLU"), INPLACE),
+    **dict.fromkeys(("GLU", "LogSoftmax", "Softmax", "Softmin"), "dim={dim}"),
+    **dict.fromkeys(("Hardshrink", "Softshrink"), "{lambd}"),
+    "GELU": "approximate={approximate!r}",
+    "Hardtanh": f"min_val={{min_val}}, max_val={{max_val}}{INPLACE}",
+    "LeakyReLU": f"negative_slope={{negative_slope}}{INPLACE}",
+    "PReLU": "num_parameters={num_parameters}",
+    "RReLU": f"lower={{lower}}, upper={{upper}}{INPLACE}",
+    "Softplus": "beta={beta}, threshold={threshold}",
+    "Threshold": f"threshold={{threshold}}, value={{value}}{INPLACE}",
+    "Flatten": "start_dim={start_dim}, end_dim={end_dim}",
+    "Fold": "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
+    "padding={padding}, stride={stride}",
+    "Unfold": "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}",
+    "PixelShuffle": "upscale_factor={upscale_factor}",
+    "PixelUnshuffle": "downscale_factor={downscale_factor}",
+    "ChannelShuffle": "groups={groups}",
+    **dict.fromkeys(("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"), "{sizes}"),
+}
+"""Class -> the settings that its line shows. Losses and other functions show none."""
+
+
+def line_of(module: Any) -> str:
+    """The settings of a module of this table, or of a class below one."""
+    names = (kind.__name__ for kind in type(module).__mro__)
+    text = next((LINES[name] for name in names if name in LINES), "")
+    shown = {"sizes": sizes_of(module), **vars(module)} if text == "{sizes}" else vars(module)
+    line = text.replace(INPLACE, ", inplace=True" if shown.get("inplace") else "").format(**shown)
+    return line.removeprefix(", ")
+
+
+def unusual(module: Any, **usual: Any) -> str:
+    """The settings of a module that are not the usual ones, behind commas; texts without quotes."""
+    found = ((name, getattr(module, name, value), value) for name, value in usual.items())
+    return "".join(f", {name}={value}" for name, value, plain in found if value != plain)
+
+
+def sizes_of(module: Any) -> str:
+    """The size or the factor of an upsampling, and its mode."""
+    name = "size" if module.scale_factor is None else "scale_factor"
+    return f"{name}={getattr(module, name)}, mode={module.mode!r}"
+
+
+# settings that follow from others
+
+
+def each_axis(count: int, *names: str) -> Callable[[Any], None]:
+    """Numbers as tuples of one for each axis."""
+
+    def settle(module: Any) -> None:
+        for name in names:
+            value = getattr(module, name)
+            setattr(
+                module, name, tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+            )
+
+    return settle
+
+
+def stride_of_windows(module: Any) -> None:
+    """Windows lie side by side where no stride is given."""
+    if module.stride is None:
+        module.stride = module.kernel_size
+
+
+def factors(module: Any) -> None:
+    """Factors of an upsampling are floats."""
+    given = module.scale_factor
+    if isinstance(given, (tuple, list)):
+        module.scale_factor = tuple(map(float, given))
+    elif given is not None and not isinstance(given, float):
+        module.scale_factor = float(given)
+
+
+WINDOWS = ("kernel_size", "stride", "padding")
+SETTLED: dict[str, tuple[Callable[[Any], None], ...]] = {
+    **{f"{kind}Pool{d}": (stride_of_windows,) for kind in ("Max", "Avg") for d in DIMS},
+    "AvgPool1d": (stride_of_windows, each_axis(1, *WINDOWS)),
+    **{f"MaxUnpool{d}": (stride_of_windows, each_axis(k, *WINDOWS)) for k, d in enumerate(DIMS, 1)},
+    **{
+        f"{kind}Pad{d}": (each_axis(2 * k, "padding"),)
+        for kind in ("Zero", "Reflection", "Replication", "Circular", "Constant")
+        for k, d in enumerate(DIMS, 1)
+    },
+    **dict.fromkeys(("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"), (factors,)),
+}
+"""Class -> what its constructor makes of its settings."""
+
+
+def settle(module: Any) -> None:
+    """Fill in the settings of a module that follow from others."""
+    for kind in type(module).__mro__:
+        for change in SETTLED.get(kind.__name__, ()):
+            change(module)
