@@ -154,7 +154,8 @@ class Complex(Paired):
         return f"Tensor({', '.join([values_as_text(self.numpy(force=True), 7), *notes])})"
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if spec and not self.ndim else str(self), spec)
+        single = not self.ndim and (spec or state.capture is None)
+        return format(self.item() if single else str(self), spec)
 
     def numel(self) -> int:
         """Number of elements."""

@@ -150,8 +150,9 @@ def __index__(self: Tensor) -> int:
 
 @method
 def __format__(self: Tensor, spec: str) -> str:
-    """A single element is formatted as its number."""
-    if raw(self).shape == () and spec:
+    """A single element is formatted as its number; a parameter's only by a format."""
+    plain = self.__class__ is Tensor and state.capture is None and not self.is_meta
+    if raw(self).shape == () and (spec or plain):
         return format(array_of(self).item(), spec)
     return format(str(self), spec)
 

@@ -109,3 +109,13 @@ def test_to_knows_its_words_and_refuses_others():
     assert x.to(gn.float32, True) is x
     with pytest.raises(TypeError, match="dtyp"):
         x.to(dtyp=gn.float64)
+
+
+def test_one_number_is_formatted_as_a_number():
+    x, y = gn.tensor(3), gn.tensor(2.5, requires_grad=True)
+
+    assert f"{x} {y} {y * 2} {gn.tensor(True)} {gn.tensor(1j)}" == "3 2.5 5.0 True 1j"
+    assert f"{y:.2f} {x:3d}" == "2.50   3"
+    assert f"{gn.ones(1)} {x!s} {x!r}" == "Tensor([1.]) Tensor(3) Tensor(3)"
+    assert f"{gn.zeros((), device='meta')}" == "Tensor(..., device='meta', size=())"
+    assert f"{gn.nn.Parameter(gn.tensor(1.5))}".startswith("Parameter(1.5")
