@@ -111,14 +111,19 @@ def windows(found: dict[str, object], first: object = 0) -> dict[str, object]:
         refuse_windows(kinds)
     elif kinds is None and isinstance(layers, int) and isinstance(first, int):
         kinds = [f"{'sliding' if k >= first else 'full'}_attention" for k in range(layers)]
-    if size is None or (isinstance(kinds, list) and set(kinds) == {"full_attention"}):
+    if size is None or (isinstance(kinds, list) and kinds and are_full(kinds)):
         size = kinds = None
     return {**others, "sliding_window": size, "layer_types": kinds}
 
 
+def are_full(kinds: list) -> bool:
+    """Whether no layer has a window."""
+    return all(kind == "full_attention" for kind in kinds)
+
+
 def refuse_windows(kinds: object) -> None:
     """Stop at layers with a window of no size."""
-    if isinstance(kinds, list) and set(kinds) - {"full_attention"}:
+    if isinstance(kinds, list) and not are_full(kinds):
         raise ConfigError(
             f"config.json: layer_types must be full_attention without a sliding_window: got "
             f"{brief(kinds)}."

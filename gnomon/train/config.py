@@ -8,10 +8,10 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -245,10 +245,28 @@ def explain(message: str, found: Mapping[str, object]) -> str:
     wanted, _, place = message.partition(" - at ")
     path = place.strip("`$.").split(".") if place else []
     value: object = found
-    for name in path:
-        value = value.get(name, value) if isinstance(value, Mapping) else value
+    for name in re.split(r"[.\[]", ".".join(path)):
+        if isinstance(value, Mapping):
+            value = value.get(name, value)
+        elif isinstance(value, list) and name[:-1].isdecimal():
+            value = value[int(name[:-1])]
     wanted = re.sub(r", got .*", "", wanted).replace("`", "").removeprefix("Expected ")
+    if wanted.startswith("Invalid enum value"):
+        wanted = f"one of {', '.join(map(repr, choices(path, found)))}"
     return f"config: {'.'.join(path) or 'the whole'}: expected {wanted}: got {brief(value)}."
+
+
+def choices(path: Sequence[str], found: Mapping[str, object]) -> list[object]:
+    """The values that a field takes, where it is one of a few."""
+    of_model = list(path[:1]) == ["model"]
+    kind: Any = model_kind(found.get("model", {})) if of_model else Config
+    for name in path[of_model:]:
+        kind = get_type_hints(kind)[name.partition("[")[0]]
+    waiting, allowed = [kind], list[object]()
+    while waiting:
+        each = waiting.pop(0)
+        (allowed if get_origin(each) is Literal else waiting).extend(get_args(each))
+    return allowed
 
 
 def refuse_unfit(config: Config) -> None:

@@ -177,6 +177,7 @@ def test_yesterdays_names_mean_the_same(tmp_path: Path):
         ("qwen3_tied", {"some_new_field": 7}, "some_new_field is not implemented for qwen3: got 7"),
         ("qwen3_tied", {"partial_rotary_factor": 0.5}, "partial_rotary_factor must be 1.0"),
         ("qwen3_tied", {"layer_types": ["sliding_attention"] * 2}, "layer_types must be full_att"),
+        ("qwen3_tied", {"layer_types": [["full_attention"]] * 2}, "layer_types must be full_att"),
         ("qwen3_tied", {"dtype": "int8"}, "dtype must be one of float32, .*: got 'int8'"),
         ("qwen3_tied", {"num_hidden_layers": "two"}, "Expected `int`, got `str`.*num_hidden_lay"),
         ("qwen3_moe", {"mlp_only_layers": [1]}, r"mlp_only_layers must be \[\] in qwen3_moe"),

@@ -19,6 +19,8 @@ def test_a_configuration_survives_the_way_through_dictionaries():
     ("change", "message"),
     [
         ("train.steps=0", r"train\.steps: expected int >= 1: got 0"),
+        ("run.device=tpu", r"run\.device: expected one of 'cpu', 'cuda': got 'tpu'\."),
+        ("model.layer_types=['a']", r"layer_types\[0\]: expected one of 'full_.*: got 'a'\."),
         ("train.steps=many", r"train\.steps: expected int: got 'many'"),
         ("train.stepz=3", r"train\.stepz is not a key: did you mean steps\?.*warm|batch_size"),
         ("optimizer.beta1=1.5", r"optimizer\.beta1: expected float <= 1.0: got 1.5"),

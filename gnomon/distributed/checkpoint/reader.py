@@ -171,7 +171,7 @@ def entry_of(path: Path, name: str, told: object) -> Entry:
     try:
         entry = msgspec.convert(told, Entry)
     except msgspec.ValidationError as wrong:
-        raise unreadable(path, ValueError(f"tensor {name}: {wrong}")) from None
+        raise unreadable(path, ValueError(f"tensor {name}: {clipped(wrong)}")) from None
     begin, end = entry.data_offsets
     if entry.dtype not in DTYPES:
         raise unreadable(path, ValueError(f"tensor {name}: elements of {entry.dtype}"))
