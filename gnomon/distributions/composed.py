@@ -43,6 +43,9 @@ class Independent(Distribution):
             )
         super().__init__(shape[:cut], (*shape[cut:], *base_distribution.event_shape), validate_args)
 
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+
     @constraints.dependent_property
     def support(self) -> Any:
         found, count = self.base_dist.support, self.reinterpreted_batch_ndims
@@ -215,6 +218,10 @@ class MixtureSameFamily(Distribution):
     mixture_distribution = property(lambda self: self._mixture_distribution)
     component_distribution = property(lambda self: self._component_distribution)
     has_rsample = False
+
+    def __repr__(self) -> str:
+        parts = self._mixture_distribution, self._component_distribution
+        return "MixtureSameFamily(\n  " + ",\n  ".join(map(repr, parts)) + ")"
 
     @constraints.dependent_property
     def support(self) -> Any:

@@ -171,9 +171,15 @@ class Distribution:
             check(f"{name}: a value", self.support, value)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(batch {list(self.batch_shape)}, event {list(self.event_shape)})"
-        )
+        own = ((name, vars(self).get(name)) for name in self.arg_constraints)
+        shown = [f"{name}: {in_brief(value)}" for name, value in own if value is not None]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def in_brief(value: Any) -> str:
+    """A parameter of one number as that, another by its shape."""
+    single = not isinstance(value, Tensor) or value.numel() == 1
+    return f"{value if single else value.shape}"
 
 
 def check(what: str, constraint: Constraint, value: Tensor) -> None:

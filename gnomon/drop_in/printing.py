@@ -15,9 +15,10 @@ import numpy as np
 import gnomon as gn
 from gnomon import dtypes
 from gnomon.tensor import show
+from gnomon.tensor.complex_tensor import Complex
 from gnomon.tensor.show import PrintOptions
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import array_of
+from gnomon.tensor.tensor import array_of, pair_of
 from gnomon.tensor.views import lying_of
 
 __all__ = ["as_printed", "printed"]
@@ -26,9 +27,9 @@ WIDTH = 80
 """PyTorch's width of lines."""
 APART, LARGE, SMALL = 1000.0, 1e8, 1e-4
 """Numbers further apart, larger or smaller are printed with powers of ten."""
-HEADS = {"Tensor": "", "Parameter": "Parameter containing:\n"}
+HEADS = {"Tensor": "", "Complex": "", "Parameter": "Parameter containing:\n"}
 """By the names of classes, since a script may print before it needs modules."""
-USUAL = (gn.int64, gn.bool)
+USUAL = (gn.int64, gn.bool, gn.complex64)
 """Dtypes that are not named, beside the default one."""
 
 
@@ -37,6 +38,8 @@ def printed() -> Iterator[None]:
     """Print as PyTorch for a while."""
     before = gn.Tensor.__repr__, dtypes.package[0], show.options()
     gn.Tensor.__repr__, dtypes.package[0] = as_printed, "torch"
+    pairs = Complex.__repr__
+    Complex.__repr__ = as_printed  # type: ignore[method-assign]
     shape = gn.Size.__repr__
     gn.Size.__repr__ = lambda sizes: f"torch.{shape(sizes)}"
     show.set_printoptions(linewidth=WIDTH)
@@ -45,6 +48,7 @@ def printed() -> Iterator[None]:
     finally:
         gn.Tensor.__repr__, dtypes.package[0], _ = before
         gn.Size.__repr__ = shape
+        Complex.__repr__ = pairs  # type: ignore[method-assign]
         show.set_printoptions(linewidth=before[2].linewidth)
 
 
@@ -52,7 +56,7 @@ def as_printed(x: gn.Tensor) -> str:
     """A tensor's text; of what is traced or lies over ranks, Gnomon's own."""
     traced = state.capture is not None and not state.capture.breaks
     head = HEADS.get(type(x).__name__)
-    if head is None or traced or lying_of(x._view):
+    if head is None or traced or lying_of(pair_of(x)._view):
         return show.as_text(x)
     shown = "..." if x.is_meta else values_of(x.detach(), len("tensor("), show.options())
     text = "tensor(" + shown
@@ -89,7 +93,8 @@ def with_remarks(text: str, notes: list[str], indent: int) -> str:
 
 def values_of(x: gn.Tensor, indent: int, how: PrintOptions) -> str:
     """The elements of a tensor as text."""
-    array = array_of(x.float() if x.dtype.is_floating_point and x.dtype.bits < 32 else x)
+    short = x.dtype.is_floating_point and x.dtype.bits < 32
+    array = x.numpy() if x.is_complex() else array_of(x.float() if short else x)
     if not array.size:
         return "[]"
     shortened = array.size > how.threshold
@@ -130,6 +135,11 @@ class Format:
 
     def __init__(self, values: np.ndarray, how: PrintOptions) -> None:
         self.digits, self.power, self.whole = how.precision, False, True
+        self.parts: tuple[Format, Format] | None = None
+        if values.dtype.kind == "c":
+            self.parts = Format(values.real, how), Format(values.imag, how)
+            self.width = sum(part.width for part in self.parts) + 1
+            return
         self.floats = values.dtype.kind == "f"
         if not self.floats:
             self.width = max(len(str(x)) for x in values.tolist())
@@ -156,4 +166,8 @@ class Format:
     def text(self, value: object) -> str:
         """An element, as wide as all."""
         plain = np.asarray(value).item()
+        if self.parts:
+            real, imaginary = self.parts[0].text(plain.real), self.parts[1].text(plain.imag)
+            sign = "" if imaginary.lstrip()[:1] == "-" else "+"
+            return f"{real}{sign}{imaginary.lstrip()}j"
         return (self.number(plain) if self.floats else str(plain)).rjust(self.width)

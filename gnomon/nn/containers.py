@@ -230,6 +230,10 @@ class ParameterDict(NamedContainer, Module):
 
     PLACE = "_parameters"
 
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The names of parameters, and what they are."""
+        return ((name, about(x, x.type())) for name, x in self._parameters.items())
+
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         if parameters is not None:
@@ -285,12 +289,22 @@ class ParameterDict(NamedContainer, Module):
         return type(self)(OrderedDict.fromkeys(keys, default))
 
 
+def about(x: Tensor, kind: object) -> str:
+    """The line that prints a parameter in a container."""
+    name = "Parameter containing" if isinstance(x, Parameter) else "Object of type"
+    return f"{name}: [{kind} of size {'x'.join(map(str, x.shape))}]"
+
+
 class ParameterList(Module):
     """Parameters in a list.
 
     >>> len(ParameterList([tensor([1.0]), tensor([2.0])]))
     2
     """
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The numbers of parameters, and what they are."""
+        return ((name, about(x, x.dtype)) for name, x in self._parameters.items())
 
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         super().__init__()

@@ -38,4 +38,20 @@ def test_a_formula_for_a_new_kind_can_be_given():
 def test_what_a_kind_does_not_know_is_said():
     with pytest.raises(NotImplementedError, match="Categorical has no rsample"):
         D.Categorical(gn.ones(3)).rsample()
-    assert repr(D.Normal(gn.zeros(2), 1.0)) == "Normal(batch [2], event [])"
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (lambda: D.Normal(0.0, 1.0), "Normal(loc: 0.0, scale: 1.0)"),
+        (lambda: D.Normal(gn.zeros(2), 1.0), "Normal(loc: Size([2]), scale: Size([2]))"),
+        (lambda: D.Categorical(logits=gn.ones(3)), "Categorical(logits: Size([3]))"),
+        (lambda: D.Poisson(gn.tensor([2.0])), "Poisson(rate: Tensor([2.]))"),
+        (
+            lambda: D.Independent(D.Normal(gn.zeros(3), 1.0), 1),
+            "Independent(Normal(loc: Size([3]), scale: Size([3])), 1)",
+        ),
+    ],
+)
+def test_a_distribution_prints_its_parameters(made, text):
+    assert repr(made()) == text

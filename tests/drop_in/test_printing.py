@@ -32,6 +32,12 @@ PRINTED = (
         lambda: gn.ones(2, device="meta", requires_grad=True) * 2,
         "tensor(..., device='meta', size=(2,), grad_fn=<MulBackward0>)",
     ),
+    (lambda: gn.tensor([1 + 2j, -0.5 - 1.25j]), "tensor([ 1.0000+2.0000j, -0.5000-1.2500j])"),
+    (lambda: gn.tensor([[1 + 1j], [0j]]), "tensor([[1.+1.j],\n        [0.+0.j]])"),
+    (
+        lambda: gn.tensor(1.5 + 2j, dtype=gn.complex128),
+        "tensor(1.5000+2.j, dtype=torch.complex128)",
+    ),
     (lambda: gn.arange(2000), "tensor([   0,    1,    2,  ..., 1997, 1998, 1999])"),
 )
 

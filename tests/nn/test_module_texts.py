@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import gnomon as gn
 from gnomon import nn
 from gnomon.nn.module_texts import unusual
 
@@ -76,6 +77,19 @@ def test_equal_modules_in_a_list_are_one_line():
 
     assert repr(layers) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
     assert repr(nn.ModuleList()) == "ModuleList()"
+
+
+def test_containers_of_parameters_list_them():
+    rows = nn.ParameterList([gn.ones(2), gn.ones(2, 3)])
+    named = nn.ParameterDict({"a": gn.ones(2)})
+
+    assert repr(rows) == (
+        "ParameterList(\n  (0): Parameter containing: [gnomon.float32 of size 2]\n"
+        "  (1): Parameter containing: [gnomon.float32 of size 2x3]\n)"
+    )
+    assert repr(named) == (
+        "ParameterDict(\n  (a): Parameter containing: [gnomon.FloatTensor of size 2]\n)"
+    )
 
 
 def test_only_what_is_unusual_is_named():

@@ -119,3 +119,9 @@ def test_one_number_is_formatted_as_a_number():
     assert f"{gn.ones(1)} {x!s} {x!r}" == "Tensor([1.]) Tensor(3) Tensor(3)"
     assert f"{gn.zeros((), device='meta')}" == "Tensor(..., device='meta', size=())"
     assert f"{gn.nn.Parameter(gn.tensor(1.5))}".startswith("Parameter(1.5")
+
+
+def test_a_dtypes_older_class_is_its_type():
+    assert gn.ones(1).type() == "gnomon.FloatTensor"
+    assert gn.ones(1, dtype=gn.bfloat16).type() == "gnomon.BFloat16Tensor"
+    assert gn.ones(1).type(gn.int64).type() == "gnomon.LongTensor"
