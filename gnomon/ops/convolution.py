@@ -131,6 +131,8 @@ def transposed_convolution(
     >>> transposed_convolution(ones(1, 1, 3), ones(1, 1, 2), None, ((0, 0),), (4,), ((1,), (1,), 1))
     Tensor([[[1., 2., 2., 1.]]])
     """
+    if not all(hasattr(width, "__index__") for pair in padding for width in pair):
+        raise TypeError(f"widths are integers: got {padding}")  # which is said of the argument
     y = spread_back(wider(x), wider(weight), size, padding, geometry)
     return finished(y, bias, x.dtype)
 

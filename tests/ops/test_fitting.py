@@ -16,6 +16,12 @@ KINDS = (
     (lambda x: gn.matmul(x, None), r"matmul: y must be a tensor: got None\."),
     (lambda x: gn.cat(x, "a"), r"cat: (xs|axis) must be .*: got .*\."),
     (lambda x: F.dropout(x, {}), r"dropout: p must be a number: got a dict\."),
+    (
+        lambda x: gn.transposed_convolution(
+            gn.ones(1, 1, 3), gn.ones(1, 1, 2), None, ((0, None),), (4,), ((1,), (1,), 1)
+        ),
+        r"transposed_convolution: padding must be .*: got \(\(0, None\)\)\.",
+    ),
     (lambda x: F.linear(x, "w"), r"linear: weight must be a tensor: got 'w'\."),
     (lambda x: gn.bincount(3), r"bincount: input must be a tensor: got 3\."),
     (lambda x: gn.nn.Linear(2.5, 3), r"shape: sizes are integers: got \(3, 2\.5\)\."),
