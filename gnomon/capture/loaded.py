@@ -36,7 +36,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, unflatten
 from gnomon.tensor.state import grads, leaf_like, state
 from gnomon.tensor.tensor import Tensor, from_buffer, node_of, wrap
-from gnomon.tensor.views import lying_of
+from gnomon.tensor.views import mesh_layout_of
 
 __all__ = ["LoadedFunction", "load_compiled"]
 
@@ -90,7 +90,7 @@ class LoadedFunction:
         call, arguments = structure_of_call(args, kwargs)
         kinds = tuple([(tuple(x.shape), x.dtype) for x in arguments])
         program = self.programs.get((call, kinds))
-        if program is None or any(lying_of(x._view) for x in arguments):
+        if program is None or any(mesh_layout_of(x._view) for x in arguments):
             raise self._misfit(kinds)
         if grads.get() and any(x.requires_grad for x in arguments):
             raise GradientError(

@@ -21,7 +21,7 @@ from gnomon.ops.strides import Form, form_of
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.state import FREED, Storage, grads, refusal
-from gnomon.tensor.strides import laid_of
+from gnomon.tensor.strides import strided_view_of
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain, full_chain
 from gnomon.tensor.watchers import GradientWatcher, is_watched
@@ -162,7 +162,7 @@ class Results:
         tracked = storage.tracked if part or leaf else tensor.requires_grad
         released = self._capture.is_freed(storage)
         self.nodes.append(node)
-        form = storage.form if part or leaf else form_of(laid_of(tensor))
+        form = storage.form if part or leaf else form_of(strided_view_of(tensor))
         self.fresh.append(Fresh(tracked, released, leaf, form))
         self.storages.append(storage)
 

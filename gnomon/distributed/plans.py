@@ -15,7 +15,7 @@ from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import Lying, Unit, divided
+from gnomon.ops.layouts import MeshLayout, Unit, divided
 from gnomon.passes.layout import Split
 from gnomon.program.reductions import AUTO
 from gnomon.tensor.creation import empty
@@ -35,7 +35,7 @@ class ParameterLayout(NamedTuple):
 
     name: str
     shape: Shape
-    layout: Lying
+    layout: MeshLayout
     keeps: tuple[str, ...]
     """Mesh axes along which it is used where it lies; along others it is gathered for its use."""
     unit: Unit
@@ -65,7 +65,7 @@ class ShardingPlan:
     token_dispatch: tuple[str, ...] = ()
     """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 
-    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> Lying:
+    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> MeshLayout:
         """The layout of a parameter."""
         sizes, found = list(shape), {}
         for mesh_axis, ranks in mesh.divided:
@@ -179,7 +179,7 @@ def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank:
         buffer.data = spread(buffer.detach(), everywhere)
 
 
-def own_part(p: Tensor, layout: Lying, mesh: Mesh, rank: int) -> Tensor:
+def own_part(p: Tensor, layout: MeshLayout, mesh: Mesh, rank: int) -> Tensor:
     """The part of a whole value that a rank keeps."""
     if p.is_meta:
         return empty(divided(tuple(p.shape), layout, "distribute"), dtype=p.dtype, device=META)

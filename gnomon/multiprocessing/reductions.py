@@ -19,7 +19,7 @@ from gnomon.runtime.shared import SharedMemory
 from gnomon.tensor.memory import over_shared, shared_of, shared_storages
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor, alias, from_buffer
-from gnomon.tensor.views import Chain, full_chain, lying_of
+from gnomon.tensor.views import Chain, full_chain, mesh_layout_of
 
 __all__ = ["ForkingPickler", "init_reductions", "rebuild_tensor", "reduce_tensor"]
 
@@ -34,7 +34,7 @@ def reduce_tensor(tensor: Tensor) -> tuple:
             "multiprocessing: a tensor that is no leaf and requires grad is not sent: gradients "
             "don't pass from process to process. Send tensor.detach()."
         )
-    if lying_of(tensor._view):
+    if mesh_layout_of(tensor._view):
         return tensor.__reduce_ex__(2)
     storage = tensor.share_memory_()._storage
     shared = shared_of(storage)

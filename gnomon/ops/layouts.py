@@ -23,8 +23,8 @@ from gnomon.ops.primitives import letters
 
 __all__ = [
     "LAYOUTS",
-    "Lying",
     "MICROBATCHES",
+    "MeshLayout",
     "OwnRows",
     "Unit",
     "axes_of",
@@ -43,7 +43,7 @@ __all__ = [
     "to_local",
 ]
 
-Lying = tuple[tuple[str, int, int | str | None], ...]
+MeshLayout = tuple[tuple[str, int, int | str | None], ...]
 """(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
 MICROBATCHES = "microbatches"
@@ -142,7 +142,7 @@ class Place(Primitive):
         return (g if back is None else place(g, back, back=layout, pins=pins),)
 
 
-def divided(shape: Shape, layout: Lying, told: str) -> Shape:
+def divided(shape: Shape, layout: MeshLayout, told: str) -> Shape:
     """The shape of one rank's part."""
     sizes = list(shape)
     for mesh, ranks, axis in layout:
@@ -157,7 +157,7 @@ def divided(shape: Shape, layout: Lying, told: str) -> Shape:
     return tuple(sizes)
 
 
-def folded(layout: Lying) -> Lying:
+def folded(layout: MeshLayout) -> MeshLayout:
     """A layout in which all ranks hold what was still to be folded."""
     return tuple((mesh, n, None if isinstance(axis, str) else axis) for mesh, n, axis in layout)
 
@@ -189,7 +189,7 @@ NO_ROWS = OwnRows()
 
 def from_local(
     x: Node,
-    layout: Lying,
+    layout: MeshLayout,
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
     rows: OwnRows = NO_ROWS,
@@ -211,7 +211,7 @@ def from_local(
     return own_rows(whole, layout, rows)
 
 
-def own_rows(x: Node, layout: Lying, rows: OwnRows) -> Node:
+def own_rows(x: Node, layout: MeshLayout, rows: OwnRows) -> Node:
     """A whole value whose parts along some mesh axes are the ranks' own rows, and stay there.
 
     Each rank folds those that it gave, whatever leaves they have.
@@ -225,9 +225,9 @@ def own_rows(x: Node, layout: Lying, rows: OwnRows) -> Node:
 
 def to_local(
     x: Node,
-    layout: Lying,
+    layout: MeshLayout,
     unit: Unit = ALONE,
-    back: Lying | None = None,
+    back: MeshLayout | None = None,
     shares: int = 1,
     rows: OwnRows = NO_ROWS,
 ) -> Node:
@@ -245,7 +245,7 @@ def to_local(
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
 
 
-def own_share(x: Node, layout: Lying) -> Node:
+def own_share(x: Node, layout: MeshLayout) -> Node:
     """The gradient of a rank's own mean, of a gradient of the mean of all ranks' own means.
 
     Of a sum over the rows that ranks gave it is so many times the part of this rank's rows; what is
@@ -373,9 +373,9 @@ def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
 
 def place(
     x: Node,
-    layout: Lying,
+    layout: MeshLayout,
     stays: bool = False,
-    back: Lying | None = None,
+    back: MeshLayout | None = None,
     pins: bool = False,
     only: Literal["", "varying", "split"] = "",
 ) -> Node:

@@ -20,7 +20,7 @@ from gnomon.ops.view_primitives import length_of, permute, slice_, window
 
 __all__ = [
     "Form",
-    "Laid",
+    "StridedView",
     "at_places",
     "dense",
     "form_of",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class Laid(NamedTuple):
+class StridedView(NamedTuple):
     """The places of elements in a storage."""
 
     shape: Shape
@@ -49,10 +49,10 @@ Form = tuple[tuple[int, int], ...]
 before without a gap, 2 behind a gap; negative where it runs backwards."""
 
 
-def form_of(laid: Laid | None) -> Form | None:
+def form_of(laid: StridedView | None) -> Form | None:
     """The form of strides, which is one for many sizes; None for values in the order of their axes.
 
-    >>> form_of(Laid((2, 3), 0, (1, 2))), form_of(Laid((2, 3), 0, (3, 1)))
+    >>> form_of(StridedView((2, 3), 0, (1, 2))), form_of(StridedView((2, 3), 0, (3, 1)))
     (((0, 1), (1, 1)), None)
     """
     if laid is None or is_row_major(laid):
@@ -105,13 +105,13 @@ def row_major(shape: Shape) -> tuple[int, ...]:
 
 def strided(
     shape: Shape, steps: Sequence[tuple[str, dict[str, Any]]], form: Form | None
-) -> Laid | None:
+) -> StridedView | None:
     """The places of what steps of views show of values in a shape; None where no strides tell.
 
     form: that of the values; None where they lie in the order of their axes.
     """
     strides = row_major(shape) if form is None else strides_of(form, shape)
-    before = laid = Laid(shape, 0, strides)
+    before = laid = StridedView(shape, 0, strides)
     for op, params in steps:
         if op not in MOVES:  # between a rank's part and the whole
             return None
@@ -133,7 +133,7 @@ def shown_by(
     return made.view(flat.dtype)
 
 
-def on_diagonal(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid | None:
+def on_diagonal(laid: StridedView, bounds: Sequence[tuple[int, int, int]]) -> StridedView | None:
     """The places of a slice behind a reshape that made one of the last two axes."""
     if len(bounds) != len(laid.shape) - 1:
         return None
@@ -143,47 +143,50 @@ def on_diagonal(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid | No
     if not plain or step != columns + 1 or first % columns + count > columns:
         return None
     start = laid.start + first // columns * down + first % columns * across
-    return Laid((*shape, count), start, (*strides, down + across))
+    return StridedView((*shape, count), start, (*strides, down + across))
 
 
-def permuted(laid: Laid, order: Sequence[int]) -> Laid:
+def permuted(laid: StridedView, order: Sequence[int]) -> StridedView:
     """The places behind a permutation."""
     shape, start, strides = laid
-    return Laid(tuple(shape[k] for k in order), start, tuple(strides[k] for k in order))
+    return StridedView(tuple(shape[k] for k in order), start, tuple(strides[k] for k in order))
 
 
-def sliced(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid:
+def sliced(laid: StridedView, bounds: Sequence[tuple[int, int, int]]) -> StridedView:
     """The places behind a slice."""
     start = laid.start + sum(a * n for (a, _, _), n in zip(bounds, laid.strides, strict=True))
     strides = tuple(step * n for (_, _, step), n in zip(bounds, laid.strides, strict=True))
-    return Laid(tuple(length_of(*each) for each in bounds), start, strides)
+    return StridedView(tuple(length_of(*each) for each in bounds), start, strides)
 
 
-def expanded(laid: Laid, shape: Shape) -> Laid:
+def expanded(laid: StridedView, shape: Shape) -> StridedView:
     """The places of axes that are repeated."""
     rows = zip(laid.shape, shape, laid.strides, strict=True)
-    return Laid(shape, laid.start, tuple(0 if n != m else step for n, m, step in rows))
+    return StridedView(shape, laid.start, tuple(0 if n != m else step for n, m, step in rows))
 
 
-def windowed(laid: Laid, axis: int, size: int, stride: int, dilation: int) -> Laid:
+def windowed(laid: StridedView, axis: int, size: int, stride: int, dilation: int) -> StridedView:
     """The places of stretches of an axis."""
     (shape, start, strides), step = laid, laid.strides[axis]
     count = (shape[axis] - (size - 1) * dilation - 1) // stride + 1
-    return Laid(
+    return StridedView(
         (*shape[:axis], count, *shape[axis + 1 :], size),
         start,
         (*strides[:axis], step * stride, *strides[axis + 1 :], step * dilation),
     )
 
 
-def reshaped(laid: Laid, shape: Shape) -> Laid | None:
+def reshaped(laid: StridedView, shape: Shape) -> StridedView | None:
     """The places of the same elements over other axes; None where no strides show them.
 
-    >>> reshaped(Laid((2, 3), 0, (3, 1)), (6,)), reshaped(Laid((3, 2), 0, (1, 3)), (6,))
-    (Laid(shape=(6,), start=0, strides=(1,)), None)
+    >>> (
+    ...     reshaped(StridedView((2, 3), 0, (3, 1)), (6,)),
+    ...     reshaped(StridedView((3, 2), 0, (1, 3)), (6,)),
+    ... )
+    (StridedView(shape=(6,), start=0, strides=(1,)), None)
     """
     if prod(shape) == 0:
-        return Laid(shape, laid.start, row_major(shape))
+        return StridedView(shape, laid.start, row_major(shape))
     runs, found, rest = list(runs_of(laid)), list[int](), list(shape)
     for size, step in runs or [(1, 1)]:
         taken = 1
@@ -192,13 +195,13 @@ def reshaped(laid: Laid, shape: Shape) -> Laid | None:
             taken = taken * rest.pop()
         if taken != size:
             return None
-    return None if rest else Laid(shape, laid.start, tuple(reversed(found)))
+    return None if rest else StridedView(shape, laid.start, tuple(reversed(found)))
 
 
-def runs_of(laid: Laid) -> list[tuple[int, int]]:
+def runs_of(laid: StridedView) -> list[tuple[int, int]]:
     """Sizes and strides of axes that lie like one, the last first.
 
-    >>> runs_of(Laid((2, 3, 4), 0, (24, 4, 1)))
+    >>> runs_of(StridedView((2, 3, 4), 0, (24, 4, 1)))
     [(12, 1), (2, 24)]
     """
     runs: list[tuple[int, int]] = []
@@ -227,7 +230,7 @@ def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], lis
     return [n for n, _ in kept], [step for _, step in kept]
 
 
-def at_places(x: Node, laid: Laid) -> Node:
+def at_places(x: Node, laid: StridedView) -> Node:
     """The elements at such places of x, which has one axis; strides go forward."""
     shape, _, strides = laid
     if 0 in shape:
@@ -245,13 +248,13 @@ def at_places(x: Node, laid: Laid) -> Node:
     )
 
 
-def moved(laid: Laid, axes: Sequence[int]) -> Laid:
+def moved(laid: StridedView, axes: Sequence[int]) -> StridedView:
     """The places along some of the axes."""
     shape, start, strides = laid
-    return Laid(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
+    return StridedView(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
 
 
-def by_slices(x: Node, laid: Laid) -> Node | None:
+def by_slices(x: Node, laid: StridedView) -> Node | None:
     """A slice of each digit of the places, for strides that divide each other; None for others."""
     (sizes, strides), rest = merged(laid.shape, laid.strides), laid.start
     if not strides:
@@ -269,7 +272,7 @@ def by_slices(x: Node, laid: Laid) -> Node | None:
     return slice_(reshape(whole, (*grid, strides[-1])), (*bounds, (rest, rest + 1, 1)))
 
 
-def by_windows(x: Node, laid: Laid) -> Node:
+def by_windows(x: Node, laid: StridedView) -> Node:
     """Stretches of stretches along all axes but the first, which moves by a stride of its own."""
     (most, *sizes), start, (own, *strides) = laid
     found = slice_(x, ((start, x.size, 1),))
@@ -280,22 +283,22 @@ def by_windows(x: Node, laid: Laid) -> Node:
     return slice_(found, ((0, (most - 1) * by + 1, by), *rest))
 
 
-def is_row_major(laid: Laid | None) -> bool:
+def is_row_major(laid: StridedView | None) -> bool:
     """Whether elements lie in the order of their axes, without gaps."""
     if laid is None:
         return False
     return prod(laid.shape) == 0 or runs_of(laid) in ([], [(prod(laid.shape), 1)])
 
 
-def repeats(laid: Laid) -> bool:
+def repeats(laid: StridedView) -> bool:
     """Whether one element is shown along a whole axis."""
     return any(n > 1 and not step for n, step in zip(laid.shape, laid.strides, strict=True))
 
 
-def overlaps(laid: Laid) -> bool:
+def overlaps(laid: StridedView) -> bool:
     """Whether an element is shown in several places.
 
-    >>> overlaps(Laid((3, 2), 0, (2, 1))), overlaps(Laid((3, 2), 0, (1, 1)))
+    >>> overlaps(StridedView((3, 2), 0, (2, 1))), overlaps(StridedView((3, 2), 0, (1, 1)))
     (False, True)
     """
     reach = 0
@@ -307,7 +310,7 @@ def overlaps(laid: Laid) -> bool:
     return False
 
 
-def shown_twice(laid: Laid) -> bool:
+def shown_twice(laid: StridedView) -> bool:
     """The same, by a look at all places."""
     places = np.zeros((), np.int64)
     for n, step in zip(laid.shape, laid.strides, strict=True):

@@ -1,8 +1,8 @@
-"""Nothing is computed of nothing: what has no elements is not computed, and its folds are known.
+"""Zero-size folding: values without elements are not computed, and folds of them are constants.
 
 After it no node that is computed has an axis of size 0 or reads one, so that no kernel has a loop
-of no iterations: every result is written, whatever the sizes are. What lies within choices and
-loops is done where their graphs become kernels. The interpreter (gnomon/ops/interpret.py) needs
+of no iterations: every result is written, whatever the sizes are. The graphs of choices and
+loops are folded where they become kernels. The interpreter (gnomon/ops/interpret.py) needs
 none of it.
 """
 

@@ -171,7 +171,7 @@ def links(giver: Draft, reader: Draft, name: str, home: Home) -> Pairs:
 
 
 def share(giver: Draft, reader: Draft, home: Home) -> None:
-    """Let the giver keep what the reader would recompute."""
+    """Store in the giver what the reader would recompute."""
     names = GRAPHS[reader.op]
     found = [twice(giver, reader, name, links(giver, reader, name, home)) for name in names]
     known: list[Pairs] = [{leaf: leaf for leaf in reader.leaves} for _ in names]

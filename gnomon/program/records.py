@@ -240,7 +240,7 @@ class RecordsWriter:
         return origins
 
     def buffers(self, kernel: Kernel, slots: Sequence[Slot]) -> Iterator[BufferRecord]:
-        """The buffers of a kernel; a result that lies over an operand is in place."""
+        """The buffers of a kernel; a result that overwrites an operand is in place."""
         places = slots[: len(kernel.buffers)]
         for k, x in enumerate(kernel.buffers):
             role: Role = "output" if k < kernel.outputs else "input"
@@ -304,7 +304,7 @@ def work_of(kernel: Kernel, stored: Collection[Node]) -> list[Node]:
 
 
 def flops_of(work: Sequence[Node], total: int) -> dict[Node, int]:
-    """The flops of each operation of a kernel; those that are not told apart share what is left."""
+    """The flops of each operation of a kernel; those of unknown work share what is left."""
     known = {x: x.size if x.op == "map" else x.inputs[0].size for x in work if x.op in PLAIN}
     others = [x for x in work if x not in known]
     left = max(total - sum(known.values()), 0)

@@ -1,7 +1,7 @@
 """The saved form of a program: all that a run needs beside machine code, as data and as bytes.
 
 Kept on disk, it spares a process that sees a graph again all passes and all scheduling. It is data
-alone; machine code lies under the keys of its texts in the cache of objects.
+alone; machine code is stored under the keys of its texts in the cache of objects.
 """
 
 from __future__ import annotations

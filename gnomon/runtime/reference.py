@@ -56,7 +56,7 @@ class ClosedMemory(Allocator):
                 self._protect(*self._pages)
 
     def _protect(self, *pages: tuple[int, int]) -> None:
-        """Have the system open or close pages."""
+        """Open or close pages by the system's mprotect."""
         how = OPEN if self._openers else CLOSED
         for start, size in pages:
             failed = self._system.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), how)
@@ -72,7 +72,7 @@ class ClosedMemory(Allocator):
         return address, mapping
 
     def trim(self) -> None:
-        """Nothing: pages are the memory's for good."""
+        """Do nothing: pages are never given back."""
 
     def blank(self, size: int) -> tuple[int, bool]:
         """The address of a block of zeros."""
@@ -96,7 +96,7 @@ closed_memory = ClosedMemory()
 
 
 def nothing(*_: object) -> None:
-    """Nothing has to be there before a run."""
+    """Do nothing before a run."""
 
 
 def key_of(text: str | Graph) -> str:
@@ -131,7 +131,7 @@ class ReferenceProgram:
         scalars: Sequence[int] = (),
         caller: object = None,
     ) -> None:
-        """Run on buffers given by address; whoever listens is told the `caller`."""
+        """Run on buffers given by address; subscribers to events get the `caller`."""
         arena, rows, start = DeviceBuffer(self.needs.arena, closed_memory), [], monotonic_ns()
         with closed_memory.opened():
             for number, step in enumerate(self.steps):
@@ -142,9 +142,9 @@ class ReferenceProgram:
                 made[...] = interpret_graph(graph, given)[0]
                 rows.append((number, begun, monotonic_ns()))
         if events.heard():
-            told = {"records": [np.array(rows, np.int64).reshape(-1, 3)], "lost": 0}
-            told |= {"program": self, "caller": caller, "start": start, "end": monotonic_ns()}
-            events.announce("run", **told)
+            event = {"records": [np.array(rows, np.int64).reshape(-1, 3)], "lost": 0}
+            event |= {"program": self, "caller": caller, "start": start, "end": monotonic_ns()}
+            events.announce("run", **event)
 
 
 def place_of(slot: Slot, arena: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:

@@ -121,7 +121,7 @@ class RequestQueue:
             self._call_another()
 
     def _call_another(self) -> None:
-        """Have one more process take part."""
+        """Start a thread that hands requests to one more process."""
         self.threads.append(Thread(target=self._delegate, daemon=True))
         self.threads[-1].start()
 
@@ -159,7 +159,7 @@ class RequestQueue:
             return heappop(self._waiting)[1] if self._waiting else None
 
     def _delegate(self) -> None:
-        """Have one process answer what waits; what it leaves unanswered falls to the caller."""
+        """Send waiting requests to one process; the caller computes what it leaves unanswered."""
         asked = acquire()
         if asked is None:
             return

@@ -22,7 +22,7 @@ from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
 from gnomon.tensor.state import grads, known, narrow, of_complex, saving, state
-from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, laid_of
+from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, strided_view_of
 from gnomon.tensor.tensor import (
     Paired,
     Tensor,
@@ -225,7 +225,7 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
     """
     if memory_format in FORMATS and pair_of(self) is self:
         form = form_in(self, memory_format)
-        if form_of(laid_of(self)) == form:
+        if form_of(strided_view_of(self)) == form:
             return self
         made = apply(taken_apart, (self,))
         made._storage.form = form
@@ -239,17 +239,17 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     made = apply(kept_apart, (input,))
     if memory_format in FORMATS and not isinstance(made, Paired):
         made._storage.form = form_in(input, memory_format)
-    return lying_as(input, made) if memory_format in (None, "preserve_format") else made
+    return with_strides_of(input, made) if memory_format in (None, "preserve_format") else made
 
 
-def lying_as(tensor: Tensor, made: Tensor) -> Tensor:
+def with_strides_of(tensor: Tensor, made: Tensor) -> Tensor:
     """A copy whose axes lie in the order of a tensor's."""
     if not isinstance(made, Paired) and not isinstance(tensor, Paired) and not has_no_gaps(tensor):
-        made._storage.form = dense(form_of(laid_of(tensor)))
+        made._storage.form = dense(form_of(strided_view_of(tensor)))
     return made
 
 
 def shows(x: Tensor, other: Tensor) -> bool:
     """Whether the memory of a view shows the shape of another, in strides."""
-    laid = laid_of(x)
+    laid = strided_view_of(x)
     return laid is not None and reshaped(laid, raw(other).shape) is not None

@@ -17,7 +17,7 @@ from gnomon.lazy import leaving
 from gnomon.ops.layouts import (
     ALONE,
     NO_ROWS,
-    Lying,
+    MeshLayout,
     OwnRows,
     Unit,
     axes_of,
@@ -28,24 +28,23 @@ from gnomon.ops.layouts import (
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import laid, state
+from gnomon.tensor.state import sharded_results, state
 from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
-from gnomon.tensor.views import BOUNDARIES, full_chain, lying_of
+from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
 __all__ = [
     "in_unit",
     "layout_of",
     "local_of",
-    "lying",
-    "lying_as",
-    "lying_like",
     "meet",
     "own_rows",
     "part_of",
     "pinned",
+    "sharded_like",
     "shows_others",
     "spread",
     "unit_of",
+    "value_layout",
     "varying_along",
     "whole_of",
 ]
@@ -56,7 +55,7 @@ own_rows: ContextVar[tuple[str, ...]] = ContextVar("own_rows", default=())
 
 def spread(
     local: Tensor,
-    layout: Lying,
+    layout: MeshLayout,
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
     rows: OwnRows = NO_ROWS,
@@ -73,22 +72,22 @@ def spread(
     """
     if not layout:
         return local
-    if not laid:
-        laid.append(as_it_lies)
+    if not sharded_results:
+        sharded_results.append(sharded_result)
     params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows, "varies": varies}
     params |= {"shares": shares} if shares > 1 else {}
     return alias(local, (("from_local", params),))
 
 
-def layout_of(tensor: Tensor) -> Lying:
+def layout_of(tensor: Tensor) -> MeshLayout:
     """The layout in which a tensor's storage lies; empty where this rank has all of it."""
     chain = full_chain(tensor)
     return chain[0][1]["layout"] if [op for op, _ in chain] == ["from_local"] else ()
 
 
-def lying_as(tensor: Tensor) -> Lying:
+def value_layout(tensor: Tensor) -> MeshLayout:
     """The layout in which a tensor's value lies, be it a view or in the midst of a capture."""
-    found = lying_of(tensor._view)
+    found = mesh_layout_of(tensor._view)
     if not found and state.capture is None:
         return ()
     if found and all(op in BOUNDARIES for op, _ in full_chain(tensor)):
@@ -123,7 +122,7 @@ def local_of(tensor: Tensor) -> Tensor:
 def part_of(
     tensor: Tensor,
     along: Sequence[str] | None = None,
-    back: Lying | None = None,
+    back: MeshLayout | None = None,
     shares: int = 1,
     rows: OwnRows = NO_ROWS,
 ) -> Tensor:
@@ -132,14 +131,14 @@ def part_of(
     back, shares: its gradient comes back in this layout, as one of so many that are averaged.
     rows: mesh axes along which parts of its gradient are rows that stay where they are.
     """
-    layout = tuple(each for each in lying_as(tensor) if along is None or each[0] in along)
+    layout = tuple(each for each in value_layout(tensor) if along is None or each[0] in along)
     step = {"layout": layout, "back": back, "shares": shares, "rows": rows}
     return alias(tensor, (("to_local", step),)) if layout else tensor
 
 
 def whole_of(tensor: Tensor) -> Tensor:
     """The whole value of a tensor that lies over ranks, on each of them: all ranks ask for it."""
-    everywhere = tuple((name, n, None) for name, n, _ in lying_as(tensor))
+    everywhere = tuple((name, n, None) for name, n, _ in value_layout(tensor))
     made = wrap(to_local(pinned(tensor), everywhere), tensor.requires_grad)
     meet([made])
     return made
@@ -148,7 +147,7 @@ def whole_of(tensor: Tensor) -> Tensor:
 def pinned(tensor: Tensor) -> Node:
     """A tensor's node, whose gradient lies as the tensor: in captures, where no storage says so."""
     node = node_of(tensor)
-    layout = tuple(each for each in lying_as(tensor) if not isinstance(each[2], str))
+    layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], str))
     return node if state.capture is None else place(node, layout, back=layout, pins=True)
 
 
@@ -165,9 +164,9 @@ def in_unit(tensor: Tensor, unit: Unit) -> Tensor:
     return alias(local_of(tensor), (("from_local", {**params, "unit": unit}),))
 
 
-def lying(
+def sharded(
     node: Node,
-    layout: Lying,
+    layout: MeshLayout,
     tracked: bool = False,
     unit: Unit = ALONE,
     rows: OwnRows = NO_ROWS,
@@ -178,20 +177,20 @@ def lying(
     return spread(part, layout, rows=rows, varies=varies)
 
 
-def lying_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
+def sharded_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
     """The same in the layout of another tensor of this shape, and in its unit."""
-    return lying(node, layout_of(tensor), tracked, unit_of(tensor))
+    return sharded(node, layout_of(tensor), tracked, unit_of(tensor))
 
 
 # results
 
 
-def as_it_lies(node: Node, tracked: bool) -> Tensor | None:
-    """A result of what lies over ranks, lying as it comes; None for any other."""
+def sharded_result(node: Node, tracked: bool) -> Tensor | None:
+    """The tensor of a node over sharded values, in the layout it has; None for other nodes."""
     if state.capture is not None or state.unknown or not axes_of(node):
         return None
     found = left(node)
-    made = lying(node, found.layout, tracked, rows=found.rows, varies=found.varies)
+    made = sharded(node, found.layout, tracked, rows=found.rows, varies=found.varies)
     if found.meets or reads_lent(node):
         evaluate([made._storage.node])
     return made

@@ -63,7 +63,11 @@ def lend(tensor: Tensor) -> np.ndarray:
     array = seen_as(owner, node.dtype.numpy, node.shape)
     if tensor._view is None:
         return array
-    laid = None if views.lying_of(tensor._view) else strided(node.shape, full_chain(tensor), None)
+    laid = (
+        None
+        if views.mesh_layout_of(tensor._view)
+        else strided(node.shape, full_chain(tensor), None)
+    )
     if laid is not None:
         steps = [step * node.dtype.itemsize for step in laid.strides]
         flat = array.reshape(-1)[laid.start :]

@@ -15,7 +15,7 @@ import numpy as np
 from gnomon.dtypes import dtype_of, float64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.histories import unmoved
-from gnomon.ops.strides import Laid, row_major, strides_of
+from gnomon.ops.strides import StridedView, row_major, strides_of
 from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
@@ -163,17 +163,17 @@ def as_strided(
             [1, 3, 5]])
     """
     start = input.storage_offset() if storage_offset is None else storage_offset
-    laid = Laid(tuple(size), start, tuple(stride))
+    laid = StridedView(tuple(size), start, tuple(stride))
     pair = pair_of(input)
     count = source(pair._storage).size // (1 + (pair is not input))
     check_inside(laid, count)
     if pair is input:
         return over_storage(input, laid)
-    doubled = Laid((*laid.shape, 2), 2 * start, (*(2 * step for step in laid.strides), 1))
+    doubled = StridedView((*laid.shape, 2), 2 * start, (*(2 * step for step in laid.strides), 1))
     return type(input)((over_storage(pair, doubled),))
 
 
-def check_inside(laid: Laid, count: int) -> None:
+def check_inside(laid: StridedView, count: int) -> None:
     """Refuse places that a storage of so many elements does not have."""
     shape, start, strides = laid
     fits = len(shape) == len(strides) and min((start, *shape, *strides)) >= 0

@@ -30,10 +30,10 @@ from gnomon.tensor.state import (
     grads,
     keep,
     known,
-    laid,
     leaf,
     of_complex,
     settled,
+    sharded_results,
     state,
     storage_of,
 )
@@ -220,7 +220,11 @@ def rare(tensor: Tensor) -> Rare:
 
 def wrap(node: Node, tracked: bool = False) -> Tensor:
     """A new tensor with a storage of its own."""
-    if laid and node.value is None and (made := laid[0](node, tracked)) is not None:
+    if (
+        sharded_results
+        and node.value is None
+        and (made := sharded_results[0](node, tracked)) is not None
+    ):
         return made
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
@@ -312,7 +316,7 @@ def node_of(tensor: Tensor) -> Node:
         storage.used = True
         return node
     node = node_of_view(tensor)
-    if not is_lent(source(tensor._storage)) or views.lying_of(tensor._view):
+    if not is_lent(source(tensor._storage)) or views.mesh_layout_of(tensor._view):
         return node
     evaluate([] if borrows(node) else [node])
     return kept_apart(node, True)
@@ -370,7 +374,7 @@ def leaf_node(tensor: Tensor) -> Node:
         return node
     inside = state.capture is None or state.capture.is_made(tensor)
     waits = node.arena.unique("detach", node) if inside else state.capture.placeholder(tensor)
-    if views.lying_of(tensor._view):
+    if views.mesh_layout_of(tensor._view):
         note_axes(waits, node)
     made = waits if inside or own else rewritten(waits, node)  # written: the leaf outside waits
     if state.capture is not None:

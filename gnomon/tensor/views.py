@@ -17,7 +17,7 @@ from gnomon.ir.node import Node, kind_of, pattern_of
 from gnomon.ir.operators import constant
 from gnomon.lazy import encodings
 from gnomon.ops.indexing import index_copy
-from gnomon.ops.layouts import Lying, from_local, to_local
+from gnomon.ops.layouts import MeshLayout, from_local, to_local
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import STEPS, pad, permute
@@ -92,11 +92,11 @@ class View:
         """The storage's when it was last read."""
 
 
-def lying_of(view: View | None) -> Lying:
+def mesh_layout_of(view: View | None) -> MeshLayout:
     """The layout of a view's storage along mesh axes of which the view shows the whole value."""
     if view is None:
         return ()
-    found = lying_of(None if view.base is None else view.base._view)
+    found = mesh_layout_of(None if view.base is None else view.base._view)
     for op, params in view.chain:
         if op in BOUNDARIES:
             named = {name for name, _, _ in params["layout"]}
@@ -121,12 +121,12 @@ def refuse_encoded_leaf(view: View | None) -> None:
 
 def is_shown_by_storage(view: View | None) -> bool:
     """Whether programs take the storage behind a view, and not what it shows."""
-    return bool(lying_of(view)) or is_encoded(view)
+    return bool(mesh_layout_of(view)) or is_encoded(view)
 
 
 def refuse_parts(tensor: Tensor) -> None:
     """Refuse to read, on one rank, what all ranks together hold."""
-    if any(n > 1 and axis is not None for _, n, axis in lying_of(tensor._view)):
+    if any(n > 1 and axis is not None for _, n, axis in mesh_layout_of(tensor._view)):
         raise LayoutError(
             f"value: a tensor {tuple(tensor.shape)} lies over ranks, and this one holds a part. "
             "Take to_local(), or on all ranks full_tensor()."
@@ -287,7 +287,7 @@ def put_places(old: Node, chain: Chain, new: Node) -> Node:
     return reshape(index_copy(flat, 0, index, values), old.shape)
 
 
-def kept(layout: Lying) -> Lying:
+def kept(layout: MeshLayout) -> MeshLayout:
     """A layout in which a value can be kept."""
     if any(isinstance(axis, str) for *_, axis in layout):
         raise LayoutError(

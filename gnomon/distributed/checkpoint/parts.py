@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import MeshLayout
 
 __all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "runs"]
 
@@ -80,7 +80,9 @@ def runs(shape: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]) -> 
     return ElementRuns(starts if length else starts[:0], length)
 
 
-def rectangle(shape: Sequence[int], layout: Lying, place: Mapping[str, int]) -> tuple[slice, ...]:
+def rectangle(
+    shape: Sequence[int], layout: MeshLayout, place: Mapping[str, int]
+) -> tuple[slice, ...]:
     """The part of a tensor that a rank at a place of the mesh holds in a layout.
 
     >>> rectangle((8, 6), (("data", 2, 0), ("tensor", 2, 0)), {"data": 1, "tensor": 0})
@@ -95,7 +97,7 @@ def rectangle(shape: Sequence[int], layout: Lying, place: Mapping[str, int]) -> 
 
 
 def owned(
-    local: np.ndarray, shape: Sequence[int], layout: Lying, mesh: Mesh, rank: int
+    local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: Mesh, rank: int
 ) -> DividedTensor:
     """A tensor of which a rank holds a part, with the rows of it that it owns among its replicas.
 

@@ -15,7 +15,7 @@ from gnomon.distributed.sharded_states import by_parts
 from gnomon.errors import ArgumentError, CheckpointError
 from gnomon.nn.module import Module
 from gnomon.optim.optimizer import Optimizer
-from gnomon.tensor.layouts import lying_as, whole_of
+from gnomon.tensor.layouts import value_layout, whole_of
 from gnomon.tensor.tensor import Paired, Tensor
 
 __all__ = [
@@ -84,7 +84,7 @@ def whole(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: whole(x) for key, x in value.items()}
     if isinstance(value, (Tensor, Paired)):
-        return whole_of(value).detach() if lying_as(value) else value
+        return whole_of(value).detach() if value_layout(value) else value
     return value
 
 

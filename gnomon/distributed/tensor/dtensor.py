@@ -9,9 +9,9 @@ from gnomon.distributed.collectives import broadcast
 from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.errors import LayoutError
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import ALONE, Lying, Unit, to_local
+from gnomon.ops.layouts import ALONE, MeshLayout, Unit, to_local
 from gnomon.passes.layout import Placement
-from gnomon.tensor.layouts import lying_as, meet, spread
+from gnomon.tensor.layouts import meet, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.placing import without_elements
 from gnomon.tensor.tensor import Tensor, detached, raw, wrap
@@ -23,7 +23,7 @@ class LyingOverRanks(type):
     """The class of DTensor: what lies over ranks is an instance of it, whatever its class."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, Tensor) and bool(lying_as(value))
+        return isinstance(value, Tensor) and bool(value_layout(value))
 
 
 class DTensor(Tensor, metaclass=LyingOverRanks):
@@ -86,8 +86,8 @@ def distribute_tensor(
     DTensor(Tensor([0., 1., 2., 3.]), dp=S(0))
     >>> gn.distributed.destroy_process_group()
     """
-    if lying_as(tensor):
-        if lying_as(tensor) == layout_by(device_mesh, placements, tensor.ndim):
+    if value_layout(tensor):
+        if value_layout(tensor) == layout_by(device_mesh, placements, tensor.ndim):
             return tensor
         raise LayoutError("distribute_tensor: this tensor lies over ranks. Use redistribute().")
     if not tensor.is_leaf:
@@ -103,7 +103,9 @@ def distribute_tensor(
     return lay(whole, layout).requires_grad_(tensor.requires_grad)
 
 
-def lay(tensor: Tensor, layout: Lying, keeps: tuple[str, ...] = (), unit: Unit = ALONE) -> Tensor:
+def lay(
+    tensor: Tensor, layout: MeshLayout, keeps: tuple[str, ...] = (), unit: Unit = ALONE
+) -> Tensor:
     """The same value as a tensor of its own, of which this rank keeps its part."""
     part = wrap(to_local(detached(raw(tensor)), layout))
     if part.is_meta:
@@ -143,7 +145,7 @@ def distribute_module(
         if partition_fn is not None:
             partition_fn(name, inner, device_mesh)
         for value in (*inner._parameters.values(), *inner._buffers.values()):
-            if value is not None and not lying_as(value):
+            if value is not None and not value_layout(value):
                 value.data = distribute_tensor(value.detach(), device_mesh)
     if input_fn is not None:
         module.register_forward_pre_hook(lambda m, given: input_fn(m, given, device_mesh))

@@ -18,7 +18,7 @@ from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
-from gnomon.tensor.state import grads, laid
+from gnomon.tensor.state import grads, sharded_results
 from gnomon.tensor.tensor import (
     Tensor,
     detached,
@@ -188,7 +188,9 @@ def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
     node = gradient if tracked else detached(gradient)
     before = tensor.grad
     if before is None:
-        tensor.grad = layouts.lying_like(node, tensor, tracked) if laid else wrap(node, tracked)
+        tensor.grad = (
+            layouts.sharded_like(node, tensor, tracked) if sharded_results else wrap(node, tracked)
+        )
     elif tracked:
         tensor.grad = wrap(node_of(before) + node, True)
     else:
