@@ -1,7 +1,7 @@
 """Layouts over a mesh: `from_local` and `to_local` at a program's ends, `place` within it.
 
 A program over a mesh is written of whole values. The first two say where it takes a rank's own
-part from outside and gives one back, and in which layout; `place` says how a value lies between.
+part from outside and gives one back, and in which layout; `place` gives the layout between.
 The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the tensor's axis that it
 splits; None where all ranks hold all, a fold's name where what they hold is still to be folded).
 """
@@ -74,7 +74,7 @@ def is_microbatches(mesh: str) -> bool:
 class FromLocal(Boundary):
     """The whole value of which x is this rank's part.
 
-    Along mesh axes of `keeps` it is computed with where it lies, if there is a way; parameters of
+    Along mesh axes of `keeps` it is used without being gathered, if there is a way; parameters of
     one `unit` are gathered together.
     """
 
@@ -117,10 +117,10 @@ class ToLocal(Boundary):
 
 @primitive("place")
 class Place(Primitive):
-    """x, lying in a layout; along mesh axes that it does not name, as it comes.
+    """Give x a layout; along mesh axes that it does not name, x keeps its own.
 
-    What `stays` is computed where it lies: a value that is divided as it is moves to no other rank,
-    where there is another way. Its gradient lies as `back` says, or else as it comes.
+    What `stays` is computed in place: a value that is divided as it is moves to no other rank,
+    where there is another way. Its gradient has the layout `back`, or else the one it comes in.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -142,7 +142,7 @@ class Place(Primitive):
         return (g if back is None else place(g, back, back=layout, pins=pins),)
 
 
-def divided(shape: Shape, layout: MeshLayout, told: str) -> Shape:
+def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
     """The shape of one rank's part."""
     sizes = list(shape)
     for mesh, ranks, axis in layout:
@@ -150,7 +150,7 @@ def divided(shape: Shape, layout: MeshLayout, told: str) -> Shape:
             continue
         if axis >= len(sizes) or sizes[axis] % ranks:
             raise LayoutError(
-                f"{told}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
+                f"{name}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
                 f"{shape}. Split another axis."
             )
         sizes[axis] //= ranks
@@ -198,7 +198,7 @@ def from_local(
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
-    keeps: mesh axes along which it is a weight that is used where it lies.
+    keeps: mesh axes along which it is a weight that is used without being gathered.
     rows: mesh axes along which its parts are rows that stay where they are, if any.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
     shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
@@ -233,7 +233,7 @@ def to_local(
 ) -> Node:
     """The part of a whole value that is this rank's; sums of one unit travel together.
 
-    back: how its gradient lies, where that is not as the value does.
+    back: the layout of its gradient, where that is not the value's.
     shares: of so many means, each over one rank's rows, the gradients are averaged.
     rows: mesh axes along which the parts of its gradient are rows that stay where they are.
     """
@@ -271,7 +271,7 @@ def axes_of(node: Node) -> frozenset[str]:
 
 
 def note_axes(leaf: Node, like: Node) -> None:
-    """Note that a node which stands for another value lies over the mesh as that does."""
+    """Record that a node which stands for another value has that one's mesh axes."""
     _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
 
 
@@ -281,7 +281,7 @@ def rows_of(node: Node) -> frozenset[str]:
 
 
 def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The same, where those of what it reads are known."""
+    """The mesh axes of ranks' own rows, given those of each input."""
     if is_known(node):
         return NOWHERE
     if names_layouts(node):
@@ -379,10 +379,10 @@ def place(
     pins: bool = False,
     only: Literal["", "varying", "split"] = "",
 ) -> Node:
-    """x, lying in a layout.
+    """Give x a layout.
 
-    back: how its gradient lies, if that is to be said. pins: it lies so; nobody says that all ranks
-    have alike what varies. only: if it varies, or is split; all else stays as it lies.
+    back: the layout of its gradient, if that is to be said. pins: exactly so; no rank is asked
+    whether all have alike what varies. only: if it varies, or is split; all else stays as it is.
     """
     other: dict[str, Any] = {} if back is None else {"back": back}
     other |= {"pins": True} if pins else {}
