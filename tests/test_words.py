@@ -51,7 +51,8 @@ GONE = {
 }
 """Words that are going, folder by folder: word -> the words instead, in names and in prose."""
 DONE = (
-    *("bench", "bisect", "codegen", "compiler", "distributions", "drop_in", "export", "fx"),
+    *("bench", "bisect", "codegen", "compiler", "distributed", "distributions", "drop_in"),
+    *("export", "fx"),
     *("gguf", "ir", "library", "models", "nn", "onnx", "ops", "optim", "passes", "profiler"),
     *("program", "quant", "runtime", "schedule", "serialization", "settings.py", "testing"),
     *("train", "utils"),

@@ -57,7 +57,7 @@ _summoned: ContextVar[bool] = ContextVar("summoned", default=False)
 
 
 class ShardingStrategy(Enum):
-    """The ranks over which a parameter lies in parts: all, none, or those of one machine."""
+    """The ranks over which a parameter is sharded: all, none, or those of one machine."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -181,7 +181,7 @@ class FullyShardedDataParallel(WrapperModule):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Nothing: every backward pass reduces its gradients, and the sums are the same."""
+        """Do nothing: every backward pass reduces its gradients, and the sums are the same."""
         yield
 
     def register_comm_hook(self, state: object, hook: Callable) -> None:

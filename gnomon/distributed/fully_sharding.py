@@ -118,8 +118,8 @@ def default_mesh() -> DeviceMesh:
     return init_device_mesh("cpu", (get_world_size(),), mesh_dim_names=("shard",))
 
 
-def lies_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
-    """Whether a tensor lies over the ranks of a mesh already."""
+def is_sharded_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
+    """Whether a tensor is sharded over the ranks of a mesh already."""
     return any(name in mesh.axes for name, _, _ in value_layout(tensor))
 
 
@@ -150,12 +150,12 @@ def entering(mesh: DeviceMesh) -> Callable:
         outermost.set(module)
         own: list[Tensor] = []
 
-        def laid(x: Tensor) -> Tensor:
+        def spread_rows(x: Tensor) -> Tensor:
             y = rows_of(x, mesh)
             own.extend([x] if y is not x else [])
             return y
 
-        found = over_tensors((inputs, named), laid)
+        found = over_tensors((inputs, named), spread_rows)
         own_rows.set(mesh.axes if own else ())
         return found
 
@@ -177,7 +177,7 @@ def leaving(mesh: DeviceMesh) -> Callable:
 
 def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     """The rows of all ranks, of which a tensor is this one's."""
-    if not x.ndim or lies_along(x, mesh):
+    if not x.ndim or is_sharded_along(x, mesh):
         return x
     layout = tuple((name, n, 0) for name, n in zip(mesh.axes, mesh.shape, strict=True))
     return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())

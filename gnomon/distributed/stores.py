@@ -247,8 +247,8 @@ class Store(ABC):
 
 def late(keys: Sequence[str], patience: timedelta) -> DistStoreError:
     """The error of keys that did not come."""
-    told = f"Wait timeout: {', '.join(keys)} did not come in"
-    return DistStoreError(f"store: {told} {patience.total_seconds() * 1000:.0f} ms.")
+    missing = f"Wait timeout: {', '.join(keys)} did not come in"
+    return DistStoreError(f"store: {missing} {patience.total_seconds() * 1000:.0f} ms.")
 
 
 class HashStore(Store):

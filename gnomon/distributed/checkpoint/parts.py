@@ -37,7 +37,7 @@ class DividedTensor:
 
     @property
     def elements(self) -> int:
-        """Their number in the whole."""
+        """Number of elements of the whole tensor."""
         return prod(self.shape)
 
     @property
@@ -46,7 +46,7 @@ class DividedTensor:
         return self.elements * self.dtype.itemsize
 
     def staged(self) -> DividedTensor:
-        """The same with parts copied, so that they stay while training goes on."""
+        """A copy of the tensor with parts of its own, which stay while training goes on."""
         copies = (TensorPart(x.offsets, np.array(x.array, order="C")) for x in self.parts)
         return DividedTensor(self.shape, self.dtype, tuple(copies))
 

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.distributed.checkpoint.files import NAMES
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart, rectangle
 from gnomon.distributed.groups import Group, found, is_initialized
-from gnomon.distributed.objects import told
+from gnomon.distributed.objects import gather_objects
 from gnomon.dtypes import dtype_of
 from gnomon.errors import CheckpointError
 from gnomon.runtime.comm import here
@@ -34,7 +34,7 @@ class Ranks:
 
     def tell(self, given: Any) -> list[Any]:
         """The objects of all ranks, in rank order."""
-        return [given] if self.group is None else told(self.group, given)
+        return [given] if self.group is None else gather_objects(self.group, given)
 
 
 class Held(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tensors laid over a mesh: from what one rank has, from parts, and all of a module's."""
+"""Tensors sharded over a mesh: from what one rank has, from parts, and all of a module's."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gnomon.tensor.tensor import Tensor, detached, raw, wrap
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "lay"]
 
 
-class LyingOverRanks(type):
-    """The class of DTensor: what lies over ranks is an instance of it, whatever its class."""
+class ShardedTensorType(type):
+    """The class of DTensor: a sharded tensor is an instance of it, whatever its class."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Tensor) and bool(value_layout(value))
 
 
-class DTensor(Tensor, metaclass=LyingOverRanks):
-    """A tensor that lies over the ranks of a mesh.
+class DTensor(Tensor, metaclass=ShardedTensorType):
+    """A tensor that is sharded over the ranks of a mesh.
 
     >>> import gnomon as gn
     >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("dp",))
@@ -38,7 +38,7 @@ class DTensor(Tensor, metaclass=LyingOverRanks):
     """
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Refused: a tensor is laid over ranks by from_local or distribute_tensor."""
+        """Refuse: tensors are sharded by from_local or distribute_tensor."""
         raise LayoutError("DTensor: say DTensor.from_local() or distribute_tensor().")
 
     @staticmethod
@@ -78,7 +78,7 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Tensor:
-    """A leaf laid over a mesh: the first rank's values, or with None those of each.
+    """Shard a leaf over a mesh: the first rank's values, or with None those of each.
 
     >>> import gnomon as gn
     >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("dp",))
@@ -89,7 +89,7 @@ def distribute_tensor(
     if value_layout(tensor):
         if value_layout(tensor) == layout_by(device_mesh, placements, tensor.ndim):
             return tensor
-        raise LayoutError("distribute_tensor: this tensor lies over ranks. Use redistribute().")
+        raise LayoutError("distribute_tensor: this tensor is a DTensor. Use redistribute().")
     if not tensor.is_leaf:
         raise LayoutError(
             "distribute_tensor should be used to distribute leaf tensors: got a result. "
@@ -106,7 +106,7 @@ def distribute_tensor(
 def lay(
     tensor: Tensor, layout: MeshLayout, keeps: tuple[str, ...] = (), unit: Unit = ALONE
 ) -> Tensor:
-    """The same value as a tensor of its own, of which this rank keeps its part."""
+    """Detach a value and shard it: this rank keeps its part."""
     part = wrap(to_local(detached(raw(tensor)), layout))
     if part.is_meta:
         return spread(without_elements(part), layout, keeps, unit)

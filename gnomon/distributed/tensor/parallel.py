@@ -1,7 +1,7 @@
 """Tensor parallel by the names of torch.distributed.tensor.parallel: a style for each module.
 
-A style lays a module's parameters over the ranks of a mesh, and says how what goes in lies and how
-what comes out shall. Programs are divided by that; collectives stand where layouts change.
+A style shards a module's parameters over the ranks of a mesh, and says which layouts its inputs
+have and its results get. Programs are divided by that; collectives stand where layouts change.
 """
 
 from __future__ import annotations
@@ -158,11 +158,11 @@ class PrepareModuleInput(ParallelStyle):
         def enter(module: Module, inputs: tuple, named: dict[str, Any]) -> Any:
             rest = inputs[len(self.have) :]
             moved = [
-                laid_in(x, mesh, *each, local)
+                redistributed(x, mesh, *each, local)
                 for x, *each in zip(inputs, self.have, self.want, strict=False)
             ]
             named_moved = {
-                word: laid_in(named[word], mesh, have, self.named_want[word], local)
+                word: redistributed(named[word], mesh, have, self.named_want[word], local)
                 for word, have in self.named_have.items()
                 if word in named
             }
@@ -195,7 +195,7 @@ class PrepareModuleOutput(ParallelStyle):
         def leave(module: Module, inputs: tuple, output: Any) -> Any:
             alone = not isinstance(output, tuple)
             moved = [
-                laid_in(x, mesh, *each, self.use_local_output)
+                redistributed(x, mesh, *each, self.use_local_output)
                 for x, *each in zip(
                     [output] if alone else output, self.have, self.want, strict=True
                 )
@@ -259,10 +259,10 @@ def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placem
         p.data = lay(p.detach(), layout, mesh.axes)
 
 
-def laid_in(
+def redistributed(
     x: Any, mesh: DeviceMesh, have: Placement | None, want: Placement | None, local: bool
 ) -> Any:
-    """An input, which lies one way or is this rank's part so, lying another way."""
+    """Redistribute an input, or this rank's part of one, from one placement to another."""
     if have is None or want is None or not isinstance(x, Tensor):
         return x
     if not any(name in mesh.axes for name, _, _ in value_layout(x)):
@@ -271,7 +271,7 @@ def laid_in(
 
 
 def given_out(x: Any, mesh: DeviceMesh, want: Placement, local: bool) -> Any:
-    """A tensor over a mesh lying as is wanted, or this rank's part of it."""
+    """A tensor over a mesh with the wanted placement, or this rank's part of it."""
     here = tuple(each for each in value_layout(x) if each[0] in mesh.axes)
     if here != layout_by(mesh, [want], x.ndim):
         x = x.redistribute(mesh, [want])
