@@ -130,7 +130,7 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
     """A view of the storage behind a tensor: elements at equal distances along each axis."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
-    """A tensor with other values at equal distances, as if it were laid flat."""
+    """A tensor with other values at equal distances, counted in the flattened tensor."""
 def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
     """A tensor of these values; tensors and arrays are not copied."""
 from gnomon.tensor.sharing import asarray as asarray
@@ -341,7 +341,7 @@ def deg2rad(x: Tensor) -> Tensor:
 def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
 def detach(input: Tensor) -> Tensor:
-    """The same storage, behind which no backward pass looks."""
+    """A tensor of the same storage through which no gradients flow."""
 from gnomon.tensor.device import Device as device
 def diag(x: Tensor, diagonal: _int = ...) -> Tensor:
     """The matrix with this diagonal, or the diagonal of this matrix."""
@@ -389,9 +389,9 @@ def empty(shape: Any = ..., *more: _int, dtype: object = ..., device: object = .
 def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor whose values do not matter: zeros, with the shape of another."""
 def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], **options: Any) -> Tensor:
-    """The same."""
+    """A tensor of any values; every value is stored in the order of its axes."""
 def empty_strided(size: Sequence[_int], stride: Sequence[_int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is laid out in the order of its axes."""
+    """A tensor of any values; every value is stored in the order of its axes."""
 from gnomon.tensor.autograd.engine import enable_grad as enable_grad
 def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
@@ -744,7 +744,7 @@ def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], 
 def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
 def lu(self: Tensor, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
-    """Both factors of LU in one matrix, the rows exchanged, and on request where a pivot is 0."""
+    """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
 def lu_decomposition(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
 def lu_solution(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
@@ -940,7 +940,7 @@ def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
 from gnomon import profiler as profiler
 from gnomon.tensor.limits import promote_types as promote_types
 def put(input: Tensor, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
-    """A tensor with values at positions, counted as if it were laid flat."""
+    """A tensor with values at positions, counted in the flattened tensor."""
 def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x."""
 from gnomon import quant as quant
@@ -1230,7 +1230,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 def unique_values(x: Tensor) -> Tensor:
     """The distinct values."""
 def unravel_index(indices: Tensor, shape: Any = ..., *, size: Any = ...) -> tuple[Tensor, ...]:
-    """The positions on each axis of a shape, for positions as if it were laid flat."""
+    """Convert positions in a flattened shape to positions on each of its axes."""
 def unsafe_chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
 def unsafe_split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:

@@ -23,7 +23,6 @@ PRONOUN = re.compile(
 SPOKEN = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NOT_YET = {
     "capture": 40,
-    "tensor": 58,
 }
 """How many docstrings of a layer still open with a pronoun: none may be added."""
 

@@ -111,7 +111,7 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
 
 
 def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation whose results show its first argument's storage."""
+    """Call an operation whose results show its first argument's storage."""
     tensor = args[0] if args else None
     if not isinstance(tensor, Tensor):
         return apply(op, args, kwargs)
@@ -152,7 +152,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
 
 
 def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation of several tensors, each of whose results may show one of them."""
+    """Call an operation of several tensors, each of whose results may show one of them."""
     tensors = tensors_in(args)
     if narrow.get() is not None or any(map(is_plain_no_more, tensors)):
         return apply(op, args, kwargs)
@@ -200,7 +200,7 @@ def shown_by(
 
 
 def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation that copies where no strides show its result."""
+    """Call an operation that copies where no strides show its result."""
     made = apply_view(op, args, kwargs)
     x, shown = pair_of(args[0]) if args else None, pair_of(made)
     if not (isinstance(x, Tensor) and isinstance(shown, Tensor)) or has_no_gaps(x):
@@ -211,7 +211,7 @@ def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
 
 
 def apply_flat(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for one that copies all that is not contiguous, as ravel does."""
+    """Call an operation that copies all that is not contiguous, as ravel does."""
     if args and isinstance(args[0], Tensor):
         args = (contiguous(args[0]), *args[1:])
     return apply_view(op, args, kwargs)
@@ -251,5 +251,5 @@ def with_strides_of(tensor: Tensor, made: Tensor) -> Tensor:
 
 def shows(x: Tensor, other: Tensor) -> bool:
     """Whether the memory of a view shows the shape of another, in strides."""
-    laid = strided_view_of(x)
-    return laid is not None and reshaped(laid, raw(other).shape) is not None
+    places = strided_view_of(x)
+    return places is not None and reshaped(places, raw(other).shape) is not None

@@ -163,10 +163,10 @@ def refuse(group: ProcessGroup, name: str, dtype: DType, op: Reduction | None = 
     if not reason:
         return
     what = f"{op!r} of {dtype.name}" if op else dtype.name
-    told = f"{name}: {group.backend.name}: {what}: {reason}."
+    text = f"{name}: {group.backend.name}: {what}: {reason}."
     if state.capture is None:
-        raise CollectiveError(told)
-    state.capture.violations.append(f"{told}   [{user_site()}]")
+        raise CollectiveError(text)
+    state.capture.violations.append(f"{text}   [{user_site()}]")
 
 
 def meet(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Node]) -> Node:
@@ -224,7 +224,7 @@ def message(part: Part, sent: int, value: DeviceBuffer) -> Message:
 
 
 def move_in_program(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -> None:
-    """The same as nodes: those of one dtype travel together, in rounds of bounded length."""
+    """Move parts within a program: those of one dtype together, in rounds of bounded length."""
     rows = [*((1, p) for p in sends), *((0, p) for p in receives)]
     found: dict[int, tuple[Tensor, list[tuple[Part, Node]]]] = {}
     numbered = rounds(rows)

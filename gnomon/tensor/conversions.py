@@ -321,14 +321,14 @@ def is_complex(self: Tensor) -> bool:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, in the memory of which a view shows a part."""
     view = self._view
-    laid = (
+    places = (
         None
         if view is None or state.capture is not None or mesh_layout_of(view)
         else strided_view_of(self)
     )
-    if laid is None:
+    if places is None:
         return value_of(self).address
-    return value_of(unviewed(self)).address + laid.start * self.dtype.itemsize
+    return value_of(unviewed(self)).address + places.start * self.dtype.itemsize
 
 
 def nowhere(self: Tensor) -> int:

@@ -46,7 +46,7 @@ def tensors_of(value: Any) -> tuple[Any, list[Tensor]]:
 
 
 def fresh(value: Any) -> Any:
-    """The same nested tensors under nodes of their own, so that nothing else counts as a use."""
+    """Copy nested tensors to nodes of their own, so that nothing else counts as a use."""
     tree, found = tensors_of(value)
     nodes = [x.arena.unique("barrier", x) for x in map(recorded, found)]
     return unflatten(tree, [wrap(x, x.dtype.kind == "float") for x in nodes])

@@ -3,7 +3,7 @@
 `from_local` is the first step of such a view, so that views, writes, gradients and captures are
 those of every other tensor: what reads it reads the whole value, what writes to it leaves this
 rank's part in the storage. Programs are divided where they read it (gnomon/passes/divide.py). What
-an operation gives lies as the operation leaves it; ranks that must meet for it meet at its call.
+an operation gives has the layout it ends in; ranks that must meet for it meet at its call.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def spread(
 ) -> Tensor:
     """The whole value of which a tensor is this rank's part; they share memory.
 
-    keeps: mesh axes along which programs use it where it lies, and do not gather it.
+    keeps: mesh axes along which programs use it sharded, and do not gather it.
     unit: parameters of the same one are gathered together.
     rows: mesh axes along which its parts are rows of a batch, which stay where they are.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
@@ -80,13 +80,13 @@ def spread(
 
 
 def layout_of(tensor: Tensor) -> MeshLayout:
-    """The layout in which a tensor's storage lies; empty where this rank has all of it."""
+    """The layout of a tensor's storage; empty where this rank has all of it."""
     chain = full_chain(tensor)
     return chain[0][1]["layout"] if [op for op, _ in chain] == ["from_local"] else ()
 
 
 def value_layout(tensor: Tensor) -> MeshLayout:
-    """The layout in which a tensor's value lies, be it a view or in the midst of a capture."""
+    """The layout of a tensor's value, also of a view or within a capture."""
     found = mesh_layout_of(tensor._view)
     if not found and state.capture is None:
         return ()
@@ -112,7 +112,7 @@ def in_order(name: str) -> int:
 
 
 def local_of(tensor: Tensor) -> Tensor:
-    """The part that this rank holds of a tensor that lies over ranks, as the same memory."""
+    """The part that this rank holds of a sharded tensor, as the same memory."""
     storage = tensor._storage
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = storage, None, None, False
@@ -137,7 +137,7 @@ def part_of(
 
 
 def whole_of(tensor: Tensor) -> Tensor:
-    """The whole value of a tensor that lies over ranks, on each of them: all ranks ask for it."""
+    """The whole value of a sharded tensor, on each rank: all ranks ask for it."""
     everywhere = tuple((name, n, None) for name, n, _ in value_layout(tensor))
     made = wrap(to_local(pinned(tensor), everywhere), tensor.requires_grad)
     meet([made])
@@ -145,19 +145,19 @@ def whole_of(tensor: Tensor) -> Tensor:
 
 
 def pinned(tensor: Tensor) -> Node:
-    """A tensor's node, whose gradient lies as the tensor: in captures, where no storage says so."""
+    """A tensor's node, whose gradient gets the tensor's layout: no storage says so in captures."""
     node = node_of(tensor)
     layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], str))
     return node if state.capture is None else place(node, layout, back=layout, pins=True)
 
 
 def unit_of(tensor: Tensor) -> Unit:
-    """The unit of a tensor that lies over ranks."""
+    """The unit of a sharded tensor."""
     return full_chain(tensor)[0][1]["unit"] if layout_of(tensor) else ALONE
 
 
 def in_unit(tensor: Tensor, unit: Unit) -> Tensor:
-    """The same memory as a tensor of a unit; one that lies over no ranks as it is."""
+    """Put a tensor's memory into a unit; one that is not sharded stays as it is."""
     if not layout_of(tensor):
         return tensor
     params = full_chain(tensor)[0][1]
@@ -178,7 +178,7 @@ def sharded(
 
 
 def sharded_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
-    """The same in the layout of another tensor of this shape, and in its unit."""
+    """Shard a node's value like another tensor of its shape, and in its unit."""
     return sharded(node, layout_of(tensor), tracked, unit_of(tensor))
 
 
@@ -197,7 +197,7 @@ def sharded_result(node: Node, tracked: bool) -> Tensor | None:
 
 
 def left(node: Node) -> leaving.Leaving:
-    """The layout of a value that is made of what lies over ranks."""
+    """The layout of a value computed from sharded ones."""
     return leaving.leaving(opened(node), axes_of(node), tuple(here.links()))
 
 
@@ -220,7 +220,7 @@ def opened(node: Node) -> Graph:
 
 
 def reads_lent(node: Node) -> bool:
-    """Whether a part lies in memory that others write to."""
+    """Whether a part of a value is in memory that others write to."""
     return any(is_lent(x) for x in numbered([node], lambda x: x.value is not None))
 
 

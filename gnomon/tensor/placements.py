@@ -123,7 +123,7 @@ def placements(self: Tensor) -> tuple[Placement, ...]:
 
 @property_of_parts
 def device_mesh(self: Tensor) -> Any:
-    """The mesh over which it lies."""
+    """The mesh over which a tensor is sharded."""
     return mesh_of(value_layout(self))
 
 
@@ -135,7 +135,7 @@ def _local_tensor(self: Tensor) -> Tensor:
 
 @of_parts
 def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said.
+    """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another.
 
     A view that shows other ranks' values is computed here: all ranks call it then.
     """

@@ -204,9 +204,9 @@ def acted(name: str, generator: Any = None) -> None:
         state.capture.acted(name)
 
 
-def refusal(told: str) -> TraceError:
+def refusal(message: str) -> TraceError:
     """An error of what is captured, which is raised again where the function caught it."""
-    error = TraceError(told)
+    error = TraceError(message)
     if state.refused is None and (state.capture is not None or state.unknown):
         state.refused = error
     return error

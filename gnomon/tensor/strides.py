@@ -67,7 +67,7 @@ def check_places(tensor: Tensor, reads: str = "") -> None:
         )
 
 
-def over_storage(tensor: Tensor, laid: StridedView) -> Tensor:
+def over_storage(tensor: Tensor, wanted: StridedView) -> Tensor:
     """A view of the storage behind a tensor, whichever part of it this one shows."""
     if state.capture is not None:
         state.capture.need_whole(tensor._storage)
@@ -76,14 +76,16 @@ def over_storage(tensor: Tensor, laid: StridedView) -> Tensor:
     whole = source(tensor._storage) if base is None else raw(base)
     order = [axis for axis, _ in reversed(tensor._storage.form or ())]
     is_part = base is not None and base._view is not None and bool(base._view.chain)
-    inside = within(laid, None if order else strided_view_of(base), whole.size) if is_part else laid
+    inside = (
+        within(wanted, None if order else strided_view_of(base), whole.size) if is_part else wanted
+    )
     if is_shown_by_storage(view) or inside is None:
         raise ArgumentError(
-            "as_strided: this tensor lies over ranks or is stored in blocks, or what is asked for "
-            "lies outside of a leaf that is part of another tensor. Take a clone() of it first."
+            "as_strided: this tensor is sharded over ranks or stored in blocks, or what is asked for "
+            "is outside of a leaf that is part of another tensor. Take a clone() of it first."
         )
-    lying = permute(whole, tuple(order)) if order else whole
-    chain = chain_between(at_places(reshape(lying, (whole.size,)), inside), whole)
+    stored = permute(whole, tuple(order)) if order else whole
+    chain = chain_between(at_places(reshape(stored, (whole.size,)), inside), whole)
     hidden = not grads.get() and tensor.requires_grad
     if base is not None:
         return alias(base, chain, hidden)
@@ -92,14 +94,14 @@ def over_storage(tensor: Tensor, laid: StridedView) -> Tensor:
     return made
 
 
-def within(laid: StridedView, part: StridedView | None, count: int) -> StridedView | None:
+def within(wanted: StridedView, part: StridedView | None, count: int) -> StridedView | None:
     """Places of a storage as those of a part of so many neighbours; None where it has not all."""
     if part is None or not is_row_major(part):
         return None
-    start = laid.start - part.start
-    last = start + sum((n - 1) * step for n, step in zip(laid.shape, laid.strides, strict=True))
-    fits = start >= 0 and (last < count or 0 in laid.shape)
-    return StridedView(laid.shape, start, laid.strides) if fits else None
+    start = wanted.start - part.start
+    last = start + sum((n - 1) * step for n, step in zip(wanted.shape, wanted.strides, strict=True))
+    fits = start >= 0 and (last < count or 0 in wanted.shape)
+    return StridedView(wanted.shape, start, wanted.strides) if fits else None
 
 
 FORMATS: dict[Any, Form] = {
@@ -160,16 +162,16 @@ def own_places(tensor: Tensor) -> StridedView | None:
 @method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """The stride: the number of elements between neighbours along each axis, or along one."""
-    laid = own_places(self)
-    steps = row_major(tuple(self.shape)) if laid is None else laid.strides
+    places = own_places(self)
+    steps = row_major(tuple(self.shape)) if places is None else places.strides
     return steps if dim is None else steps[dim]
 
 
 @method
 def storage_offset(self: Tensor) -> int:
     """The place of the first element in its storage."""
-    laid = own_places(self)
-    return 0 if laid is None else laid.start
+    places = own_places(self)
+    return 0 if places is None else places.start
 
 
 @method

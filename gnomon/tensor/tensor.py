@@ -159,7 +159,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same storage, out of sight of backward passes."""
+        """A tensor of the same storage, out of sight of backward passes."""
         return alias(self, (), detached=True, unchecked=True)
 
     @data.setter
@@ -198,7 +198,7 @@ def pair_of(tensor: Any) -> Any:
 
 
 def pairs_of(tensors: Iterable | None) -> list | None:
-    """The same of several."""
+    """The real tensors behind several; None for none."""
     return tensors and list(map(pair_of, tensors))
 
 
@@ -323,7 +323,7 @@ def node_of(tensor: Tensor) -> Node:
 
 
 def node_of_view(tensor: Tensor) -> Node:
-    """The same for leaves that want gradients, and for views."""
+    """The node as an input, of a leaf that wants gradients or of a view."""
     if not tensor.requires_grad:
         node, view = raw(tensor), tensor._view
         views.check_kept(view)

@@ -731,12 +731,12 @@ class Tensor:
     def det_(self) -> Tensor:
         """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
     def detach(self) -> Tensor:
-        """The same storage, behind which no backward pass looks."""
+        """A tensor of the same storage through which no gradients flow."""
     def detach_(self) -> Tensor:
         """Cut this tensor from what made it."""
     @property
     def device_mesh(self) -> Any:
-        """The mesh over which it lies."""
+        """The mesh over which a tensor is sharded."""
     def diag(self, diagonal: _int = ...) -> Tensor:
         """The matrix with this diagonal, or the diagonal of this matrix."""
     def diag_(self, diagonal: _int = ...) -> Tensor:
@@ -1982,7 +1982,7 @@ class Tensor:
     def to_device(self, device: object, *, stream: object = ...) -> Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
-        """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said."""
+        """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2074,7 +2074,7 @@ class Tensor:
     def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
     def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
-        """The same memory in another shape, or its bytes under another dtype."""
+        """View the memory in another shape, or its bytes under another dtype."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:

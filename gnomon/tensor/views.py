@@ -128,7 +128,7 @@ def refuse_parts(tensor: Tensor) -> None:
     """Refuse to read, on one rank, what all ranks together hold."""
     if any(n > 1 and axis is not None for _, n, axis in mesh_layout_of(tensor._view)):
         raise LayoutError(
-            f"value: a tensor {tuple(tensor.shape)} lies over ranks, and this one holds a part. "
+            f"value: a tensor {tuple(tensor.shape)} is sharded over ranks, and this one holds a part. "
             "Take to_local(), or on all ranks full_tensor()."
         )
 
@@ -207,7 +207,7 @@ def shown(view: View, start: Node) -> Node:
 
 
 def settled(view: View, start: Node, version: int) -> Node:
-    """The same where the storage may have been written to since it was last read.
+    """The node of a view whose storage may have been written to since it was last read.
 
     The view then shows the storage alone, and the gradients that are kept of it go with it.
     """
@@ -316,7 +316,7 @@ def put_slice(old: Node, bounds: tuple[tuple[int, int, int], ...], new: Node) ->
 
 
 def ascending(bound: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The same places of a slice from the lowest up.
+    """The places of a slice, from the lowest up.
 
     >>> ascending((4, -1, -2)), ascending((0, 4, 3))
     ((0, 5, 2), (0, 4, 3))

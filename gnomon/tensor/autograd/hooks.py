@@ -87,7 +87,7 @@ def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
 
 
 def watch(tensor: Tensor) -> None:
-    """Have backward passes find this tensor, with the gradient of the value that it has now."""
+    """Make backward passes find this tensor, with the gradient of the value that it has now."""
     if not tensor.requires_grad:
         raise GradientError("hook: this tensor does not require grad. Set requires_grad_() first.")
     kept = rare(tensor)
@@ -99,7 +99,7 @@ def watch(tensor: Tensor) -> None:
 
 
 def own_node(tensor: Tensor) -> Node:
-    """The node of this tensor alone, as far as it can be told: equal expressions are one node.
+    """The node of this tensor alone, as far as it is known: equal expressions are one node.
 
     One that nothing was computed from yet gets an identity of its own. Behind one that was used
     stand the uses, so it is kept, and equal expressions to come are others.
