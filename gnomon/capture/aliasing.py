@@ -76,7 +76,7 @@ def stand_ins(
 ) -> list[Tensor]:
     """Stand-ins for the arguments while the function is captured, some as parts of their memory.
 
-    One that it can reach from outside too is read from there. Of one that lies over ranks, or in
+    A tensor that it can reach from outside too is read from there. Of a sharded one, or one in
     blocks, the memory is passed in: each rank has its part.
     """
     return [

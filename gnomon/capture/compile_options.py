@@ -1,4 +1,4 @@
-"""Options of gn.compile: PyTorch's, the optimisations to do, and what programs are told of them."""
+"""Options of gn.compile: PyTorch's, the optimisations to do, and the settings of programs."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def check(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
     """Refuse what has no meaning here; switches are what `options=` held."""
     for name, value in options.items():
         if name not in OPTIONS:
-            told = ", ".join((*OPTIONS, "options"))
-            raise ArgumentError(f"compile: no option {name!r}. It takes {told}.")
+            known = ", ".join((*OPTIONS, "options"))
+            raise ArgumentError(f"compile: no option {name!r}. It takes {known}.")
         if value not in OPTIONS[name]:
             allowed = ", ".join(map(repr, OPTIONS[name]))
             raise ArgumentError(f"compile: {name} must be one of {allowed}: got {value!r}.")
     for name, value in switches.items():
         if name not in OPTIMISATIONS:
-            told = ", ".join(OPTIMISATIONS)
-            raise ArgumentError(f"compile: options: no optimisation {name!r}. There are {told}.")
+            known = ", ".join(OPTIMISATIONS)
+            raise ArgumentError(f"compile: options: no optimisation {name!r}. There are {known}.")
         if not isinstance(value, bool):
             raise ArgumentError(f"compile: options: {name} must be True or False: got {value!r}.")
 

@@ -101,10 +101,10 @@ class LoadedFunction:
 
     def _misfit(self, kinds: tuple[Kind, ...]) -> ArgumentError:
         """The error of a call for which there is no program."""
-        known = "; ".join(dict.fromkeys(told(x) for _, x in self.programs))
+        known = "; ".join(dict.fromkeys(listed(x) for _, x in self.programs))
         return ArgumentError(
             f"load_compiled: {self.name} of {self.path.name} was precompiled for other arguments: "
-            f"got {told(kinds)}, and others or nested otherwise than {known}. Precompile it with "
+            f"got {listed(kinds)}, and others or nested otherwise than {known}. Precompile it with "
             "such an example too."
         )
 
@@ -176,6 +176,6 @@ def tree_of(row: Any, count: int) -> Any:
     return TreeSpec(CONTAINERS[kind], tuple(map(Constant, names)), parts)
 
 
-def told(kinds: Sequence[Kind]) -> str:
+def listed(kinds: Sequence[Kind]) -> str:
     """The kinds of tensors as messages show them."""
     return clipped(f"({', '.join(f'{dtype.name}{list(shape)}' for shape, dtype in kinds)})")

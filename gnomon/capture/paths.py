@@ -153,7 +153,7 @@ class Path:
         self.steps.append(step)
 
     def _known_step(self, segment: Segment) -> Step | None:
-        """The same step of the replay that led here."""
+        """The recorded step at this position, if its segment is like this one."""
         at = len(self.steps)
         if at < len(self.known) and self.known[at].segment.is_like(segment):
             return self.known[at]
@@ -185,7 +185,7 @@ class Path:
     # the end
 
     def finish(self) -> None:
-        """Have replays read what they find; the first run takes what this call has found."""
+        """Make replays read what they find; the first run takes what this call has found."""
         for array, before, site, node in self._lent:
             if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
                 raise TraceError(

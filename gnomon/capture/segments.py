@@ -62,7 +62,7 @@ class Look(NamedTuple):
 class Segment:
     """A stretch of a captured function up to where Python looks at a value.
 
-    It reads arguments, what lies outside, and what segments before it computed; its outputs are
+    It reads arguments, tensors outside, and what segments before it computed; its outputs are
     what the look and later ones read.
     """
 
@@ -152,7 +152,7 @@ class Segment:
         return list(map(wrap, map(leaf_like, self.leaves, buffers)))
 
     def _tracked(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The same as operations of the graph outside, computed now."""
+        """Run the segment as operations of the graph outside, computed now."""
         before = grads.get()
         try:
             grads.set(True)

@@ -41,7 +41,7 @@ class SizedGraph:
 
     @property
     def key(self) -> Hashable:
-        """The same for graphs of two captures that differ in the names of symbols alone."""
+        """A key, equal for graphs of two captures that differ in the names of symbols alone."""
         return self._taken.outline, tuple(map(text_of, self._taken.numbers))
 
     def graph(self, own: Sizes) -> Graph:

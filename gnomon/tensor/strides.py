@@ -76,13 +76,13 @@ def over_storage(tensor: Tensor, wanted: StridedView) -> Tensor:
     whole = source(tensor._storage) if base is None else raw(base)
     order = [axis for axis, _ in reversed(tensor._storage.form or ())]
     is_part = base is not None and base._view is not None and bool(base._view.chain)
-    inside = (
-        within(wanted, None if order else strided_view_of(base), whole.size) if is_part else wanted
-    )
+    inside: StridedView | None = wanted
+    if is_part:
+        inside = within(wanted, None if order else strided_view_of(base), whole.size)
     if is_shown_by_storage(view) or inside is None:
         raise ArgumentError(
-            "as_strided: this tensor is sharded over ranks or stored in blocks, or what is asked for "
-            "is outside of a leaf that is part of another tensor. Take a clone() of it first."
+            "as_strided: this tensor is sharded over ranks or stored in blocks, or what is asked "
+            "for is outside of a leaf that is part of another tensor. Take a clone() of it first."
         )
     stored = permute(whole, tuple(order)) if order else whole
     chain = chain_between(at_places(reshape(stored, (whole.size,)), inside), whole)

@@ -128,7 +128,7 @@ def refuse_parts(tensor: Tensor) -> None:
     """Refuse to read, on one rank, what all ranks together hold."""
     if any(n > 1 and axis is not None for _, n, axis in mesh_layout_of(tensor._view)):
         raise LayoutError(
-            f"value: a tensor {tuple(tensor.shape)} is sharded over ranks, and this one holds a part. "
+            f"value: a tensor {tuple(tensor.shape)} is sharded, and this rank holds a part of it. "
             "Take to_local(), or on all ranks full_tensor()."
         )
 
