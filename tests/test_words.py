@@ -52,9 +52,9 @@ GONE = {
 """Words that are going, folder by folder: word -> the words instead, in names and in prose."""
 DONE = (
     *("bench", "bisect", "capture", "codegen", "compiler", "distributed", "distributions"),
-    *("drop_in", "export", "fx", "gguf", "ir", "library", "models", "nn", "onnx", "ops"),
-    *("optim", "passes", "profiler", "program", "quant", "runtime", "schedule"),
-    *("serialization", "settings.py", "tensor", "testing", "train", "utils"),
+    *("drop_in", "export", "fx", "gguf", "ir", "library", "models", "multiprocessing"),
+    *("nn", "onnx", "ops", "optim", "passes", "profiler", "program", "quant", "runtime"),
+    *("schedule", "serialization", "settings.py", "tensor", "testing", "train", "utils"),
 )
 """The folders in which they are gone, and files beside folders."""
 BUT = ("gnomon/compiler/elsewhere.py", "gnomon/runtime/cuda/", "gnomon/tensor/cards.py")

@@ -1,6 +1,6 @@
 """Tensors on their way to other processes: their memory is shared, and not copied.
 
-What is sent is the file of the memory and where the tensor lies in it; who receives several tensors
+A message has the file of the memory and the tensor's place in it; who receives several tensors
 of one memory has it once. Python's pickles for processes alone are made so; pickle's own are not.
 """
 
@@ -39,19 +39,19 @@ def reduce_tensor(tensor: Tensor) -> tuple:
     storage = tensor.share_memory_()._storage
     shared = shared_of(storage)
     assert shared is not None, "share_memory_ has moved it."
-    laid = (storage.node.shape, storage.node.dtype, storage.form, full_chain(tensor))
+    stored = (storage.node.shape, storage.node.dtype, storage.form, full_chain(tensor))
     kept = (tensor.requires_grad, getattr(tensor, "__dict__", None))
-    return rebuild_tensor, (type(tensor), DupFd(shared.file), laid, kept)
+    return rebuild_tensor, (type(tensor), DupFd(shared.file), stored, kept)
 
 
 def rebuild_tensor(
     kind: type[Tensor],
     file: Any,
-    laid: tuple[Shape, DType, Hashable, Chain],
+    stored: tuple[Shape, DType, Hashable, Chain],
     kept: tuple[bool, dict[str, Any] | None],
 ) -> Tensor:
     """The tensor of another process, over its memory."""
-    (*whole, chain), made = laid, kind.__new__(kind)
+    (*whole, chain), made = stored, kind.__new__(kind)
     made._storage, made._view, made._rare = storage_of(file.detach(), *whole), None, None
     made._requires = False
     if chain:
