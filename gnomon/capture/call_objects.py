@@ -51,7 +51,7 @@ KEPT = (
 )
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
-Named = Mapping[type, frozenset[str] | None]
+NamedClasses = Mapping[type, frozenset[str] | None]
 """Classes whose objects are arguments by what is in these attributes."""
 
 
@@ -72,7 +72,7 @@ class CallTensors(list[Tensor]):
         self.objects, self.call = objects, call
 
 
-def tensors_of_call(args: tuple, kwargs: dict, named: Named) -> tuple[TreeSpec, CallTensors]:
+def tensors_of_call(args: tuple, kwargs: dict, named: NamedClasses) -> tuple[TreeSpec, CallTensors]:
     """The tree of a call's arguments, and their tensors."""
     walk = ObjectWalk([], named)
     words = nothing(dict)

@@ -10,7 +10,7 @@ from gnomon.lazy import target, tiers
 from gnomon.settings import OPTIMISATIONS, current, override
 
 if TYPE_CHECKING:
-    from gnomon.compiler.tiers import Kept, Tiers
+    from gnomon.compiler.tiers import KeptInputs, Tiers
     from gnomon.ir.node import Graph
     from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
@@ -62,14 +62,14 @@ class CompileOptions(NamedTuple):
     dynamic: bool | None = None
     """Whether programs serve several sizes; None: as the settings say."""
 
-    def tiers(self, graph: Graph, name: str, rewritten: Pairs, lasting: Kept) -> Tiers:
+    def tiers(self, graph: Graph, name: str, rewritten: Pairs, lasting: KeptInputs) -> Tiers:
         """The tiers of a captured graph; lasting: inputs of which panels may be kept."""
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             return tiers.Tiers(graph, name, rewritten, self.seconds, kept, self.dynamic)
 
     def filled_in(
-        self, make: Callable[[CompileContext], Executable | None], lasting: Kept
+        self, make: Callable[[CompileContext], Executable | None], lasting: KeptInputs
     ) -> Executable | None:
         """An executable that is made for a context, of a program for all sizes if there is one."""
         with override(without=f"{current().without},{self.without}") as settings:

@@ -40,7 +40,7 @@ from gnomon.tensor.views import mesh_layout_of
 
 __all__ = ["LoadedFunction", "load_compiled"]
 
-Kind = tuple[tuple[int, ...], DType]
+ArgumentKind = tuple[tuple[int, ...], DType]
 """The shape and dtype of an argument."""
 
 
@@ -72,7 +72,7 @@ class LoadedFunction:
 
     def __init__(self, path: Path, found: Artifact) -> None:
         self.path, self.name = path, clipped(found.definition.name)
-        self.programs: dict[tuple[Any, tuple[Kind, ...]], LoadedProgram] = {}
+        self.programs: dict[tuple[Any, tuple[ArgumentKind, ...]], LoadedProgram] = {}
         """By the structure of a call, and the kinds of its tensors."""
         functions = HOST.kernels.link(found.code.objects)
         tensors = [tensor_of(x) for x in found.state]
@@ -99,7 +99,7 @@ class LoadedFunction:
             )
         return program.run(arguments)
 
-    def _misfit(self, kinds: tuple[Kind, ...]) -> ArgumentError:
+    def _misfit(self, kinds: tuple[ArgumentKind, ...]) -> ArgumentError:
         """The error of a call for which there is no program."""
         known = "; ".join(dict.fromkeys(listed(x) for _, x in self.programs))
         return ArgumentError(
@@ -176,6 +176,6 @@ def tree_of(row: Any, count: int) -> Any:
     return TreeSpec(CONTAINERS[kind], tuple(map(Constant, names)), parts)
 
 
-def listed(kinds: Sequence[Kind]) -> str:
+def listed(kinds: Sequence[ArgumentKind]) -> str:
     """The kinds of tensors as messages show them."""
     return clipped(f"({', '.join(f'{dtype.name}{list(shape)}' for shape, dtype in kinds)})")

@@ -16,15 +16,15 @@ from gnomon.tensor.tensor import Tensor, raw
 from gnomon.tensor.views import check_kept, full_chain, is_shown_by_storage
 
 if TYPE_CHECKING:
-    from gnomon.capture.call_objects import Named
+    from gnomon.capture.call_objects import NamedClasses
 
-EMPTY: Named = MappingProxyType({})
+EMPTY: NamedClasses = MappingProxyType({})
 
 __all__ = ["signature_of", "structure_of_call"]
 
 
 def structure_of_call(
-    args: tuple, kwargs: dict, named: Named = EMPTY
+    args: tuple, kwargs: dict, named: NamedClasses = EMPTY
 ) -> tuple[Any, Sequence[Tensor]]:
     """The structure of a call's arguments, and their tensors; most are tensors alone.
 

@@ -37,7 +37,7 @@ PATIENCE = 2.0
 """Seconds that the end of a process waits for a measurement to notice."""
 
 Run = Callable[..., list[DeviceBuffer]]
-Kept = tuple[int, ...]
+KeptInputs = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Tiers:
         name: str,
         rewritten: Pairs = (),
         seconds: float = 0.0,
-        kept: Kept = (),
+        kept: KeptInputs = (),
         dynamic: bool | None = None,
         made: Executable | None = None,
     ) -> None:

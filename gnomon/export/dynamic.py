@@ -54,7 +54,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Dim(""), Dim(""), Dim("")
 
-Axes = Iterator[tuple[int, int, str]]
+NamedAxes = Iterator[tuple[int, int, str]]
 """Number of a tensor, its axis, the size's name or nothing."""
 
 
@@ -89,7 +89,7 @@ def names_of(function: Callable[..., Any], args: Sequence[Any]) -> list[str]:
     return [*plain[: len(args)], *(f"{more}_{k}" for k in range(len(args) - len(plain)))]
 
 
-def named_axes(value: Any, described: Any, numbers: Mapping[int, int]) -> Axes:
+def named_axes(value: Any, described: Any, numbers: Mapping[int, int]) -> NamedAxes:
     """The axes that a description names, of a tensor or of a nested value."""
     if described is None:
         return

@@ -53,7 +53,7 @@ class KernelBuilder:
     partition: Placed
     context: CompileContext
     inside: Build
-    pieces: chunks.Build
+    pieces: chunks.ChunkGraph
 
     @property
     def kept(self) -> Sequence[Node] | None:

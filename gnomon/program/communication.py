@@ -60,19 +60,19 @@ def traced(plan: SavedProgram, source: Graph, kernels: Sequence[Kernel]) -> Save
     return replace(plan, moves=tuple(moves))
 
 
-Line = tuple[str, int, str]
+CodeLine = tuple[str, int, str]
 """A file, a line of it, and a function."""
-NOWHERE: Line = ("", 0, "")
+NOWHERE: CodeLine = ("", 0, "")
 
 
-def line(site: Site) -> Line:
+def line(site: Site) -> CodeLine:
     """A site's line: what a rewrite made of a node may have another operation's name."""
     return site.file, site.line, site.function
 
 
-def ways_to(graph: Graph) -> dict[Line, tuple[int, ...]]:
+def ways_to(graph: Graph) -> dict[CodeLine, tuple[int, ...]]:
     """Map each source line to the path of the last node whose first location it is."""
-    found: dict[Line, tuple[int, ...]] = {}
+    found: dict[CodeLine, tuple[int, ...]] = {}
     for place, node in enumerate(graph.nodes):
         for k, inner in enumerate(graphs_in(node)):
             found |= {at: (place, k, *way) for at, way in ways_to(inner).items()}

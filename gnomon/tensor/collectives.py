@@ -235,16 +235,16 @@ def move_in_program(group: ProcessGroup, sends: Sequence[Part], receives: Sequen
         put(target, pieced(target, parts))
 
 
-Row = tuple[int, Part]
+PartRow = tuple[int, Part]
 
 
-def order_of(numbered: tuple[int, Row]) -> tuple[int, str]:
+def order_of(numbered: tuple[int, PartRow]) -> tuple[int, str]:
     """The round and the dtype of a message."""
     number, (_, part) = numbered
     return number, part.tensor.dtype.name
 
 
-def rounds(rows: Sequence[Row]) -> list[tuple[int, Row]]:
+def rounds(rows: Sequence[PartRow]) -> list[tuple[int, PartRow]]:
     """Messages, each with its round: both ends of a pair of ranks count alike."""
     counts: dict[tuple[int, int, int], int] = {}
     found = []
@@ -255,7 +255,7 @@ def rounds(rows: Sequence[Row]) -> list[tuple[int, Row]]:
     return found
 
 
-def one_round(group: ProcessGroup, rows: Sequence[Row]) -> list[tuple[Part, Node]]:
+def one_round(group: ProcessGroup, rows: Sequence[PartRow]) -> list[tuple[Part, Node]]:
     """Messages of one dtype as one node; gives what each receives."""
     sources, places, at = [], [], {1: 0, 0: 0}
     for sent, part in rows:

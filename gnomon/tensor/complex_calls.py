@@ -48,8 +48,8 @@ from gnomon.tensor.tensor import Tensor, from_array
 
 __all__ = ["called", "filled", "index_put", "of_array", "view_as_complex", "viewed"]
 
-Row = Callable[..., Any]
-BESIDE_OPERATIONS: dict[str, Row] = {
+ComplexCall = Callable[..., Any]
+BESIDE_OPERATIONS: dict[str, ComplexCall] = {
     "cast": cast,
     "kept_apart": lambda x: x.clone(),
     "taken_apart": lambda x: x.clone(),
@@ -260,7 +260,7 @@ def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     return next(filter(None, found))(*args, **kwargs)
 
 
-WAYS: dict[str, Row] = {
+WAYS: dict[str, ComplexCall] = {
     "formula": by_formula,
     "parts": by_parts,
     "product": multilinear,

@@ -32,8 +32,8 @@ LOST = (
     "write: values that gradients pass were written to a detached tensor, which keeps no history "
     "beside that of its memory. Write to a clone(), or write detach() of the values."
 )
-Step = tuple[str, dict]
-Chain = tuple[Step, ...]
+ViewStep = tuple[str, dict]
+Chain = tuple[ViewStep, ...]
 REPEATS = frozenset({"expand", "window"})
 """Steps that show an element in several places."""
 BOUNDARIES = {"from_local": from_local, "to_local": to_local}
@@ -159,7 +159,7 @@ def full_chain(tensor: Tensor) -> Chain:
 
 def longer(chain: Chain, rank: int) -> Chain:
     """Steps of a view of so many axes, on the pair."""
-    made: list[Step] = []
+    made: list[ViewStep] = []
     for op, params in chain:
         if op == "window":  # its own axis comes behind the parts, and goes before them
             made += [(op, params), ("permute", {"order": (*range(rank), rank + 1, rank)})]
