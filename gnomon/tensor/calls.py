@@ -239,10 +239,10 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     made = apply(kept_apart, (input,))
     if memory_format in FORMATS and not isinstance(made, Paired):
         made._storage.form = form_in(input, memory_format)
-    return with_strides_of(input, made) if memory_format in (None, "preserve_format") else made
+    return strided_like(input, made) if memory_format in (None, "preserve_format") else made
 
 
-def with_strides_of(tensor: Tensor, made: Tensor) -> Tensor:
+def strided_like(tensor: Tensor, made: Tensor) -> Tensor:
     """A copy whose axes lie in the order of a tensor's."""
     if not isinstance(made, Paired) and not isinstance(tensor, Paired) and not has_no_gaps(tensor):
         made._storage.form = dense(form_of(strided_view_of(tensor)))

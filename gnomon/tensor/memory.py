@@ -63,11 +63,8 @@ def lend(tensor: Tensor) -> np.ndarray:
     array = seen_as(owner, node.dtype.numpy, node.shape)
     if tensor._view is None:
         return array
-    places = (
-        None
-        if views.mesh_layout_of(tensor._view)
-        else strided(node.shape, full_chain(tensor), None)
-    )
+    over_ranks = views.mesh_layout_of(tensor._view)
+    places = None if over_ranks else strided(node.shape, full_chain(tensor), None)
     if places is not None:
         steps = [step * node.dtype.itemsize for step in places.strides]
         flat = array.reshape(-1)[places.start :]

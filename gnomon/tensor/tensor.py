@@ -33,7 +33,7 @@ from gnomon.tensor.state import (
     leaf,
     of_complex,
     settled,
-    sharded_results,
+    sharding,
     state,
     storage_of,
 )
@@ -220,11 +220,7 @@ def rare(tensor: Tensor) -> Rare:
 
 def wrap(node: Node, tracked: bool = False) -> Tensor:
     """A new tensor with a storage of its own."""
-    if (
-        sharded_results
-        and node.value is None
-        and (made := sharded_results[0](node, tracked)) is not None
-    ):
+    if sharding and node.value is None and (made := sharding[0](node, tracked)) is not None:
         return made
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
