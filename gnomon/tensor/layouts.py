@@ -28,7 +28,7 @@ from gnomon.ops.layouts import (
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import sharding, state
+from gnomon.tensor.state import mesh_results, state
 from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
 from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
@@ -72,8 +72,8 @@ def spread(
     """
     if not layout:
         return local
-    if not sharding:
-        sharding.append(sharded_result)
+    if not mesh_results:
+        mesh_results.append(sharded_result)
     params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows, "varies": varies}
     params |= {"shares": shares} if shares > 1 else {}
     return alias(local, (("from_local", params),))

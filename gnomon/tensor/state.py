@@ -47,7 +47,7 @@ Modes = tuple[tuple[ContextVar, Any], ...]
 _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
 
 
-sharding: list[Callable[[Node, bool], Tensor | None]] = []
+mesh_results: list[Callable[[Node, bool], Tensor | None]] = []
 """What shows results that lie over ranks; empty until there is a tensor that does."""
 
 

@@ -31,9 +31,9 @@ from gnomon.tensor.state import (
     keep,
     known,
     leaf,
+    mesh_results,
     of_complex,
     settled,
-    sharding,
     state,
     storage_of,
 )
@@ -220,7 +220,7 @@ def rare(tensor: Tensor) -> Rare:
 
 def wrap(node: Node, tracked: bool = False) -> Tensor:
     """A new tensor with a storage of its own."""
-    if sharding and node.value is None and (made := sharding[0](node, tracked)) is not None:
+    if mesh_results and node.value is None and (made := mesh_results[0](node, tracked)) is not None:
         return made
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None

@@ -19,7 +19,7 @@ from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
 from gnomon.tensor.device import is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
-from gnomon.tensor.state import FREED, Storage, grads, refusal, sharding, state
+from gnomon.tensor.state import FREED, Storage, grads, mesh_results, refusal, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain, full_chain
@@ -52,7 +52,7 @@ def write(tensor: Tensor, value: Node, tracked: bool, given: bool = False) -> Te
         give(storage, written_through(tensor, value), chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
-    if sharding and state.capture is None and views.mesh_layout_of(view):
+    if mesh_results and state.capture is None and views.mesh_layout_of(view):
         evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
 

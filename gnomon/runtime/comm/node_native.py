@@ -329,9 +329,7 @@ def write_sending(module: LLVMModule) -> None:
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
     peer = peer_of(e, "%k")
-    left = e.add(
-        some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: valid(e, x))
-    )
+    left = e.add(some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: live(e, x)))
     unlock(e, "%process")
     e.ret(f"i64 {left}")
 
@@ -342,7 +340,7 @@ def some(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str
     return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
 
 
-def valid(e: Emitter, message: str) -> str:
+def live(e: Emitter, message: str) -> str:
     """Whether a message was not given up."""
     return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
@@ -361,7 +359,7 @@ def write_owed(module: LLVMModule) -> None:
     e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
     e.label("count")
     peer = peer_of(e, "%k")
-    owed = some(e, peer, SHOWN, lambda message: valid(e, message))
+    owed = some(e, peer, SHOWN, lambda message: live(e, message))
     for listed in (SENDS, ASKED, FETCHED, HELD):
         owed = e.add(owed, some(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")

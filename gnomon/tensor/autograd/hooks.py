@@ -18,7 +18,7 @@ from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
-from gnomon.tensor.state import grads, sharding
+from gnomon.tensor.state import grads, mesh_results
 from gnomon.tensor.tensor import (
     Tensor,
     detached,
@@ -189,7 +189,7 @@ def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
     before = tensor.grad
     if before is None:
         tensor.grad = (
-            layouts.sharded_like(node, tensor, tracked) if sharding else wrap(node, tracked)
+            layouts.sharded_like(node, tensor, tracked) if mesh_results else wrap(node, tracked)
         )
     elif tracked:
         tensor.grad = wrap(node_of(before) + node, True)
