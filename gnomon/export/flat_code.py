@@ -86,8 +86,8 @@ class ObjectFile:
         """Section, place there, kind, symbol, what is added to it."""
         for table in self.sections:
             if table.kind == RELOCATIONS and self.sections[table.about].flags & ALLOCATED:
-                for place, info, more in RELOCATION.iter_unpack(table.content):
-                    yield table.about, place, info & 0xFFFFFFFF, self.symbols[info >> 32], more
+                for place, kind, more in RELOCATION.iter_unpack(table.content):
+                    yield table.about, place, kind & 0xFFFFFFFF, self.symbols[kind >> 32], more
 
 
 def text_at(texts: bytes, start: int) -> str:

@@ -182,8 +182,8 @@ def last_heard(connection: socket.socket) -> float:
     """
     if not sys.platform.startswith("linux"):
         return monotonic()
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SINCE_ACK + 4)
-    return monotonic() - int.from_bytes(info[SINCE_ACK:], sys.byteorder) / 1e3
+    options = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SINCE_ACK + 4)
+    return monotonic() - int.from_bytes(options[SINCE_ACK:], sys.byteorder) / 1e3
 
 
 class Talk(StreamRequestHandler):
