@@ -139,7 +139,7 @@ _LOOKED_INTO = tuple(
     f"gnomon.tensor.{part}"
     for part in ("choices", "creation", "random", "selection", "sharing", "standard")
 )
-"""Modules whose functions are no operations: what is wrong with a call is told here."""
+"""Modules whose functions are no operations: wrong calls are explained here."""
 
 for _name, _function in FUNCTIONS.items():
     if not _OPS[_name].facts.alone:
@@ -147,8 +147,8 @@ for _name, _function in FUNCTIONS.items():
 
 for _name, _function in list(globals().items()):
     if getattr(_function, "__module__", "").startswith(_LOOKED_INTO) and callable(_function):
-        _told = _explained(_function) if isinstance(_function, _Function) else _function
-        globals()[_name] = _overridable(_told) if isinstance(_told, _Function) else _told
+        _checked = _explained(_function) if isinstance(_function, _Function) else _function
+        globals()[_name] = _overridable(_checked) if isinstance(_checked, _Function) else _checked
 
 double, half, short, long = float64, float16, int16, int64
 float, int = float32, int32

@@ -120,9 +120,9 @@ def arctanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
 from gnomon.tensor.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-    """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
+    """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x."""
 def argmin(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-    """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
+    """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x."""
 def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
     """Positions that put an axis in order; equals keep theirs."""
 def argwhere(input: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
     """A view of the storage behind a tensor: elements at equal distances along each axis."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
-    """A tensor with other values at equal distances, as if it were laid flat."""
+    """A tensor with other values at equal distances, counted in the flattened tensor."""
 def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
     """A tensor of these values; tensors and arrays are not copied."""
 from gnomon.tensor.sharing import asarray as asarray
@@ -216,7 +216,7 @@ def broadcast_tensors(*xs: Tensor) -> tuple[Tensor, ...]:
 def broadcast_to(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
     """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
-    """The number of the interval between boundaries in which each element lies."""
+    """The number of the interval between boundaries in which each element is."""
 from gnomon.tensor.limits import can_cast as can_cast
 def cartesian_prod(*xs: Tensor) -> Tensor:
     """All choices of one element from each vector, a row each."""
@@ -341,7 +341,7 @@ def deg2rad(x: Tensor) -> Tensor:
 def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
 def detach(input: Tensor) -> Tensor:
-    """The same storage, behind which no backward pass looks."""
+    """A tensor of the same storage through which no gradients flow."""
 from gnomon.tensor.device import Device as device
 def diag(x: Tensor, diagonal: _int = ...) -> Tensor:
     """The matrix with this diagonal, or the diagonal of this matrix."""
@@ -389,9 +389,9 @@ def empty(shape: Any = ..., *more: _int, dtype: object = ..., device: object = .
 def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor whose values do not matter: zeros, with the shape of another."""
 def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], **options: Any) -> Tensor:
-    """The same."""
+    """A tensor of any values; every value is stored in the order of its axes."""
 def empty_strided(size: Sequence[_int], stride: Sequence[_int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is laid out in the order of its axes."""
+    """A tensor of any values; every value is stored in the order of its axes."""
 from gnomon.tensor.autograd.engine import enable_grad as enable_grad
 def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
@@ -483,7 +483,7 @@ def gcd(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = .
 def ge(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
-    """x times the probability that a normal number lies below it."""
+    """x times the probability that a normal number is below it."""
 def geqrf(input: Tensor) -> Reflected:
     """R of QR with the reflections that make Q below it, and their factors."""
 def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
@@ -570,9 +570,9 @@ def hypot(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float =
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 def igamma(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """The share of Γ(x) whose integral lies below y: P(x, y)."""
+    """The share of Γ(x) whose integral is below y: P(x, y)."""
 def igammac(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """The share of Γ(x) whose integral lies above y: Q(x, y)."""
+    """The share of Γ(x) whose integral is above y: Q(x, y)."""
 from gnomon.tensor.limits import iinfo as iinfo
 def im2col(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
@@ -658,7 +658,7 @@ def kaiser_window(window_length: _int, periodic: _bool = ..., beta: _float = ...
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
 def kron(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-    """Every element of x times all of y, laid out in blocks."""
+    """Multiply every element of x with all of y: a block for each element."""
 def kthvalue(x: Tensor, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
     """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
 def l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
@@ -727,7 +727,7 @@ def logical_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _f
 def logit(x: Tensor, eps: _float | None = ...) -> Tensor:
     """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
 def logit_rows(given: Sequence[Tensor | None], *, softcap: _float | None, spread: _bool, cut: LogitCut | None) -> Tensor:
-    """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides."""
+    """Reduce each row of logits: log of the sum of exponentials, and what a loss asks for besides."""
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
 def logspace(start: _float, end: _float, steps: _int, base: _float = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
@@ -744,7 +744,7 @@ def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], 
 def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
 def lu(self: Tensor, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
-    """Both factors of LU in one matrix, the rows exchanged, and on request where a pivot is 0."""
+    """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
 def lu_decomposition(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
 def lu_solution(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
@@ -940,12 +940,12 @@ def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
 from gnomon import profiler as profiler
 from gnomon.tensor.limits import promote_types as promote_types
 def put(input: Tensor, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
-    """A tensor with values at positions, counted as if it were laid flat."""
+    """A tensor with values at positions, counted in the flattened tensor."""
 def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x."""
 from gnomon import quant as quant
 def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-    """The value below which a share q of every row lies; several shares come along a first axis."""
+    """The value below which a share q of every row is; several shares come along a first axis."""
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
 def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
@@ -1002,11 +1002,11 @@ def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
 def reordered(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
     """The rows of each block at other places; inverse: the place that each of them is given."""
 def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
-    """Each element so many times in a row; without an axis, of x laid flat."""
+    """Repeat each element so many times in a row; without an axis, of flattened x."""
 def repeat_interleave(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
-    """Each element so many times in a row; without an axis, of x laid flat."""
+    """Repeat each element so many times in a row; without an axis, of flattened x."""
 def reshape(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., copy: _bool | None = ...) -> Tensor:
-    """The same elements over other axes; one size may be -1."""
+    """Arrange the elements over other axes; one size may be -1."""
 def reshape_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
 def resolve_conj(input: Tensor) -> Tensor:
@@ -1156,11 +1156,11 @@ from gnomon.tensor.control import synchronize as synchronize
 def t(x: Tensor) -> Tensor:
     """A matrix transposed; a vector stays."""
 def take(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-    """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
+    """The slices at positions along an axis, negative ones from the end; no axis: of flattened x."""
 def take_along_axis(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
     """gather, whose other axes broadcast and whose negative positions count from the end."""
 def take_along_dim(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-    """take_along_axis; no axis: of both laid flat."""
+    """take_along_axis; without an axis, of both flattened."""
 def tan(x: Tensor) -> Tensor:
     """The tangent of an angle in radians."""
 def tanh(x: Tensor) -> Tensor:
@@ -1170,7 +1170,7 @@ def tanhshrink(x: Tensor) -> Tensor:
 def tensor(data: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
     """A tensor with a copy of numbers, of nested lists of them, or of an array."""
 def tensor_split(x: Tensor, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
-    """So many parts of nearly one size, or parts that begin at the places given."""
+    """Split x into so many parts of nearly one size, or at the positions given."""
 def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
 from gnomon import testing as testing
@@ -1230,7 +1230,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 def unique_values(x: Tensor) -> Tensor:
     """The distinct values."""
 def unravel_index(indices: Tensor, shape: Any = ..., *, size: Any = ...) -> tuple[Tensor, ...]:
-    """The positions on each axis of a shape, for positions as if it were laid flat."""
+    """Convert positions in a flattened shape to positions on each of its axes."""
 def unsafe_chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
 def unsafe_split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
@@ -1257,7 +1257,7 @@ def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None
     """The length of x over axes: the ord-th root of the sum of |x|^ord."""
 version: SimpleNamespace
 def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-    """The same elements over other axes; one size may be -1."""
+    """Arrange the elements over other axes; one size may be -1."""
 def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
 from gnomon.tensor.complex_creation import view_as_complex as view_as_complex

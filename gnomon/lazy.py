@@ -262,7 +262,7 @@ def settle(package: str, names: Mapping[str, Any], within: str = "") -> None:
 
 
 def is_found(function: FunctionType) -> bool:
-    """Whether a function lies in the place that it names."""
+    """Whether a function is in the module that it names."""
     found: Any = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
         found = vars(found).get(part) if hasattr(found, "__dict__") else None

@@ -74,7 +74,7 @@ class Settings(NamedTuple):
         return True
 
     def of_programs(self) -> Settings:
-        """The same with defaults for what makes no difference to a compiled program."""
+        """A copy with defaults for the settings that no compiled program depends on."""
         return self._replace(**{name: self._field_defaults[name] for name in UNREAD})
 
     def path_of_cache(self) -> Path:
@@ -119,8 +119,8 @@ OPTIMISATIONS = {
     "prologues": "products compute what is pointwise on their left factors",
     "batch": "equal kernels that wait for nothing of each other are one call",
     "arrange": "kernels run in an order that keeps little memory alive; off, as they were written",
-    "overlay": "a result lies over an operand that nobody reads any more",
-    "reuse": "values that are never alive together lie in the same place",
+    "overlay": "a result overwrites an operand that nobody reads any more",
+    "reuse": "values that are never alive together share memory",
     "share": "kernels that differ in sizes alone are one code, where these are eight or vary",
     "stream": "results that leave the caches are written past them",
     "pieces": "further structures of a line that brought forth four run operation by operation",
@@ -163,8 +163,8 @@ def listed(text: str) -> str:
     for each in names:
         name, at, since = each.partition("@")
         if name not in OPTIMISATIONS:
-            told = ", ".join(OPTIMISATIONS)
-            raise ConfigError(f"settings: without: no optimisation {name!r}. There are {told}.")
+            known = ", ".join(OPTIMISATIONS)
+            raise ConfigError(f"settings: without: no optimisation {name!r}. There are {known}.")
         if at and not (since.endswith("+") and since[:-1].isdecimal()):
             raise ConfigError(f'settings: without: expected like "{name}@37+": got {each!r}.')
     return ",".join(names)

@@ -18,7 +18,7 @@ from gnomon.ir.provenance import user_site
 from gnomon.ops.strides import form_of
 from gnomon.tensor.memory import overlapping
 from gnomon.tensor.state import Storage, storage_of
-from gnomon.tensor.strides import laid_of
+from gnomon.tensor.strides import strided_view_of
 from gnomon.tensor.tensor import Tensor, View, raw
 from gnomon.tensor.views import full_chain, is_shown_by_storage
 
@@ -76,7 +76,7 @@ def stand_ins(
 ) -> list[Tensor]:
     """Stand-ins for the arguments while the function is captured, some as parts of their memory.
 
-    One that it can reach from outside too is read from there. Of one that lies over ranks, or in
+    A tensor that it can reach from outside too is read from there. Of a sharded one, or one in
     blocks, the memory is passed in: each rank has its part.
     """
     return [
@@ -95,7 +95,7 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
         return tensor
     made = tensor.__class__.__new__(tensor.__class__)
     storage = storage_of(raw(tensor), tensor.requires_grad and not tensor._requires)
-    storage.form, capture.parts[storage] = form_of(laid_of(tensor)), number
+    storage.form, capture.parts[storage] = form_of(strided_view_of(tensor)), number
     made._storage, made._requires = storage, tensor._requires
     made._rare = tensor._rare if tensor._requires else None
     made._view = None

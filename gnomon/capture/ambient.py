@@ -53,15 +53,15 @@ class Ambient:
         """Replay only while `read()` gives what it gives now."""
         self.guards.append((read, read()))
 
-    def once(self, told: str, warning: str) -> None:
+    def once(self, effect: str, warning: str) -> None:
         """Replay never, since something was done that a replay would not do."""
-        self.guards.append((object, told))
+        self.guards.append((object, effect))
         warnings.warn(f"compile: {warning}   [{user_site()}]", stacklevel=6)
 
     def acted(self, name: str) -> None:
         """Note that a setting is made."""
-        told = f"`{name}` was called"
-        self.once(told, f"{told} while a function was captured, {ANEW}. Call it outside.")
+        effect = f"`{name}` was called"
+        self.once(effect, f"{effect} while a function was captured, {ANEW}. Call it outside.")
 
     def check_unused(self, generator: Any, name: str) -> None:
         """Refuse to ask or to set a generator that was drawn from: draws are counted at the end."""

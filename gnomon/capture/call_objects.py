@@ -51,7 +51,7 @@ KEPT = (
 )
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
-Named = Mapping[type, frozenset[str] | None]
+NamedClasses = Mapping[type, frozenset[str] | None]
 """Classes whose objects are arguments by what is in these attributes."""
 
 
@@ -72,7 +72,7 @@ class CallTensors(list[Tensor]):
         self.objects, self.call = objects, call
 
 
-def tensors_of_call(args: tuple, kwargs: dict, named: Named) -> tuple[TreeSpec, CallTensors]:
+def tensors_of_call(args: tuple, kwargs: dict, named: NamedClasses) -> tuple[TreeSpec, CallTensors]:
     """The tree of a call's arguments, and their tensors."""
     walk = ObjectWalk([], named)
     words = nothing(dict)
@@ -140,7 +140,7 @@ class StandIns:
         return found
 
     def _object(self, value: Any, tree: TreeSpec) -> Any:
-        """The same object with other things inside."""
+        """Copy an object with other things inside."""
         of_content, pairs = split(tree)
         if isinstance(of_content, TreeLeaf):
             value = as_given(value, self.stand_ins[of_content.number])
@@ -245,7 +245,7 @@ class Outcome:
         """Whether no replay can give the like."""
 
     def settled(self, plain: Callable[[Any], Any]) -> Outcome:
-        """The same with plain numbers in place of sizes that vary."""
+        """A copy with plain numbers in place of sizes that vary."""
         made = copy(self)
         made.tree, made.writes = plain(self.tree), plain(self.writes)
         return made
@@ -285,7 +285,7 @@ def learn_classes(
     key: tuple,
     programs: Mapping[tuple, Sequence[tuple[Guard, Any]]],
 ) -> bool:
-    """Have objects of data by what is in them, if a call has others than programs like it know."""
+    """Pass objects of a class by their content, if a call has others than programs like it know."""
     known = [differing(key[0], x[0]) for x in programs if x[1:] == key[1:]]
     found = set().union(*filter(None, known)) - named.keys()
     guards = [guard for kept in programs.values() for guard, _ in kept]

@@ -38,7 +38,7 @@ from gnomon.tensor.tensor import Tensor
 
 __all__ = ["Callables"]
 
-TOLD = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
+DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 """Attributes that functions keep beside their dictionaries."""
 DISPATCHING = codes_in(functools.singledispatch.__code__)
 REMEMBERED = frozenset({"dispatch_cache", "cache_token"})
@@ -233,7 +233,7 @@ class Callables(Looks):
         self._lack(function.__dict__, self.named(name) & self.words.doubtful)
         if self.words.every:
             self._parts.append((own, parts_of(own)))
-        for part in sorted(self.named(name) & TOLD):
+        for part in sorted(self.named(name) & DESCRIPTIVE):
             yield from self.look(SlotAttributes(function), part, depth, seen)
         defaults, named = function.__defaults__, function.__kwdefaults__
         self._functions.append((function, code, defaults, named))
@@ -278,10 +278,10 @@ def looked_at(
 ) -> tuple[Callables, Hashable]:
     """A walk to the object of a weak reference, and what it says; nothing if that is not all."""
     walk = kind(words, frozenset(), None)
-    told = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
+    found = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
     versions = tuple([(id(each), version.known) for each, version in walk._kinds.items()])
     unsaid = walk.opaque or walk.modules or walk.kept or walk._tensors
-    return walk, () if unsaid or not all(known for _, known in versions) else (told, versions)
+    return walk, () if unsaid or not all(known for _, known in versions) else (found, versions)
 
 
 def is_leaf(value: Any) -> bool:

@@ -99,7 +99,7 @@ class Places(Callables):
         seen.add(key)
         self._alive.append(value)  # or another object could get its number
         if depth <= 0:
-            self.opaque.append(f"{name or kind.__name__}: it lies {DEEPEST} objects deep")
+            self.opaque.append(f"{name or kind.__name__}: it is {DEEPEST} objects deep")
             return id(value)
         for kinds, walk in WALKS:
             if issubclass(kind, kinds):

@@ -62,7 +62,7 @@ class CodeNames(NamedTuple):
         return CodeNames(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
 
     def with_loose(self, name: str) -> CodeNames:
-        """The same, and a property's name."""
+        """Add the name of a property whose results have any name."""
         return self if name in self.loose else self._replace(loose=self.loose | {name})
 
 
@@ -87,7 +87,7 @@ def words_of(code: types.CodeType) -> CodeNames:
 @memo
 @cache
 def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
-    """The same, given the names that are called so outside of all of it; other locals are any."""
+    """The names in code, given those that are so called outside of it; other locals are any."""
     pairs: set[tuple[str | None, str]] = set()
     names: set[str] = set()
     stores: set[str] = set()
@@ -236,7 +236,7 @@ def walked_among(kind: type) -> tuple[type, ...]:
 @memo
 @cache
 def written(kinds: tuple[type, ...]) -> tuple[type, ...]:
-    """Those among classes that are."""
+    """The classes among these that are written in Python, and not ours."""
     return tuple(filter(is_written, kinds))
 
 

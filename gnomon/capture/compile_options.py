@@ -1,4 +1,4 @@
-"""Options of gn.compile: PyTorch's, the optimisations to do, and what programs are told of them."""
+"""Options of gn.compile: PyTorch's, the optimisations to do, and the settings of programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gnomon.lazy import target, tiers
 from gnomon.settings import OPTIMISATIONS, current, override
 
 if TYPE_CHECKING:
-    from gnomon.compiler.tiers import Kept, Tiers
+    from gnomon.compiler.tiers import KeptInputs, Tiers
     from gnomon.ir.node import Graph
     from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
@@ -39,15 +39,15 @@ def check(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
     """Refuse what has no meaning here; switches are what `options=` held."""
     for name, value in options.items():
         if name not in OPTIONS:
-            told = ", ".join((*OPTIONS, "options"))
-            raise ArgumentError(f"compile: no option {name!r}. It takes {told}.")
+            known = ", ".join((*OPTIONS, "options"))
+            raise ArgumentError(f"compile: no option {name!r}. It takes {known}.")
         if value not in OPTIONS[name]:
             allowed = ", ".join(map(repr, OPTIONS[name]))
             raise ArgumentError(f"compile: {name} must be one of {allowed}: got {value!r}.")
     for name, value in switches.items():
         if name not in OPTIMISATIONS:
-            told = ", ".join(OPTIMISATIONS)
-            raise ArgumentError(f"compile: options: no optimisation {name!r}. There are {told}.")
+            known = ", ".join(OPTIMISATIONS)
+            raise ArgumentError(f"compile: options: no optimisation {name!r}. There are {known}.")
         if not isinstance(value, bool):
             raise ArgumentError(f"compile: options: {name} must be True or False: got {value!r}.")
 
@@ -62,14 +62,14 @@ class CompileOptions(NamedTuple):
     dynamic: bool | None = None
     """Whether programs serve several sizes; None: as the settings say."""
 
-    def tiers(self, graph: Graph, name: str, rewritten: Pairs, lasting: Kept) -> Tiers:
+    def tiers(self, graph: Graph, name: str, rewritten: Pairs, lasting: KeptInputs) -> Tiers:
         """The tiers of a captured graph; lasting: inputs of which panels may be kept."""
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             return tiers.Tiers(graph, name, rewritten, self.seconds, kept, self.dynamic)
 
     def filled_in(
-        self, make: Callable[[CompileContext], Executable | None], lasting: Kept
+        self, make: Callable[[CompileContext], Executable | None], lasting: KeptInputs
     ) -> Executable | None:
         """An executable that is made for a context, of a program for all sizes if there is one."""
         with override(without=f"{current().without},{self.without}") as settings:

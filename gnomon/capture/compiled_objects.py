@@ -45,8 +45,8 @@ def check_result(name: str, tree: Any, site: Any = "") -> None:
     """Refuse a result that runs later, or once: its tensors are known while it is captured only."""
     for value in guards.objects_in(tree):
         if any(hasattr(type(value), step) for step in ("__next__", "__await__", "__anext__")):
-            told = f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}"
-            raise TraceError(f"{told}   [{site or user_site()}]")
+            message = f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}"
+            raise TraceError(f"{message}   [{site or user_site()}]")
 
 
 class CompiledObject:
@@ -60,7 +60,7 @@ class CompiledObject:
 
     @property
     def __class__(self) -> type:
-        """Its class for isinstance(): a compiled module is a module."""
+        """The class for isinstance(): a compiled module is a module."""
         kind = type(self.function)
         return kind if hasattr(kind, "register_forward_hook") else type(self)
 
@@ -136,12 +136,12 @@ class CompiledReports:
 
     def explain(self) -> str:
         """The captured programs: by signature the kernels, their lines, work, shapes and memory."""
-        told = [listing.captured(p) for p in self.captured()]
+        programs = [listing.captured(p) for p in self.captured()]
         ways = [p.explain(self.name) for p in self._kept() if isinstance(p, trees.Tree)]
-        return "\n".join([*ways, *told, *self.uncompiled.values()])
+        return "\n".join([*ways, *programs, *self.uncompiled.values()])
 
     def precompile(self, *args: Any, **kwargs: Any) -> Precompiled:
-        """Its program for arguments like these, to be saved in a file; see gn.load_compiled.
+        """Compile the program for arguments like these, to save it in a file; see gn.load_compiled.
 
         >>> import gnomon as gn
         >>> len(gn.compile(lambda x: x * 2).precompile(gn.tensor([1.0, 2.0])))

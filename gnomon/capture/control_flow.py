@@ -74,7 +74,7 @@ def check_branches(yes: Trace, no: Trace) -> None:
     if yes.tree != no.tree or kinds[0] != kinds[1]:
         raise ArgumentError(
             "cond: both branches must give the same structure, shapes and dtypes: true_fn gives "
-            f"{told(yes.results)}, false_fn {told(no.results)}."
+            f"{types_of(yes.results)}, false_fn {types_of(no.results)}."
         )
     draws = yes.inner.draws, no.inner.draws
     if draws[0] != draws[1]:
@@ -87,7 +87,7 @@ def check_branches(yes: Trace, no: Trace) -> None:
         draw_on(state.capture, generator, count)
 
 
-def told(nodes: Sequence[Node]) -> str:
+def types_of(nodes: Sequence[Node]) -> str:
     """Dtypes and shapes as text."""
     kinds = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in nodes]
     return f"({', '.join(kinds)})"
@@ -193,7 +193,7 @@ def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Se
         raise ArgumentError(
             f"{name}: an iteration must give what it carries in the same structure, shapes and "
             f"dtypes: it takes ({', '.join(given)}) and gives "
-            f"{told(iteration.results[: len(kinds)])}."
+            f"{types_of(iteration.results[: len(kinds)])}."
         )
 
 

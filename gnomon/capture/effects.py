@@ -51,8 +51,8 @@ STATES = frozenset(
 """Files of Python's own that read what can change, and that are not walked."""
 
 
-class Kinds(dict):
-    """Whose the files are, each looked at once."""
+class FileOwners(dict):
+    """The owner of each file, looked up once."""
 
     def __missing__(self, file: str) -> int:
         self[file] = kind_of(file)
@@ -72,11 +72,11 @@ class Witness:
         self.is_blind = False
         """Whether nothing was seen, since another tool took what there is to see with."""
         self._between = {getattr(x, "__code__", None) for x in (*gc.callbacks, events.announce)}
-        """What Python and we run by ourselves whenever we like: who listens is told of it."""
+        """Code that Python and Gnomon run by themselves at any time: events call subscribers."""
 
     def hook(self, before: Callable[..., None] | None) -> Callable[..., None]:
         """Python's profiling hook, which calls another one too; most frames are ours."""
-        kinds = Kinds()
+        kinds = FileOwners()
 
         def see(frame: types.FrameType, event: str, called: Any) -> None:
             if kinds[frame.f_code.co_filename]:
@@ -141,7 +141,7 @@ FILTERED = "_warnings._filters_mutated"
 
 
 def kind_of(file: str) -> int:
-    """Whose a file is."""
+    """The owner of a file: Gnomon, Python, or the user."""
     if file.startswith("<frozen importlib") or (
         file.startswith(PACKAGE) and not file.startswith(USERS)
     ):
@@ -214,7 +214,7 @@ class watching(Block):
         return seen
 
     def leave(self) -> None:
-        """Let another tool's hook be the only one again."""
+        """Restore another tool's hook as the only one."""
         if not self.seen.is_blind:
             sys.setprofile(None)
             restore(self.before)
@@ -223,7 +223,7 @@ class watching(Block):
 
 
 def restore(hook: Any) -> None:
-    """Let another tool's hook hear again; a profiler in C begins again by a call of its own."""
+    """Restart another tool's hook; a profiler in C begins again by a call of its own."""
     if callable(hook):
         sys.setprofile(hook)
     elif hook is not None:

@@ -45,7 +45,7 @@ def undo(
 ) -> None:
     """Put tensors back, and give values to those that somebody has hold of all the same.
 
-    Where the program `has_run` and failed, who asks for one of these is told again, nobody else.
+    Where the program `has_run` and failed, asking for one of these raises that error again.
     """
     if capture.raised:
         return

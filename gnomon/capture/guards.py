@@ -148,8 +148,8 @@ class Guard:
         arguments = set(map(id, capture.arguments))
         same = self._same(are_placed=True)
         self.lost = UNSEEN if seen and seen.is_blind else "" if same else CHANGES
-        for told, site in unseen(self._places, seen) if seen else ():
-            self.lost = f"{told} while it was captured"
+        for effect, site in unseen(self._places, seen) if seen else ():
+            self.lost = f"{effect} while it was captured"
             warnings.warn(f"compile: {name}: {self.lost}, {REMEDY}.   [{site}]", stacklevel=5)
         if any(id(groups) in self.walked for groups, _ in capture.afterwards):
             raise refusal(f"compile: {name}: {SCHEDULED}   [{line_of(seen, self.function)}]")
@@ -247,7 +247,7 @@ class Guard:
         return self._same()
 
     def _same(self, are_placed: bool = False) -> bool:
-        """The same of what is no tensor; modules are looked into only if any has changed.
+        """Check the guards that are no tensors; modules are looked into only if any has changed.
 
         Tensors may stand where none stood if they `are_placed` there by the function itself.
         """
@@ -288,7 +288,7 @@ def entries(kept: Iterable[Kept]) -> set[tuple]:
 
 
 def new_among(found: list[Kept], before: list[Kept]) -> list[Kept]:
-    """Of tensors and their places those that stand where there was none."""
+    """The entries of `found` at places where `before` has none."""
     known = entries(before)
     return [x for x in found if entry_of(*x[:2]) not in known]
 
@@ -315,11 +315,11 @@ def line_of(seen: Any, function: Callable | None = None) -> Any:
 
 def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
     """Effects and reads that neither a walk nor a replay sees, and their lines."""
-    for (told, asked), site in seen.effects.items():
+    for (effect, asked), site in seen.effects.items():
         if asked not in places.walked:
-            yield told, site
+            yield effect, site
     here = line_of(seen)
-    yield from ((f"{told}, cannot be looked into,", here) for told in places.opaque[:1])
+    yield from ((f"{what}, cannot be looked into,", here) for what in places.opaque[:1])
     for code, site in seen.codes.items():
         if code not in places.codes:
             yield f"`{code.co_qualname}` was called from where no name leads to it", site

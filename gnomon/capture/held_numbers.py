@@ -100,7 +100,7 @@ def attributes_of(holder: Any) -> Any:
 
 
 def put_in_names(names: dict[Any, Any], others: Others) -> None:
-    """The same in a dictionary, which keeps its order."""
+    """Replace numbers in a dictionary, which keeps its order."""
     base: Any = OrderedDict if isinstance(names, OrderedDict) else dict
     items = [*base.items(names)]
     if any(id(key) in others for key, _ in items):
@@ -129,7 +129,7 @@ def owner_of(names: dict[Any, Any]) -> type | None:
 
 
 def put_in_slots(holder: Any, others: Others) -> None:
-    """The same in the slots of an object."""
+    """Replace numbers in the slots of an object."""
     members = [x for kind in type.mro(type(holder)) for x in vars(kind).values()]
     for member in members:
         if isinstance(member, types.MemberDescriptorType):

@@ -157,7 +157,7 @@ class Wholes:
         """Arguments of which the function asks how they lie in their storage."""
 
     def need_whole(self, storage: Storage) -> None:
-        """Have an argument passed as a part of its storage, since the function asks which it is."""
+        """Pass an argument as a part of its storage, since the function asks which part it is."""
         if storage in self.parts:
             self.needs_whole.add(self.parts[storage])
             raise Apart(frozenset(self.needs_whole))

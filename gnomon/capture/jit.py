@@ -228,7 +228,7 @@ class Compiled(CompiledObject, CompiledReports):
         sized: SizedAttempt | None = None,
     ) -> Taken:
         """Run the function on placeholders and keep what it did, or undo it where it is refused."""
-        told, start = self._note_reasons(key, met) if self.programs else "", monotonic_ns()
+        reasons, start = self._note_reasons(key, met) if self.programs else "", monotonic_ns()
         capture, places = tracing.Capture(arguments), [*self.varying.places.values()]
         guard = guards.guard_of(self.function, key[0], places)
         reachable = guard.tensors()
@@ -258,8 +258,8 @@ class Compiled(CompiledObject, CompiledReports):
                 self.recompiled = self.recompiled[:-1]
                 sized.refuse_second_run(self.name, guard, path, error)
             raise
-        if told and events.heard():
-            end, name = monotonic_ns(), f"recompile: {told}"
+        if reasons and events.heard():
+            end, name = monotonic_ns(), f"recompile: {reasons}"
             events.announce("compile", name=name, start=start, end=end, sites=(user_site(),))
         self.captures += 1
         self.varying.settle_places(capture, guard.numbers, not (path.is_torn or guard.lost))
@@ -280,7 +280,7 @@ class Compiled(CompiledObject, CompiledReports):
         known, tracked = ((), True) if met is None else (met.steps, met.tree.tracked)
         path = paths.Path(capture, arguments, make, known, tracked)
         capture.path, capture.breaks = path, self.breaks
-        path.varying = self.varying.told(met) if capture.symbols is None else ()
+        path.varying = self.varying.lines(met) if capture.symbols is None else ()
         return path
 
     def _keep(
@@ -307,7 +307,7 @@ class Compiled(CompiledObject, CompiledReports):
         if met is None:
             self.programs[key] = [*known, (guard, tree)][-KEPT_PROGRAMS:]
         if tree.tell_of_many(self.name):
-            self.uncompiled[key] = tree.told
+            self.uncompiled[key] = tree.warning
             del self.programs[key]
 
     def _traced(
@@ -353,12 +353,12 @@ class Compiled(CompiledObject, CompiledReports):
         """Keep why none of the programs fits this call, and say it."""
         found, self.varying.reasons = self.varying.reasons if met is None else [str(met)], []
         found = "; ".join(found or recompile_reasons.reasons(key, {**self.programs}))
-        told = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
-        self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], told]
-        show.log(1, lambda: f"recompile: {told}")
+        text = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
+        self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], text]
+        show.log(1, lambda: f"recompile: {text}")
         if len(self.programs.get(key, ())) == MANY:
-            warnings.warn(f"compile: the same arguments need many programs: {told}", stacklevel=4)
-        return told
+            warnings.warn(f"compile: the same arguments need many programs: {text}", stacklevel=4)
+        return text
 
 
 ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -393,7 +393,7 @@ def compile(function: Any = None, /, **options: Any) -> Any:
         return function
     name = getattr(function, "__name__", None) or type(function).__name__
     if suspends(function):
-        told = f"compile: {name} is a generator or a coroutine, {IN_STEPS}"
-        raise TraceError(f"{told}   [{user_site()}]")
+        message = f"compile: {name} is a generator or a coroutine, {IN_STEPS}"
+        raise TraceError(f"{message}   [{user_site()}]")
     whole = options.get("breaks") == "error" or bool(options.get("fullgraph"))
     return Compiled(function, name, compile_options.asked(options, switches), not whole)

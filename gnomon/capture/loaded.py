@@ -36,11 +36,11 @@ from gnomon.tensor import nans
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, unflatten
 from gnomon.tensor.state import grads, leaf_like, state
 from gnomon.tensor.tensor import Tensor, from_buffer, node_of, wrap
-from gnomon.tensor.views import lying_of
+from gnomon.tensor.views import mesh_layout_of
 
 __all__ = ["LoadedFunction", "load_compiled"]
 
-Kind = tuple[tuple[int, ...], DType]
+ArgumentKind = tuple[tuple[int, ...], DType]
 """The shape and dtype of an argument."""
 
 
@@ -72,7 +72,7 @@ class LoadedFunction:
 
     def __init__(self, path: Path, found: Artifact) -> None:
         self.path, self.name = path, clipped(found.definition.name)
-        self.programs: dict[tuple[Any, tuple[Kind, ...]], LoadedProgram] = {}
+        self.programs: dict[tuple[Any, tuple[ArgumentKind, ...]], LoadedProgram] = {}
         """By the structure of a call, and the kinds of its tensors."""
         functions = HOST.kernels.link(found.code.objects)
         tensors = [tensor_of(x) for x in found.state]
@@ -90,7 +90,7 @@ class LoadedFunction:
         call, arguments = structure_of_call(args, kwargs)
         kinds = tuple([(tuple(x.shape), x.dtype) for x in arguments])
         program = self.programs.get((call, kinds))
-        if program is None or any(lying_of(x._view) for x in arguments):
+        if program is None or any(mesh_layout_of(x._view) for x in arguments):
             raise self._misfit(kinds)
         if grads.get() and any(x.requires_grad for x in arguments):
             raise GradientError(
@@ -99,12 +99,12 @@ class LoadedFunction:
             )
         return program.run(arguments)
 
-    def _misfit(self, kinds: tuple[Kind, ...]) -> ArgumentError:
+    def _misfit(self, kinds: tuple[ArgumentKind, ...]) -> ArgumentError:
         """The error of a call for which there is no program."""
-        known = "; ".join(dict.fromkeys(told(x) for _, x in self.programs))
+        known = "; ".join(dict.fromkeys(listed(x) for _, x in self.programs))
         return ArgumentError(
             f"load_compiled: {self.name} of {self.path.name} was precompiled for other arguments: "
-            f"got {told(kinds)}, and others or nested otherwise than {known}. Precompile it with "
+            f"got {listed(kinds)}, and others or nested otherwise than {known}. Precompile it with "
             "such an example too."
         )
 
@@ -176,6 +176,6 @@ def tree_of(row: Any, count: int) -> Any:
     return TreeSpec(CONTAINERS[kind], tuple(map(Constant, names)), parts)
 
 
-def told(kinds: Sequence[Kind]) -> str:
+def listed(kinds: Sequence[ArgumentKind]) -> str:
     """The kinds of tensors as messages show them."""
     return clipped(f"({', '.join(f'{dtype.name}{list(shape)}' for shape, dtype in kinds)})")

@@ -17,7 +17,7 @@ from gnomon.ir.provenance import user_site
 from gnomon.lazy import Lazy, traced_sizes
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, without_unknown
-from gnomon.tensor.host_calls import HostCall, Shapes
+from gnomon.tensor.host_calls import HostCall, ResultShapes
 from gnomon.tensor.tensor import Tensor, array_of, wrap
 from gnomon.tensor.traced_numbers import number_of
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gnomon.runtime.buffer import DeviceBuffer
     from gnomon.tensor.state import Storage
 
-__all__ = ["Answer", "Kind", "Questioned", "one_value", "truth", "whole_value"]
+__all__ = ["Answer", "Questioned", "ReadKind", "one_value", "truth", "whole_value"]
 
 hashlib = Lazy("hashlib")
 
@@ -36,7 +36,7 @@ LONGEST_ANSWER = 256
 """Bytes of an answer that are kept as they are; of longer ones, a digest."""
 
 Answer = Hashable
-Kind = Callable[[Tensor], Any]
+ReadKind = Callable[[Tensor], Any]
 """Gives the answer for a value; calls of numpy give tensors, whose shapes are the answer."""
 
 
@@ -81,7 +81,7 @@ class Questioned:
         """A number that Python asks for."""
         return item(self, node)
 
-    def host_call(self, node: Node, call: HostCall, shapes: Shapes) -> list[Tensor]:
+    def host_call(self, node: Node, call: HostCall, shapes: ResultShapes) -> list[Tensor]:
         """The results of a call of numpy for a value."""
         if not is_asked(self, node):
             return call(wrap(computed(node)))
@@ -108,7 +108,7 @@ class Questioned:
         self.path = None
 
 
-def look(capture: Questioned, node: Node, kind: Kind) -> DeviceBuffer:
+def look(capture: Questioned, node: Node, kind: ReadKind) -> DeviceBuffer:
     """A value of which something counts; refused without a path."""
     return capture.path.look(node, kind) if is_asked(capture, node) else computed(node).value
 

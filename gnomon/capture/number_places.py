@@ -93,7 +93,7 @@ def place_in(value: Any, number: int) -> NumberPlace | None:
 
 
 class replaced_numbers(Block):
-    """Have stand-ins at places; at the end the numbers are back, and replays do what was done."""
+    """Put stand-ins at places; at the end the numbers are back, and replays do what was done."""
 
     def __init__(self, capture: Capture, guard: Guard) -> None:
         self.capture, self.guard = capture, guard

@@ -93,7 +93,7 @@ class Version:
     def __init__(self, kind: type) -> None:
         self.kind, self._cell = kind, ctypes.c_uint.from_address(id(kind) + VERSION)
         type.__getattribute__(kind, "__init__")  # a look is what gives it a version
-        self.known = self._cell.value if are_versions_told() else 0
+        self.known = self._cell.value if has_versions() else 0
 
     def holds(self) -> bool:
         """Whether neither the class nor one that it derives from has changed."""
@@ -101,7 +101,7 @@ class Version:
 
 
 @functools.cache
-def are_versions_told() -> bool:
+def has_versions() -> bool:
     """Whether this Python keeps versions where others do: a trial on two classes."""
     if sys.implementation.name != "cpython" or type.__basicsize__ < VERSION + 4:
         return False
@@ -202,11 +202,11 @@ def of_drawing(value: Any) -> Callable[[], Hashable] | Any:
 def of_array(value: np.ndarray) -> Callable[[], Hashable]:
     """The numbers of an array, or its objects."""
     if value.dtype.hasobject:
-        return lambda: (*lying(value), *map(key_of, value.ravel().tolist()))
-    return lambda: (*lying(value), value.dtype, value.tobytes())
+        return lambda: (*array_layout(value), *map(key_of, value.ravel().tolist()))
+    return lambda: (*array_layout(value), value.dtype, value.tobytes())
 
 
-def lying(value: np.ndarray) -> tuple:
+def array_layout(value: np.ndarray) -> tuple:
     """The shape and strides of an array, and whether it may be written to."""
     return value.shape, value.strides, value.flags.writeable
 

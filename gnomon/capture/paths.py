@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.capture.inputs import Read, StoredInput
-from gnomon.capture.looks import Kind, integers, one_value, whole_value
+from gnomon.capture.looks import ReadKind, integers, one_value, whole_value
 from gnomon.capture.segments import Look, Segment, Step
 from gnomon.errors import TraceError
 from gnomon.ir.node import Node
@@ -25,7 +25,7 @@ from gnomon.settings import Block
 from gnomon.tensor.autograd.backward import CHEAP, read_by_gradients
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.evaluate import differentiable
-from gnomon.tensor.host_calls import HostCall, Shapes
+from gnomon.tensor.host_calls import HostCall, ResultShapes
 from gnomon.tensor.state import waiting
 from gnomon.tensor.tensor import Tensor, wrap
 
@@ -66,7 +66,7 @@ class Path:
         """What is seen of the function's run."""
         self.error: Exception | None = None
         """The error of its own in which the function ended."""
-        self._answers: dict[tuple[Node, Kind], Tensor] = {}
+        self._answers: dict[tuple[Node, ReadKind], Tensor] = {}
         self._integers: dict[Node, Sequence[Any]] = {}
         self._made: list[tuple[Segment, list[Node], Node]] = []
         """Segments of this capture, what they read, and what is looked at."""
@@ -74,7 +74,7 @@ class Path:
         """Inputs that are read anew each time, and what was there."""
         self._lent: list[tuple[np.ndarray, bytes, Site, Node]] = []
 
-    def look(self, node: Node, kind: Kind = whole_value) -> DeviceBuffer:
+    def look(self, node: Node, kind: ReadKind = whole_value) -> DeviceBuffer:
         """A value, which Python goes on with."""
         kinds = (kind, one_value, whole_value)
         found = next(
@@ -85,7 +85,7 @@ class Path:
             found = self._answers[node, kind] = self.steps[-1].segment.look.read(self.values)
         return found._storage.node.value
 
-    def host_call(self, node: Node, call: HostCall, shapes: Shapes) -> list[Tensor]:
+    def host_call(self, node: Node, call: HostCall, shapes: ResultShapes) -> list[Tensor]:
         """The results of a call of numpy for a value: inputs of what follows."""
         places = [(k, s.index(None)) for k, s in enumerate(shapes) if None in s]
         self._step(node, call, *places[:1])
@@ -125,7 +125,7 @@ class Path:
         self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 
-    def _step(self, node: Node, kind: Kind, counted: tuple[int, int] | None = None) -> None:
+    def _step(self, node: Node, kind: ReadKind, counted: tuple[int, int] | None = None) -> None:
         """Run up to a look, unless the call has done so already."""
         outputs, site = self._outputs(node), user_site()
         graph, used = self.capture.close(outputs) if outputs else (None, [])
@@ -153,7 +153,7 @@ class Path:
         self.steps.append(step)
 
     def _known_step(self, segment: Segment) -> Step | None:
-        """The same step of the replay that led here."""
+        """The recorded step at this position, if its segment is like this one."""
         at = len(self.steps)
         if at < len(self.known) and self.known[at].segment.is_like(segment):
             return self.known[at]
@@ -185,7 +185,7 @@ class Path:
     # the end
 
     def finish(self) -> None:
-        """Have replays read what they find; the first run takes what this call has found."""
+        """Make replays read what they find; the first run takes what this call has found."""
         for array, before, site, node in self._lent:
             if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
                 raise TraceError(

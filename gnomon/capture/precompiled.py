@@ -53,7 +53,7 @@ class Precompiled:
         self._tiers: list[Tiers] = []
 
     def precompile(self, *args: Any, **kwargs: Any) -> Precompiled:
-        """The same with a program for arguments like these, which are not computed with.
+        """Add a program for arguments like these, without computing anything.
 
         Raises TraceError where the function does what no file can hold, and says which and why.
 
@@ -139,7 +139,7 @@ class StateTensors:
                 yield k, number
 
     def content(self) -> list[StateTensor]:
-        """Their values now."""
+        """The present values of the tensors."""
         tensors = [tensor for _, tensor in self._found.values()]
         return [StateTensor(x.dtype.name, tuple(x.shape), array_of(x).tobytes()) for x in tensors]
 
@@ -166,8 +166,8 @@ def plain_value(name: str, value: Any) -> Any:
 
 def unkept(name: str, kind: type) -> TraceError:
     """The error of a kind of arguments, or of results."""
-    told = "Pass and give back tensors, numbers, strings, and tuples, lists or dicts of them."
-    return refused(name, f"takes or gives back a {kind.__name__}", told)
+    remedy = "Pass and give back tensors, numbers, strings, and tuples, lists or dicts of them."
+    return refused(name, f"takes or gives back a {kind.__name__}", remedy)
 
 
 def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:

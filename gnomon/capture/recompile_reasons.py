@@ -53,7 +53,7 @@ def of_key(old: tuple, new: tuple) -> Iterator[str]:
             continue
         for what, a, b in zip(SIGNATURE, was, now, strict=True):
             if a != b:
-                yield f"tensor {k}: {what} is {told(b)}, was {told(a)}"
+                yield f"tensor {k}: {what} is {shown(b)}, was {shown(a)}"
     if modes[0] != modes_now[0]:
         yield f"gradients are {'recorded' if modes_now[0] else 'not recorded'} now"
     for what, was, now in zip(MODES, modes[1:], modes_now[1:], strict=True):
@@ -76,7 +76,7 @@ def of_tree(old: Any, new: Any, path: str) -> Iterator[str]:
             return
         yield f"{where}: {described(new)}, was {described(old)}"
     elif isinstance(old, Constant) and isinstance(new, Constant):
-        yield f"{where} is {told(new.value)}, was {told(old.value)}"
+        yield f"{where} is {shown(new.value)}, was {shown(old.value)}"
     else:
         yield f"{where} is {described(new)}, was {described(old)}"
 
@@ -86,7 +86,7 @@ def described(tree: Any) -> str:
     if isinstance(tree, TreeLeaf):
         return f"tensor {tree.number}"
     if isinstance(tree, Constant):
-        return told(tree.value)
+        return shown(tree.value)
     if not isinstance(tree, TreeSpec):
         return "an object that is passed twice"
     if is_number(tree):
@@ -143,7 +143,7 @@ def changed_numbers(guard: Guard) -> Iterator[NumberPlace]:
 
 
 def numbers_of_module(module: Any, old: tuple, new: tuple) -> Iterator[NumberPlace]:
-    """The same among the attributes of a module and of those inside, given what they were."""
+    """The places of changed numbers in a module and those inside, given what they were."""
     owners = {id(inner): own_of(inner) for inner in module.modules()}
     own: Any = None
     for was, now in zip(old, new, strict=False):
@@ -163,7 +163,7 @@ def changed(what: str, was: Any, now: Any) -> Iterator[str]:
     """A value that is another one."""
     alike = issubclass(type(was), PLAIN) and issubclass(type(now), PLAIN)
     if was is not now and not (alike and typed(was) == typed(now)):
-        yield f"{what} is {told(now)}, was {told(was)}"
+        yield f"{what} is {shown(now)}, was {shown(was)}"
 
 
 def cell_name(function: Callable, cell: Any) -> str:
@@ -182,7 +182,7 @@ def of_module(name: str, old: Any, new: Any) -> Iterator[str]:
     for was, now in pairs:
         if isinstance(was, tuple) and isinstance(now, tuple) and was[0] == now[0] != "hooks":
             replaced = any(isinstance(x[1], tuple) and type(x[1][0]) is int for x in (was, now))
-            news = f"is {told(plain(now[1]))}, was {told(plain(was[1]))}"
+            news = f"is {shown(plain(now[1]))}, was {shown(plain(was[1]))}"
             yield f"module {name}: {now[0]} {'was replaced' if replaced else news}"
             return
     yield f"module {name}: its parts or hooks changed"
@@ -195,7 +195,7 @@ def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
         if now != was:
             owner = getattr(read, "__self__", None)
             what = type(owner).__name__ if owner is not None else read.__qualname__.split(".")[0]
-            yield f"{what}: what it took for granted is {told(now)}, was {told(was)}"
+            yield f"{what}: what it took for granted is {shown(now)}, was {shown(was)}"
 
 
 def plain(key: Any) -> Any:
@@ -209,6 +209,6 @@ def plain(key: Any) -> Any:
     return float.fromhex(key[1]) if key[0] == "float" else key[1]
 
 
-def told(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value in a few words."""
     return "not there" if value is MISSING else reprlib.repr(value)

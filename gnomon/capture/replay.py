@@ -136,8 +136,8 @@ class CapturedProgram:
         return elsewhere.TiersElsewhere(lambda: self.graph, self.title, self.rewritten)
 
     @property
-    def told(self) -> tuple[Any, list[Any], list[int]]:
-        """All numbers that it has of sizes: in what it gives, in steps to parts, and of draws."""
+    def size_numbers(self) -> tuple[Any, list[Any], list[int]]:
+        """All numbers of the program that come from sizes: in results, steps to parts, draws."""
         return self.outcome.tree, self.results.chains, [*self.draws.values()]
 
     @property
@@ -183,7 +183,7 @@ class CapturedProgram:
 
     @cached_property
     def region(self) -> Traced:
-        """The same as an operation of the graph outside."""
+        """The program as an operation of the graph outside."""
         return Traced(self.name, self.graph, OpCall((), ()), True)
 
     def holds(self, arguments: Sequence[Tensor]) -> bool:
@@ -205,7 +205,7 @@ class CapturedProgram:
             return self._run(arguments)
 
     def _run(self, arguments: Sequence[Tensor]) -> Any:
-        """The same, which must not be cut where anything changes."""
+        """Replay; nothing may cut this short where it changes anything."""
         inputs, since = self.constant.copy(), next(state.arena._serial)
         for k, read in self.varying:
             inputs[k] = read(arguments)
@@ -242,7 +242,7 @@ class CapturedProgram:
         note_call(storages, [x for x in nodes if x is not None])
 
     def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
-        """Let go of gradients that are replaced unread: the new ones take their room."""
+        """Drop gradients that are replaced unread: the new ones take their memory."""
         read = {id(t._storage) for t in inputs}
         for target in (each(arguments)._rare for each in self.renewed):
             old = None if target is None else target.grad
@@ -256,7 +256,7 @@ class CapturedProgram:
         """
         looked_for = nans.looked_for()
         for k in () if looked_for else self.unread:
-            # the part of a value that lies over ranks will do, and nobody is asked for the whole
+            # the own part of a sharded value will do, and no rank is asked for the whole
             inputs[k] = whole(inputs[k]._storage)
         given = values_of(inputs)
         tier = (self.tiers_elsewhere.tier(self.form, given) if others else None) or self.tiers.now
@@ -316,7 +316,7 @@ class CapturedProgram:
             note(storage)
 
     def _give_first(self, made: list[Tensor]) -> None:
-        """Have the tensors of the capture show what the first call makes."""
+        """Make the tensors of the capture show what the first call makes."""
         first, self.first = self.first, []
         for k, (tensor, found) in enumerate(zip(first, made, strict=False)):
             if tensor is not None:

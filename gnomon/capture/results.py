@@ -21,7 +21,7 @@ from gnomon.ops.strides import Form, form_of
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.state import FREED, Storage, grads, refusal
-from gnomon.tensor.strides import laid_of
+from gnomon.tensor.strides import strided_view_of
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain, full_chain
 from gnomon.tensor.watchers import GradientWatcher, is_watched
@@ -117,8 +117,8 @@ class Results:
         places = {key: k for k, key in enumerate(objects)}
         counts = Counter(t._storage for t in objects.values())
         held = {t._storage for t in objects.values() if sys.getrefcount(t._storage) > HELD}
-        lying = {t._storage for t in objects.values() if layout_of(t)}
-        self._shared = {s for s in counts if counts[s] > 1} | held | lying
+        sharded = {t._storage for t in objects.values() if layout_of(t)}
+        self._shared = {s for s in counts if counts[s] > 1} | held | sharded
         """Storages that are outputs as they are, whatever shows them."""
         self._outputs: dict[Storage, int] = {}
         # a storage is an output under the tensor that shows all of it, if one does
@@ -151,7 +151,7 @@ class Results:
                 )
 
     def _output(self, tensor: Tensor) -> None:
-        """Have a fresh storage as an output; of one that a single view shows, the view alone."""
+        """Make a fresh storage an output; of one that a single view shows, the view alone."""
         storage, shared = tensor._storage, tensor._storage in self._shared
         if storage in self._outputs:
             return
@@ -162,7 +162,7 @@ class Results:
         tracked = storage.tracked if part or leaf else tensor.requires_grad
         released = self._capture.is_freed(storage)
         self.nodes.append(node)
-        form = storage.form if part or leaf else form_of(laid_of(tensor))
+        form = storage.form if part or leaf else form_of(strided_view_of(tensor))
         self.fresh.append(Fresh(tracked, released, leaf, form))
         self.storages.append(storage)
 
@@ -196,7 +196,7 @@ class Results:
         return PartOfStorage(storage, chain, base, cut, leaf)
 
     def settled(self, plain: Callable[[Any], Any]) -> Results:
-        """The same with plain numbers in place of sizes that vary."""
+        """A copy with plain numbers in place of sizes that vary."""
         made = copy(self)
         made._makes = plain(self._makes)
         return made
@@ -243,7 +243,7 @@ def is_hooked(capture: Capture, node: Node) -> bool:
 
 
 def place_of(make: Make) -> int | None:
-    """The output that a tensor lies over, or the argument that it is as -1 - k, if either."""
+    """The output whose memory a tensor has, or the argument that it is as -1 - k, if either."""
     if isinstance(make, Output):
         return make.number
     given = isinstance(make, Shown) and isinstance(make.read, GivenInput)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of
-from gnomon.capture.looks import Answer, Kind, integers
+from gnomon.capture.looks import Answer, ReadKind, integers
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.ir.provenance import Site
@@ -41,7 +41,7 @@ class Look(NamedTuple):
     """A question of Python's: how the value is read, what of it counts, and the line that asks."""
 
     read: Read
-    kind: Kind
+    kind: ReadKind
     site: Site
     counted: tuple[int, int] | None = None
     """Of what numpy gives, the result and its axis whose size follows from values."""
@@ -62,7 +62,7 @@ class Look(NamedTuple):
 class Segment:
     """A stretch of a captured function up to where Python looks at a value.
 
-    It reads arguments, what lies outside, and what segments before it computed; its outputs are
+    It reads arguments, tensors outside, and what segments before it computed; its outputs are
     what the look and later ones read.
     """
 
@@ -152,7 +152,7 @@ class Segment:
         return list(map(wrap, map(leaf_like, self.leaves, buffers)))
 
     def _tracked(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The same as operations of the graph outside, computed now."""
+        """Run the segment as operations of the graph outside, computed now."""
         before = grads.get()
         try:
             grads.set(True)

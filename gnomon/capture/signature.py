@@ -11,20 +11,20 @@ from gnomon.ir.memo import memo
 from gnomon.lazy import call_objects
 from gnomon.ops.strides import form_of
 from gnomon.tensor.pytree import LONGEST, PLACES, TreeSpec, nothing
-from gnomon.tensor.strides import laid_of
+from gnomon.tensor.strides import strided_view_of
 from gnomon.tensor.tensor import Tensor, raw
 from gnomon.tensor.views import check_kept, full_chain, is_shown_by_storage
 
 if TYPE_CHECKING:
-    from gnomon.capture.call_objects import Named
+    from gnomon.capture.call_objects import NamedClasses
 
-EMPTY: Named = MappingProxyType({})
+EMPTY: NamedClasses = MappingProxyType({})
 
 __all__ = ["signature_of", "structure_of_call"]
 
 
 def structure_of_call(
-    args: tuple, kwargs: dict, named: Named = EMPTY
+    args: tuple, kwargs: dict, named: NamedClasses = EMPTY
 ) -> tuple[Any, Sequence[Tensor]]:
     """The structure of a call's arguments, and their tensors; most are tensors alone.
 
@@ -59,7 +59,7 @@ def signature_of(tensor: Tensor) -> tuple:
         node, wanted = raw(tensor), tensor.requires_grad
         check_kept(view)
         part = storage.tracked or view.base is not None
-        form = form_of(laid_of(tensor))
+        form = form_of(strided_view_of(tensor))
         if is_shown_by_storage(view):
             steps = tuple((op, *sorted(params.items())) for op, params in full_chain(tensor))
             part = (part, steps)

@@ -150,13 +150,13 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
         way = sized_trees.way_of(steps) if steps else ()
         pairs = [(x, p) for x, (g, p) in [*self.samples.items()] if g.holds() and not steps]
         pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
-        told = [made.gives(*pair) for pair in pairs]
+        outcomes = [made.gives(*pair) for pair in pairs]
         if steps and not pairs and self.doubted < self.limits.kept:
             self.doubted += 1
             made.source.first = []
             self.unproven = [*self.unproven, (made, [x.bare for x in steps])][-CAPTURES.samples :]
             raise sized_captures.Unproven("no capture with sizes of its own goes this way yet")
-        if False in told or True not in told:
+        if False in outcomes or True not in outcomes:
             raise Unsized("captures with sizes of their own do not come out of it")
         self._keep(made, steps)
 

@@ -104,9 +104,9 @@ class SizedCapture:
         env = symbols.env
         self.symbols, self.guard, self.source = symbols, guard, program
         self.sized = SizedGraph(env, program.graph)
-        self._told: dict[SymInt, SymInt] = {}
-        plain(program.told, lambda n: self._told.setdefault(n, n))
-        self._told_at = env.function([*self._told])
+        self._size_numbers: dict[SymInt, SymInt] = {}
+        plain(program.size_numbers, lambda n: self._size_numbers.setdefault(n, n))
+        self._numbers_at = env.function([*self._size_numbers])
         self._own, self._holds = choosing(env, symbols.sizes, symbols.places), env.test()
         self.filled_in: LatestEntries[Sizes, FilledProgram] = LatestEntries(FILLED)
         """Programs of the latest sizes at the end of a way."""
@@ -121,14 +121,17 @@ class SizedCapture:
         own = self.serves(sizes)
         if own is None:
             return None
-        if self._told and self.filling(own)(self.source.told) != program.told:
+        if (
+            self._size_numbers
+            and self.filling(own)(self.source.size_numbers) != program.size_numbers
+        ):
             return False
         return program.graph is not None and self.sized.graph(own).key == program.graph.key
 
     def filling(self, own: Sizes) -> Callable[[Any], Any]:
         """A function that puts numbers in place of sizes into parts of what makes results."""
-        values = dict(zip(self._told, self._told_at(own), strict=True))
-        return partial(plain, number=values.__getitem__) if values else lambda told: told
+        values = dict(zip(self._size_numbers, self._numbers_at(own), strict=True))
+        return partial(plain, number=values.__getitem__) if values else lambda numbers: numbers
 
     def program(self, sizes: Sizes, tracked: bool) -> FilledProgram | None:
         """The program of sizes at the end of a way; None where it is not for them."""
@@ -186,9 +189,9 @@ def known_sizes(value: Any) -> Any:
 
 def is_of_all(program: CapturedProgram) -> bool:
     """Whether all that a program does beside its results is to compute: no size is left behind."""
-    told = [n for storage in program.escaped for n in storage.node.shape]
+    sizes = [n for storage in program.escaped for n in storage.node.shape]
     does_more = program.placed or program.outcome.writes
-    return program.graph is not None and not does_more and not any(map(has_size, told))
+    return program.graph is not None and not does_more and not any(map(has_size, sizes))
 
 
 def has_size(value: Any) -> bool:
@@ -250,5 +253,5 @@ class SizedAttempt(NamedTuple):
     def failed(self, name: str, cause: Exception) -> None:
         """Note that there is no such capture, and why."""
         self.family.failed += not isinstance(cause, Unproven)
-        told = f"sizes: {name} is captured for each: {cause or type(cause.__cause__)}"
-        log(1, lambda: told)
+        message = f"sizes: {name} is captured for each: {cause or type(cause.__cause__)}"
+        log(1, lambda: message)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from gnomon.capture.compile_options import CompileOptions
-    from gnomon.compiler.tiers import Kept, Tiers
+    from gnomon.compiler.tiers import KeptInputs, Tiers
     from gnomon.ir.node import Graph, Node
     from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
@@ -41,7 +41,7 @@ class SizedGraph:
 
     @property
     def key(self) -> Hashable:
-        """The same for graphs of two captures that differ in the names of symbols alone."""
+        """A key, equal for graphs of two captures that differ in the names of symbols alone."""
         return self._taken.outline, tuple(map(text_of, self._taken.numbers))
 
     def graph(self, own: Sizes) -> Graph:
@@ -54,7 +54,7 @@ class SizedGraph:
         return [pattern(x, tuple([next(shapes) for _ in x.shape])) for x in self.form.outputs]
 
     def tiers(
-        self, own: Sizes, options: CompileOptions, title: str, rewritten: Pairs, lasting: Kept
+        self, own: Sizes, options: CompileOptions, title: str, rewritten: Pairs, lasting: KeptInputs
     ) -> Tiers:
         """The tiers that run it: of a program for all sizes where there is one."""
         made = options.filled_in(partial(self._executable, own), lasting)
@@ -87,7 +87,7 @@ class AtSizes:
     options: CompileOptions
     title: str
     rewritten: Pairs
-    lasting: Kept
+    lasting: KeptInputs
 
     @cached_property
     def graph(self) -> Graph:

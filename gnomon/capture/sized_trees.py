@@ -76,7 +76,7 @@ class FilledSegment(AtSizes, Segment):
 
     @property
     def spent(self) -> int:  # type: ignore[override]
-        """Their nanoseconds."""
+        """Nanoseconds of the replays of all sizes."""
         return self.of.spent
 
 
@@ -142,8 +142,8 @@ def said_of(answer: Answer) -> Answer:
     """An answer in a few words."""
     if not isinstance(answer, tuple):
         return answer
-    told = ["other sizes" if n == LEAST else f"size {n}" for n in answer]
-    return " and ".join(told) or "of any size"
+    words = ["other sizes" if n == LEAST else f"size {n}" for n in answer]
+    return " and ".join(words) or "of any size"
 
 
 def made_of(at: Any) -> list[Any]:

@@ -107,7 +107,7 @@ class Looks:
         return not self._parts or all([same_parts(*known) for known in self._parts])
 
     def _compared(self) -> bool | None:
-        """The same, with plain values by what they are."""
+        """Compare as `hold`, with plain values by what they are."""
         try:
             answers = [same(cell.cell_contents, x) for cell, x in self._cells]
         except ValueError:

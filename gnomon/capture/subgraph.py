@@ -88,9 +88,9 @@ class Inner(Capture):
         return self.keys[generator]
 
     def assert_that(self, condition: Tensor, message: str) -> None:
-        """Have what runs raise an AssertionError where a condition does not hold."""
-        told = f"{message}   [{user_site()}, inside of {self.name} at {self.site}]"
-        self.asserted.append(asserted(node_of((condition != 0).all()), told))
+        """Raise an AssertionError at run time where a condition does not hold."""
+        text = f"{message}   [{user_site()}, inside of {self.name} at {self.site}]"
+        self.asserted.append(asserted(node_of((condition != 0).all()), text))
 
     def where_asserted(self, result: Node) -> Node:
         """A result that is there once what is asserted holds; its gradient is its own."""
@@ -143,7 +143,7 @@ def trace(inner: Inner, function: Callable, kinds: Kinds, arguments: Callable) -
 
 
 def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable) -> Trace:
-    """The same, inside."""
+    """Run a function on stand-ins for given nodes, inside of a trace."""
     stand_ins = [wrap(x, grads.get() and x.dtype.is_floating_point) for x in given]
     found: list[Tensor] = []
     tree = spread(function(*arguments(stand_ins)), found)

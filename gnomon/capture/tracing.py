@@ -108,7 +108,7 @@ class Capture(Questioned, Ambient, Wholes):
     # entering and leaving
 
     def running(self) -> CaptureRun:
-        """Let this thread build into the capture, inside of `strict`."""
+        """Build into the capture from this thread, inside of `strict`."""
         return CaptureRun(self)
 
     def checking(self) -> AmbientChecks:
@@ -121,7 +121,7 @@ class Capture(Questioned, Ambient, Wholes):
         return replacing(state, **own, capture=self, shown=self.shown, sweep_at=1 << 62)
 
     def put_back(self) -> None:
-        """Let go of the run, and give tensors from outside the flags that they had before it."""
+        """Drop the run, and give tensors from outside the flags that they had before it."""
         self.leave()
         for storage, flags in self.flags.items():
             storage.tracked, storage.released = flags
@@ -176,7 +176,7 @@ class Capture(Questioned, Ambient, Wholes):
         return value._storage.node.arena is self.arena
 
     def read_at(self, tensor: Tensor, names: Any, key: Any) -> None:
-        """Let replays read what stands somewhere then."""
+        """Read a tensor at replays from the place where it stands then."""
         storage = tensor._storage
         self.stands[storage] = tensor, names, key
         if storage in self.first:
@@ -369,7 +369,7 @@ class Capture(Questioned, Ambient, Wholes):
     def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
         """Storages that were made here and that somebody still holds after the return.
 
-        What lies in cycles that nobody holds is young: no collection ran while it was made.
+        Storages in cycles that nobody holds are young: no collection ran while they were made.
         """
         known = {id(s) for s in kept}
 

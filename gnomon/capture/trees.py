@@ -93,8 +93,8 @@ class CallOnItsWay:
             self.values += found
         except Exception as error:
             # the function may catch what is raised in the midst of it
-            told = f"{type(error).__name__} is raised"
-            raise NewAnswer(self.tree, self.steps, told) from error
+            why = f"{type(error).__name__} is raised"
+            raise NewAnswer(self.tree, self.steps, why) from error
         segment.calls += 1
         segment.spent += monotonic_ns() - start
         return Step(segment, runs, inputs, made, answer, found)
@@ -109,7 +109,7 @@ class Tree:
         self.guard, self.family, self.sizes = guard, family, sizes
         self.tracked = False
         """Whether gradients may go back behind what some way gives."""
-        self.graph, self.told = None, ""
+        self.graph, self.warning = None, ""
         """No program of its own; why the function runs without it."""
 
     def holds(self, _: Sequence[Tensor]) -> bool:
@@ -145,7 +145,7 @@ class Tree:
     def way(
         self, arguments: Sequence[Tensor], sizes: Sequence[int], known: Sequence[Step]
     ) -> tuple[CapturedProgram, list[Tensor]]:
-        """The same among its own ways."""
+        """Walk the tree: the program at the end and the values on the path, or raise NewAnswer."""
         walk, at = CallOnItsWay(self, arguments, sizes, known), self.root
         while isinstance(at, Segment):
             at = at.follow.get(self.turning(walk.step(at)))
@@ -154,9 +154,9 @@ class Tree:
             holds = program is not None and (guard is self.guard or guard.holds())
             if holds and program.holds(arguments):
                 return program, walk.values
-        told = "new" if at is None else "known, but what the way behind it reads has changed"
+        state = "new" if at is None else "known, but what the way behind it reads has changed"
         site = walk.steps[-1].segment.look.site
-        raise NewAnswer(self, walk.steps, f"the value asked for at {site} is {told}", at is None)
+        raise NewAnswer(self, walk.steps, f"the value asked for at {site} is {state}", at is None)
 
     def turning(self, step: Step) -> Answer:
         """The part of an answer that selects what follows."""
@@ -201,13 +201,13 @@ class Tree:
     def tell_of_many(self, name: str) -> bool:
         """Warn of many ways; whether they are too many."""
         ways = self.ways()
-        told = f"compile: {name}: {ways} ways follow from values that it asks for"
+        text = f"compile: {name}: {ways} ways follow from values that it asks for"
         site = f"{FEWER}   [{self.widest().look.site}]"
         if ways == MANY_WAYS:
-            warnings.warn(f"{told}, each captured by itself. {site}", stacklevel=7)
+            warnings.warn(f"{text}, each captured by itself. {site}", stacklevel=7)
         if ways > MOST_WAYS:
-            self.told = f"{told}: it runs uncompiled from here on. {site}"
-            warnings.warn(self.told, stacklevel=7)
+            self.warning = f"{text}: it runs uncompiled from here on. {site}"
+            warnings.warn(self.warning, stacklevel=7)
         return ways > MOST_WAYS
 
     def widest(self) -> Segment:
@@ -231,8 +231,8 @@ class Tree:
     def explain(self, name: str) -> str:
         """The tree as text: what is asked where, and what each answer costs per call."""
         several = [line for x in self.shared for line in (f"{name}, for many sizes:", *x.lines())]
-        told = f"{name}, {listing.counted(self.ways(), 'way')} by what Python asks of values:"
-        return "\n".join([told, *self.lines(), *several])
+        title = f"{name}, {listing.counted(self.ways(), 'way')} by what Python asks of values:"
+        return "\n".join([title, *self.lines(), *several])
 
     def lines(self) -> Iterator[str]:
         """A line for each question, and the costs up to there."""
@@ -249,10 +249,10 @@ def said_of(answer: Answer) -> str:
 def cost_of(program: Segment | CapturedProgram) -> str:
     """A program's kernels, and what a replay of it costs."""
     steps = 0 if program.graph is None else len(program.executable.records)
-    told = listing.counted(steps, "kernel")
+    kernels = listing.counted(steps, "kernel")
     if not isinstance(program, Segment):
-        return f"{told}, the end"
+        return f"{kernels}, the end"
     cost = f", {program.spent / program.calls / 1e3:.1f} µs a call" if program.calls else ""
     asked = "whether it is true" if program.look.kind is truth else "its value"
     asked = "numpy" if program.look.is_host_call else asked
-    return f"{told}{cost}, then {asked} is asked   [{program.look.site}]"
+    return f"{kernels}{cost}, then {asked} is asked   [{program.look.site}]"

@@ -56,7 +56,7 @@ class VaryingNumbers:
         self._known: dict[Any, tuple[list[Any], set[int]]] = {}
         """The first values of a structure's numbers, and which of them are constants for good."""
 
-    def told(self, met: NewAnswer | None) -> set[Site]:
+    def lines(self, met: NewAnswer | None) -> set[Site]:
         """The lines whose item() gives numbers that vary, with one that has done so just now."""
         look = met.steps[-1].segment.look if met is not None and met.is_answer else None
         is_single = look is not None and (look.kind is one_value or look.kind is integers)
@@ -72,7 +72,7 @@ class VaryingNumbers:
         self.places.clear()
 
     def learn_places(self, guard: Guard) -> None:
-        """Have numbers as inputs from now on that are others than a program's guard knows."""
+        """Take numbers as inputs from now on that differ from those of a program's guard."""
         if self._tries and not self.is_given_up:
             found = recompile_reasons.changed_numbers(guard)
             self.places |= {x.entry: x for x in found if x.entry not in self._fixed}

@@ -132,8 +132,8 @@ class Tuner(Verdicts):
                 [x.run for x in forms], sets, self.moments, self.end or 0.0
             )
         found = FusionVerdict(apart, together, self.moments.clock() - start)
-        told = f"{1e3 * apart:.3g} ms apart, {1e3 * together:.3g} ms together"
-        log(1, lambda: f"tune: {excerpt.fusion.kind} of {len(excerpt.nodes)} operations: {told}")
+        times = f"{1e3 * apart:.3g} ms apart, {1e3 * together:.3g} ms together"
+        log(1, lambda: f"tune: {excerpt.fusion.kind} of {len(excerpt.nodes)} operations: {times}")
         remember(excerpt.key, found, self.settings)
         self.known[excerpt.key] = found
 
@@ -170,7 +170,7 @@ def measure(spec: MatmulSpec, machine: Machine, moments: Moments, end: float) ->
     best = least.index(min(least))
     best = best if least[best] < (1 - MARGIN) * least[0] else 0
     choice = Choice(shapes[best], tuple(zip(shapes, least, strict=True)), moments.clock() - start)
-    log(1, lambda: f"tune: {shape_of(spec)}: {told(choice)}")
+    log(1, lambda: f"tune: {shape_of(spec)}: {origin(choice)}")
     return choice
 
 
@@ -289,11 +289,11 @@ def row(spec: MatmulSpec, machine: Machine) -> tuple[str, ...]:
         return shape_of(spec), "rows as they lie", ""
     if choice is None:
         return shape_of(spec), f"tile {by(shapes[0])}", "by the model"
-    return shape_of(spec), f"tile {by(choice.tile)}", told(choice)
+    return shape_of(spec), f"tile {by(choice.tile)}", origin(choice)
 
 
-def told(choice: Choice) -> str:
-    """The origin of a choice."""
+def origin(choice: Choice) -> str:
+    """The origin of a choice, with the times of all candidates."""
     times = ", ".join(f"{by(tile)} {1e3 * seconds:.3g} ms" for tile, seconds in choice.timings)
     spent = f"{choice.source} in {choice.seconds:.2g} s"
     return f"{spent}: {times}; the model's takes {choice.regret:.1%} more"

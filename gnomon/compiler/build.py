@@ -103,7 +103,7 @@ def is_built(graph: Graph, context: CompileContext) -> bool:
 
 
 def refuse_measured(graph: Graph, context: CompileContext) -> None:
-    """Have `build` give what the model alone chose where this context asks for measurements."""
+    """Make `build` give the model's own choice where this context asks for measurements."""
     plainly = context.by_model
     with _lock:
         found = _built.get((graph.key, plainly.key))
@@ -115,7 +115,7 @@ def refuse_measured(graph: Graph, context: CompileContext) -> None:
 def compile_graph(
     graph: Graph, context: CompileContext, taken: Dissection | None = None
 ) -> Executable:
-    """A program from the disk, or a new one: of these sizes, or told these where `taken` is given.
+    """A program from the disk, or a new one: for these sizes, or for several if `taken` is given.
 
     taken: the graph taken apart, whose program may serve other sizes too.
     """

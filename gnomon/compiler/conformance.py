@@ -43,7 +43,7 @@ def written(several: Sequence[Idiom], name: str) -> str:
 
 
 def watched(nbytes: int) -> np.ndarray:
-    """Memory for a result, with what lies around it."""
+    """Memory for a result, with guard bytes on both sides."""
     return np.full(nbytes + 2 * GUARD, UNTOUCHED, np.uint8)
 
 
@@ -83,7 +83,7 @@ TOGETHER = 256
 def failures(several: Sequence[Idiom], target: device.Target | None = None) -> Iterator[str]:
     """The idioms that LLVM gets wrong on this machine, for a target that it can run.
 
-    Code is made anew each time: what lies in the cache tells of another time.
+    Code is compiled anew each time: an entry of the cache says nothing of this LLVM.
     """
     made = target or device.target()
     for start in range(0, len(several), TOGETHER):

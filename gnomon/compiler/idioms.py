@@ -39,7 +39,7 @@ SIGNED, UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
 DTYPES = (bool_, *SIGNED, *UNSIGNED, float16, bfloat16, float32, float64)
 NARROWING = ((int32, int8), (int64, int32), (int64, int16), (float32, bfloat16), (float64, float16))
 """Conversions that `gnomon doctor` looks at; the first three are what LLVM 22.1.0 gets wrong."""
-Reference = Callable[[np.ndarray, np.ndarray], np.ndarray]
+IdiomReference = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Masks = Sequence[frozenset[int]]
 
 
@@ -55,7 +55,7 @@ class Idiom:
     made: np.dtype
     lanes: int
     emit: Callable[[Emitter], None]
-    expected: Reference
+    expected: IdiomReference
     masks: Masks
     whole: bool = False
 

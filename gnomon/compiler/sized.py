@@ -1,4 +1,4 @@
-"""Programs that serve every size: compiled once more when sizes vary, then only told the numbers.
+"""Programs that serve every size: compiled once more when sizes vary, then given the numbers.
 
 The first programs of an outline are made for their own sizes. At its third sizes, or at the second
 where a function asks for it, the numbers that differ become sizes (gnomon/ir/sizes.py), passes run
@@ -46,7 +46,7 @@ _families = memo(Specializations(PROGRAMS))
 def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
     """The executable of a graph, taken apart, by a program that serves other sizes too.
 
-    None where there can be none, as for the first graph of its outline, or one that is told its
+    None where there can be none, as for the first graph of its outline, or one that is given its
     rank. The numbers that are no sizes are part of the key.
     """
     if ranks_of(graph):
@@ -76,7 +76,7 @@ def new_program(
 def on_symbols(
     graph: Graph, formulas: Callable[[StandIn], Formulas], own: Numbers, context: CompileContext
 ) -> SizedProgram | None:
-    """The same of a graph on symbols, for their values."""
+    """Compile a dynamic-shape program from a graph on symbols, checked at its own numbers."""
 
     def make(stand_in: StandIn) -> SizedProgram:
         return SizedProgram(graph, partial(formulas, stand_in), context)

@@ -1,4 +1,4 @@
-"""The processor that code is made for: what microkernels are told of it, what is asked of code."""
+"""The processor that code is compiled for: parameters of microkernels, options of LLVM."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ PATIENCE = 2.0
 """Seconds that the end of a process waits for a measurement to notice."""
 
 Run = Callable[..., list[DeviceBuffer]]
-Kept = tuple[int, ...]
+KeptInputs = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Tiers:
         name: str,
         rewritten: Pairs = (),
         seconds: float = 0.0,
-        kept: Kept = (),
+        kept: KeptInputs = (),
         dynamic: bool | None = None,
         made: Executable | None = None,
     ) -> None:
@@ -144,16 +144,16 @@ class Tiers:
         self.times: tuple[list[float], list[float]] = ([], [])
         self.tried: list[Tier] = []
         self.thread: Thread | None = None
-        self.told = ""
+        self.remark = ""
         """Which tier runs and why, where that was measured."""
         known = not seconds or is_built(graph, self.context)
         if made is None:
             made = build(graph, name, self.context if known else self.context.by_model)
         if known:
             self.now = self._settled(int(seconds > 0), made)
-            self.told = ", measured before" if seconds else ""
+            self.remark = ", measured before" if seconds else ""
             return
-        self.now, self.told = self._open(0, made), ", tier 0 while tier 1 is measured"
+        self.now, self.remark = self._open(0, made), ", tier 0 while tier 1 is measured"
         measuring = replace(self.context, moments=self.gate)
         make = partial(build, graph, f"{name}, tier 1", measuring)
         tune = partial(copy_context().run, tuned, weakref.ref(self))
@@ -191,16 +191,16 @@ class Tiers:
         return made
 
     def _take_next(self) -> None:
-        """Have the next call run the tier that ran less often, or keep one of them."""
+        """Select the tier for the next call: the one that ran less often, or the winner."""
         first, second = map(len, self.times)
         if min(first, second) < ROUNDS:
             self.now = self.tried[second < first]
             return
         before, after = map(min, self.times)
-        told = f"{1e3 * before:.3g} ms by the model, {1e3 * after:.3g} ms with what was measured"
+        times = f"{1e3 * before:.3g} ms by the model, {1e3 * after:.3g} ms with what was measured"
         if after >= before:
             refuse_measured(self.graph, self.context)
-        self._keep(int(after < before), told)
+        self._keep(int(after < before), times)
 
     def offer(self, made: Executable | str) -> None:
         """Try an executable beside the one that runs; not the same one, nor the lack of one."""
@@ -211,19 +211,19 @@ class Tiers:
                 self._keep(0, "tier 1 is the same")
             else:
                 self.tried = [self.now, self._open(1, made)]
-                self.now, self.told = self.tried[1], ", tiers 0 and 1 alternate"
+                self.now, self.remark = self.tried[1], ", tiers 0 and 1 alternate"
 
     def _keep(self, number: int, why: str) -> None:
         """One tier stays; calls find it by one write, and wait for nobody any more."""
         made = self.tried[number].executable if self.tried else self.now.executable
-        self.tried, self.told = [], f", tier {number}: {why}"
+        self.tried, self.remark = [], f", tier {number}: {why}"
         self.now = self._settled(number, made)
         self.gate.close()
         _live.discard(self)
-        log(1, lambda: f"tune: {self.name}{self.told}")
+        log(1, lambda: f"tune: {self.name}{self.remark}")
         if events.heard():
             at = monotonic_ns()
-            events.announce("compile", name=f"{self.name}{self.told}", start=at, end=at)
+            events.announce("compile", name=f"{self.name}{self.remark}", start=at, end=at)
 
     def wait(self) -> Executable:
         """The executable with all that was measured, once that is over."""

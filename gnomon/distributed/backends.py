@@ -65,11 +65,11 @@ BACKENDS = {
 """All that can be asked for by name."""
 
 
-def check(told: str, name: str, allowed: Sequence[str] = tuple(BACKENDS)) -> None:
+def check(caller: str, name: str, allowed: Sequence[str] = tuple(BACKENDS)) -> None:
     """Refuse a name that no backend has, or none of those that are allowed."""
     if name not in allowed:
         known = ", ".join(allowed)
-        raise ConfigError(f"{told}: expected one of {known}: got {name!r}.")
+        raise ConfigError(f"{caller}: expected one of {known}: got {name!r}.")
 
 
 def place() -> Environment:

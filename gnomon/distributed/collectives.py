@@ -70,7 +70,7 @@ def root_of(group: ProcessGroup, rank: int | None, place: int | None, name: str)
 
 
 def first_or(group: ProcessGroup, rank: int | None, place: int | None, name: str) -> int:
-    """The same, of the first of all ranks where none is named."""
+    """The root's place in a group; the first of all ranks where none is named."""
     return root_of(group, 0 if rank is None and place is None else rank, place, name)
 
 

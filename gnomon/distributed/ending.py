@@ -53,10 +53,10 @@ def end_together() -> None:
         known.leave()
 
 
-def leave(code: int, told: object) -> None:
+def leave(code: int, cause: object) -> None:
     """Say what happened and go, without the goodbyes that would wait for the other ranks."""
     rank, known = environment().rank, watch.of_process()
-    reason, text = said_of(told)
+    reason, text = said_of(cause)
     known_already = known.fail(reason, code) if known is not None else False
     if text and not known_already:
         print(f"rank {rank}: {text}", file=sys.stderr)
@@ -69,17 +69,17 @@ def leave(code: int, told: object) -> None:
     os._exit(code)
 
 
-def said_of(told: object) -> tuple[str, str]:
+def said_of(cause: object) -> tuple[str, str]:
     """The failure of a rank, in a line and in whole; an error with the user's own calls."""
-    if isinstance(told, int):
-        return f"exit code {told}", ""
-    if not isinstance(told, BaseException):
-        return str(told).strip().partition("\n")[0], str(told).strip()
-    line = traceback.format_exception_only(told)[0].partition("\n")[0]
-    trace = told.__traceback__
+    if isinstance(cause, int):
+        return f"exit code {cause}", ""
+    if not isinstance(cause, BaseException):
+        return str(cause).strip().partition("\n")[0], str(cause).strip()
+    line = traceback.format_exception_only(cause)[0].partition("\n")[0]
+    trace = cause.__traceback__
     while trace is not None and is_start(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
-    return line, "".join(traceback.format_exception(told.with_traceback(trace))).rstrip()
+    return line, "".join(traceback.format_exception(cause.with_traceback(trace))).rstrip()
 
 
 def is_start(file: str) -> bool:

@@ -29,7 +29,7 @@ class UnshardHandle:
     """The result of an `unshard` that should not wait: there is nothing to wait for."""
 
     def wait(self) -> None:
-        """Nothing: programs gather what they read."""
+        """Do nothing: programs gather what they read."""
 
 
 class FSDPModule:
@@ -41,7 +41,7 @@ class FSDPModule:
     def set_reduce_scatter_max_input_buffers(
         self, max_input_buffers: int | str, *, recurse: bool = True
     ) -> None:
-        """Let at most so many reductions of gradients be under way where one of these begins.
+        """Limit the reductions of gradients that may be under way where one of these begins.
 
         What a reduction sends is there until all ranks have it: more of them let the backward pass
         go on, and take memory. "auto" takes the fewest with which a simulated run of the program
@@ -85,36 +85,36 @@ class FSDPModule:
     # when parameters are there: the program's order says it
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Nothing: programs gather what they read. Whole values are p.full_tensor()."""
+        """Do nothing: programs gather what they read. Whole values are p.full_tensor()."""
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
-        """Nothing: between two programs each rank has its part alone."""
+        """Do nothing: between two programs each rank has its part alone."""
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Nothing: gathered parameters are let go after their last reader in each pass."""
+        """Do nothing: gathered parameters are freed after their last reader in each pass."""
 
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
     ) -> None:
-        """Nothing: gathered parameters are let go after their last reader in each pass."""
+        """Do nothing: gathered parameters are freed after their last reader in each pass."""
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Nothing: what a backward pass does not read is not gathered for it."""
+        """Do nothing: what a backward pass does not read is not gathered for it."""
 
     def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """Nothing: a unit is gathered when the unit two before it is no longer read."""
+        """Do nothing: a unit is gathered when the unit two before it is no longer read."""
 
     def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """Nothing: a unit is gathered when the unit two before it is no longer read."""
+        """Do nothing: a unit is gathered when the unit two before it is no longer read."""
 
     def set_post_optim_event(self, event: Any) -> None:
-        """Nothing: what a program reads is there when it begins."""
+        """Do nothing: what a program reads is there when it begins."""
 
     def set_separate_reduce_scatter_group(
         self, enable: bool = True, *, recurse: bool = True
     ) -> None:
-        """Nothing: transfers of one group do not wait for each other."""
+        """Do nothing: transfers of one group do not wait for each other."""
 
     def reset_iter_state(self) -> None:
         """End a forward pass that an error left."""
@@ -126,19 +126,19 @@ class FSDPModule:
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Nothing: every backward pass reduces its gradients, and the sums are the same.
+        """Do nothing: every backward pass reduces its gradients, and the sums are the same.
 
         One message for several microbatches is gn.accumulate(loss, batch, microbatches=n).
         """
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Nothing: as set_requires_gradient_sync."""
+        """Do nothing: see set_requires_gradient_sync."""
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Nothing: as set_requires_gradient_sync."""
+        """Do nothing: see set_requires_gradient_sync."""
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
-        """Nothing: ranks always send sums, and divide nothing on the way."""
+        """Do nothing: ranks always send sums, and divide nothing on the way."""
 
     # how values move and are summed: what one curve rests on
 

@@ -40,7 +40,7 @@ from gnomon.optim.optimizer import Optimizer
 from gnomon.runtime.comm.environment import environment
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.layouts import lying_as, whole_of
+from gnomon.tensor.layouts import value_layout, whole_of
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -57,7 +57,7 @@ _summoned: ContextVar[bool] = ContextVar("summoned", default=False)
 
 
 class ShardingStrategy(Enum):
-    """The ranks over which a parameter lies in parts: all, none, or those of one machine."""
+    """The ranks over which a parameter is sharded: all, none, or those of one machine."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -181,7 +181,7 @@ class FullyShardedDataParallel(WrapperModule):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Nothing: every backward pass reduces its gradients, and the sums are the same."""
+        """Do nothing: every backward pass reduces its gradients, and the sums are the same."""
         yield
 
     def register_comm_hook(self, state: object, hook: Callable) -> None:
@@ -207,7 +207,7 @@ class FullyShardedDataParallel(WrapperModule):
                 "summon_full_params: changes of one rank are not those of all. Say writeback=False."
             )
         found = module.parameters() if recurse else own_parameters(module)
-        kept = [(p, p.data, p.grad) for p in found if lying_as(p)]
+        kept = [(p, p.data, p.grad) for p in found if value_layout(p)]
         for p, part, grad in kept:
             p.data = whole_of(part).detach().clone()
             p.grad = whole_of(grad).detach() if with_grads and grad is not None else None
@@ -350,7 +350,7 @@ def mesh_of(group: ProcessGroup | None, strategy: ShardingStrategy | None) -> De
 def spread_from_first(module: Module, mesh: DeviceMesh, left: Collection[Parameter]) -> None:
     """Give all ranks of a mesh the first one's parameters and buffers."""
     for value in (*module.parameters(), *module.buffers()):
-        if value not in left and not lying_as(value):
+        if value not in left and not value_layout(value):
             for k in range(mesh.ndim):
                 broadcast(value.detach(), group=mesh.get_group(k), group_src=0)
 

@@ -20,10 +20,10 @@ from gnomon.distributed.tensor.dtensor import lay
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import Lying, OwnRows, Unit
+from gnomon.ops.layouts import MeshLayout, OwnRows, Unit
 from gnomon.passes.layout import Split
 from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import in_order, lying_as, own_rows, part_of, spread
+from gnomon.tensor.layouts import in_order, own_rows, part_of, spread, value_layout
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.tensor import Tensor
 
@@ -118,19 +118,19 @@ def default_mesh() -> DeviceMesh:
     return init_device_mesh("cpu", (get_world_size(),), mesh_dim_names=("shard",))
 
 
-def lies_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
-    """Whether a tensor lies over the ranks of a mesh already."""
-    return any(name in mesh.axes for name, _, _ in lying_as(tensor))
+def is_sharded_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
+    """Whether a tensor is sharded over the ranks of a mesh already."""
+    return any(name in mesh.axes for name, _, _ in value_layout(tensor))
 
 
 def kept(tensor: Tensor) -> tuple[str, ...]:
     """The mesh axes along which others have split a parameter: it is used there."""
-    return tuple(name for name, _, _ in lying_as(tensor))
+    return tuple(name for name, _, _ in value_layout(tensor))
 
 
-def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> Lying:
+def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> MeshLayout:
     """The layout of a parameter, beside that which it has along other mesh axes."""
-    have = lying_as(p)
+    have = value_layout(p)
     sizes, taken = list(p.shape), [axis for *_, axis in have if isinstance(axis, int)]
     for _, n, axis in have:
         if isinstance(axis, int):
@@ -150,12 +150,12 @@ def entering(mesh: DeviceMesh) -> Callable:
         outermost.set(module)
         own: list[Tensor] = []
 
-        def laid(x: Tensor) -> Tensor:
+        def spread_rows(x: Tensor) -> Tensor:
             y = rows_of(x, mesh)
             own.extend([x] if y is not x else [])
             return y
 
-        found = over_tensors((inputs, named), laid)
+        found = over_tensors((inputs, named), spread_rows)
         own_rows.set(mesh.axes if own else ())
         return found
 
@@ -177,7 +177,7 @@ def leaving(mesh: DeviceMesh) -> Callable:
 
 def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     """The rows of all ranks, of which a tensor is this one's."""
-    if not x.ndim or lies_along(x, mesh):
+    if not x.ndim or is_sharded_along(x, mesh):
         return x
     layout = tuple((name, n, 0) for name, n in zip(mesh.axes, mesh.shape, strict=True))
     return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())
@@ -189,7 +189,7 @@ def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
     Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
     mean of what ranks ask of it.
     """
-    axes = [(name, axis) for name, _, axis in lying_as(x) if name in mesh.axes]
+    axes = [(name, axis) for name, _, axis in value_layout(x) if name in mesh.axes]
     split = any(isinstance(axis, int) for _, axis in axes)
     sums = tuple((name, n, "add") for name, n in zip(mesh.axes, mesh.shape, strict=True))
     back = None if split else tuple(each for each in sums if (each[0], None) in axes)

@@ -180,7 +180,7 @@ def broadcast(self: Tensor, src: int, group: Group = None) -> Tensor:
 
 
 def all_gather_single_coalesced(self: Sequence[Tensor], group: Group = None) -> list[Tensor]:
-    """Of each tensor, every rank's side by side along the first axis."""
+    """Concatenate every rank's tensors along the first axis, one result for each tensor."""
     return [all_gather_single(x, 0, group) for x in self]
 
 
@@ -190,7 +190,7 @@ def reduce_scatter_single_coalesced(
     scatter_dim: Sequence[int],
     group: Group = None,
 ) -> list[Tensor]:
-    """Of each tensor, this rank's part of the fold of every rank's."""
+    """Fold every rank's tensors, and keep this rank's part of each result."""
     pairs = zip(inputs, scatter_dim, strict=True)
     return [reduce_scatter_single(x, reduceOp, axis, group) for x, axis in pairs]
 
@@ -198,7 +198,7 @@ def reduce_scatter_single_coalesced(
 def all_reduce_coalesced(
     self: Sequence[Tensor], reduceOp: Reduction | str = "sum", group: Group = None
 ) -> list[Tensor]:
-    """Of each tensor, the fold of every rank's."""
+    """Fold every rank's tensors, one result for each tensor."""
     return [all_reduce(x, reduceOp, group) for x in self]
 
 

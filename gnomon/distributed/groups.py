@@ -86,7 +86,7 @@ def init_process_group(
         )
     where, name = address_of(init_method), backend and str(backend).lower()
     name, file = None if name in SPELLINGS else name, file_of(init_method)
-    if world_size > 1 and name in (None, "tcp", "node") and not is_told():
+    if world_size > 1 and name in (None, "tcp", "node") and not has_rank():
         declare(rank, world_size)
         store = FileStore(file, world_size) if file is not None else store
         where = where if store is None else meet_by(store, rank, world_size)
@@ -101,7 +101,7 @@ def init_process_group(
     membership().join(made)
 
 
-def is_told() -> bool:
+def has_rank() -> bool:
     """Whether a launcher says which rank this is, or it is a thread among others."""
     return environment().size > 1 or membership().seat is not None
 

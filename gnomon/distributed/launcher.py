@@ -113,12 +113,12 @@ class Launch:
         try:
             given = self.environment() | {BOARD: board.address}
             code = self.call(given)
-            told, own = board.verdict(self.ranks) if code else ("", 0)
+            verdict, own = board.verdict(self.ranks) if code else ("", 0)
             self.left_out.extend([board.left_out] if board.left_out else [])
         finally:
             board.close()
-        if told and own != MISTAKE:
-            print(f"gnomon launch: {told}", file=sys.stderr)
+        if verdict and own != MISTAKE:
+            print(f"gnomon launch: {verdict}", file=sys.stderr)
         return own or code
 
     def call(self, given: Mapping[str, str]) -> int:
@@ -132,8 +132,8 @@ class Launch:
             kind = "threads" if self.backend == "threads" else "processes"
             return f"{self.ranks} {kind}: {shlex.join(self.of_rank())}"
         own = self.environment().items() - os.environ.items()
-        told = [f"{name}={value}" for name, value in sorted(own)]
-        return shlex.join([*told, *self.arguments()])
+        variables = [f"{name}={value}" for name, value in sorted(own)]
+        return shlex.join([*variables, *self.arguments()])
 
 
 def mpiexec() -> str:

@@ -77,15 +77,15 @@ def placement(layout: Layout, axis: str) -> Placement:
 def local_part(mesh: Mesh, rank: int, layout: Layout, whole: np.ndarray) -> np.ndarray:
     """The part of an array that a rank holds."""
     for name, count in mesh.axes:
-        lying = placement(layout, name)
-        if not isinstance(lying, Split):
+        placed = placement(layout, name)
+        if not isinstance(placed, Split):
             continue
-        if whole.shape[lying.axis] % count:
+        if whole.shape[placed.axis] % count:
             raise LayoutError(
-                f"local_part: {count} ranks of mesh axis {name!r} do not divide axis {lying.axis} "
+                f"local_part: {count} ranks of mesh axis {name!r} do not divide axis {placed.axis} "
                 f"of {whole.shape}. Split another axis."
             )
-        whole = np.split(whole, count, lying.axis)[mesh.place(rank)[name]]
+        whole = np.split(whole, count, placed.axis)[mesh.place(rank)[name]]
     return np.ascontiguousarray(whole)
 
 
@@ -93,10 +93,10 @@ def whole_of(mesh: Mesh, layout: Layout, parts: Sequence[np.ndarray]) -> np.ndar
     """The array of which every rank holds its part; replicas are taken from the first rank."""
     held = list(parts)
     for name, count in reversed(mesh.axes):
-        lying = placement(layout, name)
+        placed = placement(layout, name)
         groups = [held[k : k + count] for k in range(0, len(held), count)]
-        if isinstance(lying, Split):
-            held = [np.concatenate(group, lying.axis) for group in groups]
+        if isinstance(placed, Split):
+            held = [np.concatenate(group, placed.axis) for group in groups]
         else:
             held = [group[0] for group in groups]
     return held[0]

@@ -40,7 +40,7 @@ def exchanged(x: Tensor, goes: Sequence[int], comes: Sequence[int], group: Group
 
 
 def only(place: int, count: int, ranks: int) -> list[int]:
-    """So many rows for one rank, and none for others."""
+    """Counts of rows for each rank: all for one, none for the others."""
     return [count * (k == place) for k in range(ranks)]
 
 

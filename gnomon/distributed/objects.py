@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 
-def told(group: ProcessGroup, given: Any) -> list[Any]:
-    """The objects of all ranks, in rank order."""
+def gather_objects(group: ProcessGroup, given: Any) -> list[Any]:
+    """Gather one object of every rank, in rank order."""
     refuse_capture()
     return list(map(pickle.loads, group.link.tell(pickle.dumps(given))))
 
@@ -88,7 +88,7 @@ def all_gather_object(object_list: list, obj: Any, group: Group = None) -> None:
     """Put every rank's object into a list, in rank order."""
     known = found(group)
     if known is not None:
-        filled("all_gather_object", object_list, known)[:] = told(known, obj)
+        filled("all_gather_object", object_list, known)[:] = gather_objects(known, obj)
 
 
 def filled(name: str, objects: list, group: ProcessGroup) -> list:
@@ -111,7 +111,7 @@ def broadcast_object_list(
     known = found(group)
     if known is not None:
         root = first_or(known, src, group_src, "objects")
-        object_list[:] = told(known, object_list if known.rank() == root else None)[root]
+        object_list[:] = gather_objects(known, object_list if known.rank() == root else None)[root]
 
 
 def gather_object(
@@ -126,7 +126,7 @@ def gather_object(
     if known is None:
         return
     root = first_or(known, dst, group_dst, "objects")
-    every = told(known, obj)
+    every = gather_objects(known, obj)
     if known.rank() == root:
         filled("gather_object", object_gather_list or [], known)[:] = every
 
@@ -144,5 +144,5 @@ def scatter_object_list(
         return
     root = first_or(known, src, group_src, "objects")
     given = scatter_object_input_list if known.rank() == root else None
-    every = told(known, given)[root]
+    every = gather_objects(known, given)[root]
     scatter_object_output_list[0] = filled("scatter_object_list", every, known)[known.rank()]

@@ -132,9 +132,9 @@ class ZeroRedundancyOptimizer(Optimizer):
                 "beforehand if you meant to save the global state."
             )
         made = super().state_dict()
-        for rank, told in enumerate(self._states):
+        for rank, state in enumerate(self._states):
             numbers = self._numbers_of(rank)
-            made["state"] |= {numbers[k]: entry for k, entry in told["state"].items()}
+            made["state"] |= {numbers[k]: entry for k, entry in state["state"].items()}
         made["state"] = dict(sorted(made["state"].items()))
         return made
 

@@ -15,7 +15,7 @@ from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import Lying, Unit, divided
+from gnomon.ops.layouts import MeshLayout, Unit, divided
 from gnomon.passes.layout import Split
 from gnomon.program.reductions import AUTO
 from gnomon.tensor.creation import empty
@@ -31,13 +31,13 @@ TENSOR = dict.fromkeys(("heads", "key_heads", "intermediate", "vocabulary"), "te
 
 
 class ParameterLayout(NamedTuple):
-    """A row of a plan's table: a parameter, its shape, and the layout in which it lies."""
+    """A row of a plan's table: a parameter, its shape, and its layout."""
 
     name: str
     shape: Shape
-    layout: Lying
+    layout: MeshLayout
     keeps: tuple[str, ...]
-    """Mesh axes along which it is used where it lies; along others it is gathered for its use."""
+    """Mesh axes along which it stays sharded in use; along others it is gathered for its use."""
     unit: Unit
     """The unit that it is gathered with: its layer, or all that is outside of layers."""
 
@@ -58,14 +58,14 @@ class ShardingPlan:
     fully: tuple[str, ...] = ("shard",)
     """Mesh axes that share out every parameter: each rank keeps a part, gathered for its use.
 
-    A parameter with a name in `axes` for one of them lies by that name, and is not gathered.
+    A parameter with a name in `axes` for one of them is sharded by that name, and not gathered.
     """
     reductions: int | str = 0
     """How many units' gradients may be under way at once; 0: any number; "auto"."""
     token_dispatch: tuple[str, ...] = ()
     """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 
-    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> Lying:
+    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> MeshLayout:
         """The layout of a parameter."""
         sizes, found = list(shape), {}
         for mesh_axis, ranks in mesh.divided:
@@ -80,7 +80,7 @@ class ShardingPlan:
         return tuple((name, ranks, found[name]) for name, ranks in mesh.divided)
 
     def keeps(self, mesh: Mesh, names: Sequence[str]) -> tuple[str, ...]:
-        """The mesh axes along which a parameter is used where it lies: all that do not gather it.
+        """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
 
         Of an axis that shares out every parameter, a name has its own to itself.
         """
@@ -179,7 +179,7 @@ def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank:
         buffer.data = spread(buffer.detach(), everywhere)
 
 
-def own_part(p: Tensor, layout: Lying, mesh: Mesh, rank: int) -> Tensor:
+def own_part(p: Tensor, layout: MeshLayout, mesh: Mesh, rank: int) -> Tensor:
     """The part of a whole value that a rank keeps."""
     if p.is_meta:
         return empty(divided(tuple(p.shape), layout, "distribute"), dtype=p.dtype, device=META)

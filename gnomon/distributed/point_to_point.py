@@ -109,7 +109,7 @@ class P2POp:
 
 
 class Works(list):
-    """Of each operation of a batch its Work, in order."""
+    """The Works of a batch's operations, in order."""
 
     def wait_all(self) -> None:
         """Return when all are done."""

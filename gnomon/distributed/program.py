@@ -87,7 +87,7 @@ class RankProgram:
 def divided(
     graph: Graph, division: Division, repeated: list[tuple[str, Node]]
 ) -> tuple[list[dict[str, Placement]], Graph]:
-    """One rank's graph, whose last inputs are its numbers, and how each output lies."""
+    """One rank's graph, whose last inputs are its numbers, and the layout of each output."""
     layouts: list[dict[str, Placement]] = [{} for _ in graph.outputs]
     given = len(graph.inputs)
     for name, count in division.mesh.axes:
@@ -104,8 +104,8 @@ def divided(
             if product_flops(node) and found.plan[node].given == REPLICATED
         )
         graph = found.graph
-        for layout, lying in zip(layouts, found.outputs, strict=True):
-            layout[name] = lying
+        for layout, placed in zip(layouts, found.outputs, strict=True):
+            layout[name] = placed
     return layouts, graph
 
 

@@ -70,9 +70,9 @@ def rendezvous(
     Errors: ConfigError for a URL of another kind, or where nothing says the rank.
     """
     query = {name: int(values[-1]) for name, values in parse_qs(urlsplit(url).query).items()}
-    told = environment()
-    size = query.get("world_size", world_size if world_size > 0 else told.size)
-    own = query.get("rank", rank if rank >= 0 else told.rank)
+    given = environment()
+    size = query.get("world_size", world_size if world_size > 0 else given.size)
+    own = query.get("rank", rank if rank >= 0 else given.rank)
     file, where = file_of(url), address_of(url) or meeting_place()
     if file is not None:
         store: Store = FileStore(file, size)

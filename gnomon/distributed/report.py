@@ -152,7 +152,7 @@ def on_clock(run: Timeline) -> str:
 
 def described(layout: Layout) -> str:
     """A layout in words."""
-    return ", ".join(f"{name} {lying}" for name, lying in layout.items()) or "replicated"
+    return ", ".join(f"{name} {placed}" for name, placed in layout.items()) or "replicated"
 
 
 def met(nodes: Sequence[Node]) -> str:

@@ -68,10 +68,10 @@ class Restarts:
             hosts.write_text(remaining(first.hosts, faulty))
             job = replace(job, hosts=hosts)
         if job.ranks:
-            told = f"restart {number} of {self.most}: -n {job.ranks}{without}"
+            message = f"restart {number} of {self.most}: -n {job.ranks}{without}"
         else:
-            told = f"no restart{without}: --mesh says how many ranks there are. Launch fewer."
-        print(f"gnomon launch: {told}", file=sys.stderr)
+            message = f"no restart{without}: --mesh says how many ranks there are. Launch fewer."
+        print(f"gnomon launch: {message}", file=sys.stderr)
         return job
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import lying_as, whole_of
+from gnomon.tensor.layouts import value_layout, whole_of
 
 __all__ = [
     "FullOptimStateDictConfig",
@@ -145,7 +145,7 @@ def shown(state: dict[str, Any], settings: StateDictSettings, prefix: str) -> No
     leaves = alone and membership().world().rank() > 0
     for key in [key for key in state if key.startswith(prefix)]:
         value = state[key]
-        if lying_as(value):
+        if value_layout(value):
             state[key] = whole_of(value).detach()
         if leaves:
             del state[key]

@@ -27,7 +27,7 @@ LOOK = 0.01
 """Seconds between two looks into a file."""
 SIZE = 8
 """Bytes before each record of a file, which say how long it is."""
-Value = str | bytes
+StoreValue = str | bytes
 
 
 class Request(msgspec.Struct):
@@ -128,7 +128,7 @@ ANSWERS: dict[str, Callable[[StoreTable, Request], Any]] = {
 """Kind of a question -> what answers it."""
 
 
-def encoded(value: Value) -> bytes:
+def encoded(value: StoreValue) -> bytes:
     """A value as bytes."""
     if not isinstance(value, (str, bytes)):
         raise TypeError(f"store: expected a string or bytes: got {brief(value)}.")
@@ -159,7 +159,7 @@ class Store(ABC):
         """Wait so long for keys from now on."""
         self._timeout = timeout
 
-    def set(self, key: str, value: Value) -> None:
+    def set(self, key: str, value: StoreValue) -> None:
         """Set the value of a key."""
         self.ask(Request("set", [key], encoded(value)))
 
@@ -177,7 +177,7 @@ class Store(ABC):
         """Add to the number that a key holds, 0 where there is none; the sum."""
         return self.ask(Request("add", [key], str(int(amount)).encode()))
 
-    def append(self, key: str, value: Value) -> None:
+    def append(self, key: str, value: StoreValue) -> None:
         """Put bytes behind those that a key holds."""
         self.ask(Request("append", [key], encoded(value)))
 
@@ -194,7 +194,7 @@ class Store(ABC):
         if not self.ask(Request("wait", list(keys), seconds=patience.total_seconds())):
             raise late(keys, patience)
 
-    def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
+    def compare_set(self, key: str, expected_value: StoreValue, desired_value: StoreValue) -> bytes:
         """Set a value where the one before is as expected, or "" for none; the value then."""
         given = encoded(desired_value), encoded(expected_value)
         return self.ask(Request("compare_set", [key], *given))
@@ -215,7 +215,7 @@ class Store(ABC):
         """The values of several keys."""
         return [self.get(key) for key in keys]
 
-    def multi_set(self, keys: Sequence[str], values: Sequence[Value]) -> None:
+    def multi_set(self, keys: Sequence[str], values: Sequence[StoreValue]) -> None:
         """Set the values of several keys."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
@@ -224,7 +224,7 @@ class Store(ABC):
         """Whether append, multi_get and multi_set are there."""
         return True
 
-    def queue_push(self, key: str, value: Value) -> None:
+    def queue_push(self, key: str, value: StoreValue) -> None:
         """Put a value into a queue."""
         self.ask(Request("queue_push", [key], encoded(value)))
 
@@ -247,8 +247,8 @@ class Store(ABC):
 
 def late(keys: Sequence[str], patience: timedelta) -> DistStoreError:
     """The error of keys that did not come."""
-    told = f"Wait timeout: {', '.join(keys)} did not come in"
-    return DistStoreError(f"store: {told} {patience.total_seconds() * 1000:.0f} ms.")
+    missing = f"Wait timeout: {', '.join(keys)} did not come in"
+    return DistStoreError(f"store: {missing} {patience.total_seconds() * 1000:.0f} ms.")
 
 
 class HashStore(Store):

@@ -96,9 +96,9 @@ def monitored_barrier(
             if not wait_all_ranks:
                 break
     if late:
-        told = f"Rank {own} timed out: rank" if own else "rank"
+        whose = f"Rank {own} timed out: rank" if own else "rank"
         raise CollectiveError(
-            f"monitored_barrier: {told} {', '.join(map(str, late))} did not come in "
+            f"monitored_barrier: {whose} {', '.join(map(str, late))} did not come in "
             f"{patience * 1000:.0f} ms."
         )
     if own == 0:

@@ -184,7 +184,7 @@ class TransformedFamily(Family, TransformedDistribution):
 
     @lazy_property
     def made(self) -> TransformedDistribution:
-        """The same as a transformed distribution."""
+        """The distribution as a transformed one."""
         return TransformedDistribution(*self.law())
 
     base_dist = property(lambda self: self.made.base_dist)

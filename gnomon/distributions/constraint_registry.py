@@ -45,7 +45,7 @@ class ConstraintRegistry:
 
 
 def onto_interval(region: Any) -> Transform:
-    """From real numbers onto what lies between two bounds."""
+    """Map real numbers onto the interval between two bounds."""
     low, high = region.lower_bound, region.upper_bound
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return t.SigmoidTransform()
@@ -53,7 +53,7 @@ def onto_interval(region: Any) -> Transform:
 
 
 def onto_side(bound: Any, scale: int) -> Transform:
-    """From real numbers onto what lies on one side of a bound."""
+    """Map real numbers onto those above a bound, or below it where scale is -1."""
     return ComposeTransform([t.ExpTransform(), t.AffineTransform(bound, scale)])
 
 

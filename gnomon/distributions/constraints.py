@@ -59,7 +59,7 @@ class Constraint:
     """How many of the last axes one value has."""
 
     def check(self, value: Tensor) -> Tensor:
-        """Truth values: where a value lies inside."""
+        """Truth values: where a value is inside the region."""
         raise NotImplementedError
 
     def holds(self, value: Tensor) -> bool | None:
@@ -81,7 +81,7 @@ class Dependent(Constraint):
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
     def __call__(self, function: Callable | None = None, **said: Any) -> Any:
-        """The same for another kind of value, or a property that computes the region."""
+        """A region for another kind of value, or a property that computes the region."""
         kind = {"is_discrete": self.is_discrete, "event_dim": self.event_dim, **said}
         return Dependent(**kind) if function is None else DependentProperty(function, **kind)
 
@@ -126,7 +126,7 @@ class IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The region of a mixture: a value lies inside what all components allow."""
+    """The region of a mixture: values that all components allow."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint

@@ -120,7 +120,7 @@ class Gumbel(Located):
 
 
 class Uniform(Family):
-    """The same density everywhere from low to high."""
+    """Equal density everywhere from low to high."""
 
     has_rsample = True
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}

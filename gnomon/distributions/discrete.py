@@ -232,7 +232,7 @@ class OneHotCategorical(ByCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, whose samples hand their gradients to the chances (Bengio et al. 2013)."""
+    """OneHotCategorical with straight-through gradients to the chances (Bengio et al. 2013)."""
 
     has_rsample = True
 

@@ -67,7 +67,7 @@ class Distribution:
         return self._event_shape
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
-        """The same distribution with parameters of a larger shape.
+        """Expand the parameters to a larger batch shape.
 
         >>> tuple(gn.distributions.Normal(0.0, gn.ones(2)).expand((3, 2)).batch_shape)
         (3, 2)
@@ -120,7 +120,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def sample_n(self, n: int) -> Tensor:
-        """As many samples, along a first axis."""
+        """Draw n samples, along a first axis."""
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:

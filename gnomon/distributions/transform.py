@@ -49,7 +49,7 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} neither rises nor falls everywhere.")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same with another cache."""
+        """A copy of this transform with another cache size."""
         made = copy.copy(self)
         Transform.__init__(made, cache_size)
         return made

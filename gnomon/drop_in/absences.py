@@ -45,7 +45,7 @@ def absent_module(full: str) -> SimpleNamespace | None:
 def absent_value(module: str, name: str, note: Callable[[str], None]) -> Any:
     """The stand-in of a name in a module; None where PyTorch has none of it.
 
-    note is told the name when it is used.
+    note is called with the name when it is used.
     """
     kind, value = table().get(module, {}).get(name, ("", ""))
     return MAKERS[kind](f"{module}.{name}", value, note) if kind else None

@@ -35,7 +35,7 @@ def arrived(arguments: list[str]) -> list[str]:
 
 
 def tell_children() -> Callable[[str], dict[str, Any]]:
-    """Send names along with what a new process is told first; gives what told it before."""
+    """Add names to the data that a new process starts with; gives the function before this one."""
     before = spawn.get_preparation_data
 
     def prepared(name: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def tell_children() -> Callable[[str], dict[str, Any]]:
 
 @contextmanager
 def in_children() -> Iterator[None]:
-    """Let new processes of this one find torch's names too."""
+    """Make new processes find torch's names in Gnomon too, within a `with` block."""
     before = tell_children()
     try:
         yield

@@ -105,7 +105,7 @@ class TorchFinder(FinderOfNames):
         return TorchModule(spec.name, holder_of(spec.name), self.report)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: names are looked up when they are read."""
+        """Do nothing: names are looked up when they are read."""
 
 
 def holder_of(full: str) -> Any:
@@ -116,7 +116,7 @@ def holder_of(full: str) -> Any:
 
 @contextmanager
 def installed(report: NameReport) -> Iterator[None]:
-    """Let `import torch` mean Gnomon for a while; what was imported before stays what it is."""
+    """Replace torch by Gnomon in imports of a `with` block; earlier imports stay what they are."""
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if is_theirs(name)}
     finder = TorchFinder(report)
     sys.meta_path.insert(0, finder)

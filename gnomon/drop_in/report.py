@@ -51,8 +51,8 @@ class NameReport:
                 for now, then in zip((count, seconds), self.waited.get(site, (0, 0)), strict=True)
             )
             if count > MANY:
-                told = f"{count} programs compiled in {seconds:.1f} s"
-                found[told] = f"{Path(site.file).name}:{site.line}"
+                line = f"{count} programs compiled in {seconds:.1f} s"
+                found[line] = f"{Path(site.file).name}:{site.line}"
         return found
 
     def rows(self) -> list[tuple[str, str, str]]:

@@ -68,8 +68,8 @@ def ended(path: Path) -> int:
 
 def show(error: Exception, path: Path) -> None:
     """Print an error from the script's first line on."""
-    told = tracebacks.TracebackException.from_exception(error)
-    lines = list(told.stack)
+    shown = tracebacks.TracebackException.from_exception(error)
+    lines = list(shown.stack)
     first = next((k for k, line in enumerate(lines) if line.filename == str(path)), 0)
-    told.stack = tracebacks.StackSummary.from_list(lines[first:])
-    print("".join(told.format()), end="", file=sys.stderr)
+    shown.stack = tracebacks.StackSummary.from_list(lines[first:])
+    print("".join(shown.format()), end="", file=sys.stderr)

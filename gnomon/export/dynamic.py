@@ -54,7 +54,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Dim(""), Dim(""), Dim("")
 
-Axes = Iterator[tuple[int, int, str]]
+NamedAxes = Iterator[tuple[int, int, str]]
 """Number of a tensor, its axis, the size's name or nothing."""
 
 
@@ -77,7 +77,7 @@ def sizes_of(
                 f"export: dynamic_shapes names {name!r}, which is no argument: "
                 f"there are {', '.join(values)}."
             )
-    found = [x for key, told in shapes.items() for x in told_axes(values[key], told, numbers)]
+    found = [x for key, axes in shapes.items() for x in named_axes(values[key], axes, numbers)]
     return grouped(found, given)
 
 
@@ -89,16 +89,16 @@ def names_of(function: Callable[..., Any], args: Sequence[Any]) -> list[str]:
     return [*plain[: len(args)], *(f"{more}_{k}" for k in range(len(args) - len(plain)))]
 
 
-def told_axes(value: Any, told: Any, numbers: Mapping[int, int]) -> Axes:
+def named_axes(value: Any, described: Any, numbers: Mapping[int, int]) -> NamedAxes:
     """The axes that a description names, of a tensor or of a nested value."""
-    if told is None:
+    if described is None:
         return
     if not isinstance(value, Tensor):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for key, part in pairs:
-            yield from told_axes(part, told[key], numbers)
+            yield from named_axes(part, described[key], numbers)
         return
-    rows = told.items() if isinstance(told, dict) else enumerate(told)
+    rows = described.items() if isinstance(described, dict) else enumerate(described)
     for axis, dim in rows:
         if dim is None or dim is Dim.STATIC or isinstance(dim, int):
             continue
@@ -120,11 +120,11 @@ def axes_of(
     known = [*names_of(function, args), *kwargs]
     names = [*input_names, *known[len(input_names) :]]
     found: list[tuple[int, int, str]] = []
-    for name, told in (axes or {}).items():
+    for name, described in (axes or {}).items():
         if name not in names or names.index(name) >= len(given):
             continue
         number = names.index(name)
-        rows = told.items() if isinstance(told, Mapping) else ((k, "") for k in told)
+        rows = described.items() if isinstance(described, Mapping) else ((k, "") for k in described)
         rank = given[number].ndim
         for axis, word in rows:
             if not -rank <= axis < rank:

@@ -117,18 +117,20 @@ class ExportGraphSignature:
     @property
     def user_inputs(self) -> tuple[Any, ...]:
         """The names of the call's tensors; of what is none the value."""
-        return tuple(told(x.arg) for x in self.input_specs if x.kind is InputKind.USER_INPUT)
+        return tuple(
+            name_or_value(x.arg) for x in self.input_specs if x.kind is InputKind.USER_INPUT
+        )
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
         """The names of results; of what is no tensor the value."""
-        return tuple(told(x.arg) for x in self.output_specs)
+        return tuple(name_or_value(x.arg) for x in self.output_specs)
 
     def __str__(self) -> str:
         inputs, outputs = (map(str, x) for x in (self.input_specs, self.output_specs))
         return "\n".join(("# inputs", *inputs, "", "# outputs", *outputs))
 
 
-def told(given: TensorArgument | ConstantArgument) -> Any:
+def name_or_value(given: TensorArgument | ConstantArgument) -> Any:
     """The name of a tensor, or a value."""
     return given.value if isinstance(given, ConstantArgument) else given.name

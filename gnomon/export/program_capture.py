@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldTensor", "HeldTensors", "ProgramMethod", "captured_methods"]
 
-Places = tuple[tuple[int, int], ...]
+InputPlaces = tuple[tuple[int, int], ...]
 
 
 class ProgramMethod(NamedTuple):
@@ -44,9 +44,9 @@ class ProgramMethod(NamedTuple):
     call: Any
     result: Any
     results: tuple[int, ...]
-    given: Places
-    held: Places
-    writes: Places
+    given: InputPlaces
+    held: InputPlaces
+    writes: InputPlaces
     lasting: tuple[int, ...]
     sizes: MethodSizes | None
     shapes: tuple[tuple[Any, ...], ...]
@@ -144,8 +144,8 @@ def captured_method(
     )
 
 
-Shapes = tuple[tuple[int, ...], ...]
-Captured = tuple[Any, Any, Any, MethodSizes | None, Shapes]
+InputShapes = tuple[tuple[int, ...], ...]
+Captured = tuple[Any, Any, Any, MethodSizes | None, InputShapes]
 """The signature of a call, its guard, its program, its sizes that vary, its shapes."""
 
 
@@ -192,8 +192,8 @@ class ExampleCall:
 
 
 def sizes_of(
-    name: str, program: ExportedProgram, capture: SizedCapture, shapes: Shapes
-) -> tuple[MethodSizes, Shapes]:
+    name: str, program: ExportedProgram, capture: SizedCapture, shapes: InputShapes
+) -> tuple[MethodSizes, InputShapes]:
     """The sizes of a call that vary, and the shapes of its arguments."""
     symbols, signature = capture.symbols, program._signature
     flat = [(k, axis) for k, shape in enumerate(shapes) for axis in range(len(shape))]

@@ -229,7 +229,7 @@ def calling(module: Module) -> Callable:
 
 @contextmanager
 def whole_modules(module: Module) -> Iterator[None]:
-    """Have modules that loop inside of the compiler be recorded as one call each."""
+    """Record modules that loop inside of the compiler as one call each."""
     found = [x for x in module.modules() if isinstance(x, Layers)]
     for x in found:
         vars(x)["forward"] = calling(x)

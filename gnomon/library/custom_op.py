@@ -31,8 +31,8 @@ from gnomon.settings import replacing
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.creation import empty
-from gnomon.tensor.layouts import lying_as
-from gnomon.tensor.state import KEPT_REFERENCES, grads, known, laid, state
+from gnomon.tensor.layouts import value_layout
+from gnomon.tensor.state import KEPT_REFERENCES, grads, known, mesh_results, state
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, node_of, wrap
 
 __all__ = ["CustomOp", "custom_op"]
@@ -95,7 +95,7 @@ class CustomOp:
 
     def _plain(self, *arguments: Any) -> Any:
         """The results, without their history."""
-        apart = laid and any(map(lying_as, tensors_in(arguments)))
+        apart = mesh_results and any(map(value_layout, tensors_in(arguments)))
         if state.capture is None and not state.unknown and not apart:
             return self._checked(self.function, tuple(map(self._given, self.words, arguments)))
         return self._captured(arguments)

@@ -17,7 +17,7 @@ from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
 from gnomon.gguf.hugging_face import LaterTensor
 from gnomon.models.expert_files import StackedArrays, StoredArray
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import MeshLayout
 from gnomon.tensor.layouts import layout_of, local_of, whole_of
 from gnomon.tensor.tensor import array_of
 
@@ -46,7 +46,7 @@ AnyArray = StoredArray | StackedArrays
 class OwnPart(NamedTuple):
     """A rank's own part of a tensor, to be read alone, and the tensor's layout."""
 
-    layout: Lying
+    layout: MeshLayout
     array: np.ndarray
 
 

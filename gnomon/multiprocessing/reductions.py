@@ -1,6 +1,6 @@
 """Tensors on their way to other processes: their memory is shared, and not copied.
 
-What is sent is the file of the memory and where the tensor lies in it; who receives several tensors
+A message has the file of the memory and the tensor's place in it; who receives several tensors
 of one memory has it once. Python's pickles for processes alone are made so; pickle's own are not.
 """
 
@@ -19,7 +19,7 @@ from gnomon.runtime.shared import SharedMemory
 from gnomon.tensor.memory import over_shared, shared_of, shared_storages
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor, alias, from_buffer
-from gnomon.tensor.views import Chain, full_chain, lying_of
+from gnomon.tensor.views import Chain, full_chain, mesh_layout_of
 
 __all__ = ["ForkingPickler", "init_reductions", "rebuild_tensor", "reduce_tensor"]
 
@@ -34,24 +34,24 @@ def reduce_tensor(tensor: Tensor) -> tuple:
             "multiprocessing: a tensor that is no leaf and requires grad is not sent: gradients "
             "don't pass from process to process. Send tensor.detach()."
         )
-    if lying_of(tensor._view):
+    if mesh_layout_of(tensor._view):
         return tensor.__reduce_ex__(2)
     storage = tensor.share_memory_()._storage
     shared = shared_of(storage)
     assert shared is not None, "share_memory_ has moved it."
-    laid = (storage.node.shape, storage.node.dtype, storage.form, full_chain(tensor))
+    stored = (storage.node.shape, storage.node.dtype, storage.form, full_chain(tensor))
     kept = (tensor.requires_grad, getattr(tensor, "__dict__", None))
-    return rebuild_tensor, (type(tensor), DupFd(shared.file), laid, kept)
+    return rebuild_tensor, (type(tensor), DupFd(shared.file), stored, kept)
 
 
 def rebuild_tensor(
     kind: type[Tensor],
     file: Any,
-    laid: tuple[Shape, DType, Hashable, Chain],
+    stored: tuple[Shape, DType, Hashable, Chain],
     kept: tuple[bool, dict[str, Any] | None],
 ) -> Tensor:
     """The tensor of another process, over its memory."""
-    (*whole, chain), made = laid, kind.__new__(kind)
+    (*whole, chain), made = stored, kind.__new__(kind)
     made._storage, made._view, made._rare = storage_of(file.detach(), *whole), None, None
     made._requires = False
     if chain:

@@ -70,7 +70,7 @@ class ProcessExitedException(ProcessException):
         return kind, (*given, self.exit_code, self.signal_name)
 
 
-def begin(fn: Callable, index: int, args: Sequence, told: str) -> None:
+def begin(fn: Callable, index: int, args: Sequence, error_file: str) -> None:
     """Run one of several processes; what it raises is written to a file."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGINT)
@@ -79,7 +79,7 @@ def begin(fn: Callable, index: int, args: Sequence, told: str) -> None:
     except KeyboardInterrupt:
         return
     except Exception:
-        Path(told).write_bytes(pickle.dumps(traceback.format_exc()))
+        Path(error_file).write_bytes(pickle.dumps(traceback.format_exc()))
         sys.exit(1)
 
 
@@ -131,9 +131,9 @@ class ProcessContext:
 
     def _failure(self, index: int) -> ProcessException:
         """The error of a process that ended badly."""
-        process, told = self.processes[index], Path(self.error_files[index])
-        if told.exists():
-            text = pickle.loads(told.read_bytes())
+        process, error_file = self.processes[index], Path(self.error_files[index])
+        if error_file.exists():
+            text = pickle.loads(error_file.read_bytes())
             said = f"\n\n-- Process {index} terminated with the following error:\n{text}"
             return ProcessRaisedException(said, index, process.pid)
         code, name = process.exitcode, None

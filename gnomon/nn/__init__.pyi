@@ -114,7 +114,7 @@ class FractionalMaxPool3d(Module):
     """The largest of windows over the last 3 axes that begin by chance. As a module."""
     def __init__(self, kernel_size: Any, return_indices: Any = ..., output_size: Any = ..., output_ratio: Any = ..., _random_samples: Any = ...) -> None: ...
 class GELU(Module):
-    """x times the probability that a normal number lies below it. As a module."""
+    """x times the probability that a normal number is below it. As a module."""
     def __init__(self, approximate: Any = ...) -> None: ...
 class GLU(Module):
     """The first half of an axis, gated by the sigmoid of the second. As a module."""

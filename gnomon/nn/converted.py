@@ -16,7 +16,7 @@ from gnomon.tensor.conversions import target
 from gnomon.tensor.creation import empty, empty_like
 from gnomon.tensor.device import card_named
 from gnomon.tensor.placing import place, with_like
-from gnomon.tensor.state import laid
+from gnomon.tensor.state import mesh_results
 from gnomon.tensor.tensor import Tensor, alias
 from gnomon.tensor.views import full_chain
 
@@ -90,7 +90,7 @@ class Converted:
 
 def emptied(value: Tensor, device: object) -> Tensor:
     """A tensor of arbitrary values on a device, with the layout over ranks that it had."""
-    if not laid or not layouts.layout_of(value):
+    if not mesh_results or not layouts.layout_of(value):
         return empty_like(value, device=device)
     part = value._storage.node
     return alias(empty(part.shape, dtype=part.dtype, device=device), full_chain(value))

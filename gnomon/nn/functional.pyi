@@ -101,7 +101,7 @@ def fractional_max_pool3d_with_indices(input: Tensor, *args: Any, **named: Any) 
 def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the density at target of a normal distribution with mean x and this variance."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
-    """x times the probability that a normal number lies below it."""
+    """x times the probability that a normal number is below it."""
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
 def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:

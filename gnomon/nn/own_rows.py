@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gnomon.ops.layouts import Lying, OwnRows
-from gnomon.tensor.layouts import lying_as, own_rows, part_of, spread
+from gnomon.ops.layouts import MeshLayout, OwnRows
+from gnomon.tensor.layouts import own_rows, part_of, spread, value_layout
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["layout_of_rows", "normalized_apart"]
 
 
-def layout_of_rows(x: Tensor) -> Lying:
+def layout_of_rows(x: Tensor) -> MeshLayout:
     """The layout of x along mesh axes where its rows are the ranks' own; else nothing."""
     axes = own_rows.get()
     if not axes:
         return ()
-    return tuple(each for each in lying_as(x) if each[0] in axes and each[2] == 0)
+    return tuple(each for each in value_layout(x) if each[0] in axes and each[2] == 0)
 
 
 def normalized_apart(
     x: Tensor,
-    layout: Lying,
+    layout: MeshLayout,
     normalize: Callable[[Tensor], Tensor],
     weight: Tensor | None,
     bias: Tensor | None,

@@ -16,7 +16,7 @@ from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ops.fitting import shown
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, array_of
-from gnomon.tensor.views import lying_of
+from gnomon.tensor.views import mesh_layout_of
 
 __all__ = ["CHECKS", "check_chance", "check_sizes", "checked", "seen"]
 
@@ -59,7 +59,7 @@ def seen(x: Any) -> np.ndarray | None:
     """The values of a tensor or number; None where they are yet to come."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
-    unknown = state.capture is not None or state.unknown or lying_of(x._view)
+    unknown = state.capture is not None or state.unknown or mesh_layout_of(x._view)
     return None if unknown else array_of(x)
 
 

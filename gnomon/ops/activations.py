@@ -172,7 +172,7 @@ def bent(x: Node, alpha: float, rate: float) -> Node:
     functional=True,
 )
 def gelu(x: Node, approximate: str = "none") -> Node:
-    """x times the probability that a normal number lies below it.
+    """x times the probability that a normal number is below it.
 
     Shapes: x (...) -> (...)
 

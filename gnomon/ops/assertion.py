@@ -19,16 +19,16 @@ __all__ = ["asserted"]
 KEY = "gnomon::assert"
 
 
-def hold(told: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """True, if what is asserted is."""
+def hold(message: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return True; raise an AssertionError with the message where an element is false."""
     if not arrays[0].all():
-        raise AssertionError(told)
+        raise AssertionError(message)
     return [np.ones((), bool)]
 
 
 EXTERNALS.update({KEY: ExternalOp("assert", hold)})
 
 
-def asserted(condition: Node, told: str) -> Node:
-    """True; where the condition is not, running it is an AssertionError with this text."""
-    return external(condition.arena, (condition,), KEY, told, (((), bool_),), None)[0]
+def asserted(condition: Node, message: str) -> Node:
+    """True; where the condition is not, running it is an AssertionError with this message."""
+    return external(condition.arena, (condition,), KEY, message, (((), bool_),), None)[0]

@@ -118,7 +118,7 @@ def score_slopes(
 
 
 def wide_queries(q: Node) -> tuple[int, ...]:
-    """Of q, k and v, those that the kernel widens itself: a single query is read wide."""
+    """The operands of q, k and v that the kernel widens itself: not a single query."""
     return (1, 2) if q.shape[2] == 1 else (0, 1, 2)
 
 
@@ -157,7 +157,7 @@ def attention_forward(
 
 
 def all_wide(q: Node) -> tuple[int, ...]:
-    """Of the gradient's operands, those that the kernel widens itself."""
+    """The operands of the gradient that the kernel widens itself."""
     return (0, 1, 2, 5)
 
 

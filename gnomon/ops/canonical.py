@@ -48,12 +48,12 @@ def leaves(size: int, role: Role) -> int:
 @memo
 @cache
 def counts_of(role: Role) -> Callable[[int], int]:
-    """The same as a function of the size alone."""
+    """Make `leaves` of one role a function of the size alone."""
     return lambda size: leaves(size, role)
 
 
 def most_leaves(size: int, smallest: int, most: int) -> int:
-    """The same for one pair."""
+    """The largest 2^d up to `most` that divides size into pieces of `smallest` or more."""
     count = 1
     while count < most and size % (2 * count) == 0 and size // (2 * count) >= smallest:
         count *= 2

@@ -1,4 +1,4 @@
-"""Tensors laid out anew: pieces of several sizes, blocks on a diagonal, products of lists.
+"""Tensors combined or cut: pieces of several sizes, blocks on a diagonal, products of lists.
 
 What joins along one axis is in joining.py, what views one tensor in views.py.
 """
@@ -31,7 +31,7 @@ MOST_POWERS = MOST_PARTS = 1 << 16
     spelled="indices=sections indices_or_sections=sections",
 )
 def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
-    """So many parts of nearly one size, or parts that begin at the places given.
+    """Split x into so many parts of nearly one size, or at the positions given.
 
     Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
 

@@ -56,7 +56,7 @@ class BothParts:
     im: Node
 
     def both(self, function: Callable[..., Node], *args: object) -> BothParts:
-        """The same of both parts."""
+        """Apply a function to the real and to the imaginary part."""
         return BothParts(function(self.re, *args), function(self.im, *args))
 
     def each(self, function: Callable[[Node], Node]) -> BothParts:
@@ -70,7 +70,7 @@ class BothParts:
 
     @property
     def pair(self) -> Node:
-        """Both parts in a last axis."""
+        """The real and the imaginary part, stacked along a last axis."""
         return stack([self.re, self.im], -1)
 
     def __neg__(self) -> BothParts:
@@ -92,7 +92,7 @@ class BothParts:
 
 
 def both_parts(pair: Node) -> BothParts:
-    """Both parts of pairs."""
+    """The real and the imaginary part of pairs."""
     return BothParts(select(pair, -1, 0), select(pair, -1, 1))
 
 
@@ -139,7 +139,7 @@ def without_phases(x: Node, along: Node, caller: str) -> Node:
 def triangle_gradient(
     g: Node, y: Node, a: Node, b: Node, upper: bool, unit: bool = False
 ) -> tuple[Node, Node]:
-    """The same with the turned triangle."""
+    """The gradients of a and b in y = solve(a, b): a solve with the conjugate transpose of a."""
     gb = over_triangle(both_parts(a).turned, both_parts(g), upper=not upper, unit=unit)
     keep, sign = (triu, 1) if upper else (tril, -1)
     ga = -(gb @ both_parts(y).turned)
@@ -255,7 +255,7 @@ def complex_orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, comp
 
 @internal(gradient=complex_orthogonal_gradient)
 def complex_orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
-    """Both factors of qr."""
+    """The factors Q and R of matrices of complex numbers."""
     m, n = x.shape[-3:-1]
     k = m if complete else min(m, n)
     gives = [((m, k, 2), x.dtype), ((k, n, 2), x.dtype)]
@@ -369,7 +369,7 @@ def complex_eliminated_gradient(
 
 @internal(gradient=complex_eliminated_gradient)
 def complex_eliminated(x: Node, pivot: bool, check: str) -> tuple[Node, ...]:
-    """Both factors in one matrix, the rows exchanged, and the first pivot that is 0, from 1."""
+    """L and U in one matrix, the rows exchanged, and the first pivot that is 0, from 1."""
     k = min(x.shape[-3:-1])
     gives = [(x.shape[-3:], x.dtype), ((k,), int32), ((), int32)]
     return tuple(called_on_pairs("lu", x, gives=gives, pivot=pivot, check=check))

@@ -102,14 +102,14 @@ def complex_det(a: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @routine
 def complex_lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
-    """Both factors in one matrix, the rows exchanged at each step from 1, and a zero's place."""
+    """L and U in one matrix, the rows exchanged at each step from 1, and a zero's place."""
     both, places, failed = lapack.lu(as_numbers(a), pivot, check)
     return as_pairs(both), places, failed
 
 
 @routine
 def complex_phases(x: np.ndarray, along: np.ndarray, caller: str) -> tuple[np.ndarray, ...]:
-    """x, if nothing of a gradient lies along the phases of vectors."""
+    """x, if no part of a gradient is along the phases of vectors."""
     if not np.allclose(along, 0, CLOSE, CLOSE):
         raise GradientError(
             f"linalg.{caller}: complex vectors are specified up to multiplication by e^(i·phi), "

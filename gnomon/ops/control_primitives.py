@@ -18,7 +18,7 @@ from gnomon.ir.node import PRIMITIVES, Graph, Node, Primitive, Shape, Signature,
 from gnomon.ops.scalars import SCALARS
 
 Kinds = list[tuple[Shape, DType]]
-Run = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
+GraphRunner = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
 """Gives a graph's outputs for its inputs."""
 
 
@@ -30,7 +30,7 @@ class Control(Primitive):
         raise NotImplementedError(f"{self.name} has no results")
 
     def values(
-        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
         """Every result, by what runs graphs."""
         raise NotImplementedError(f"{self.name} has no values")
@@ -70,7 +70,7 @@ class Cond(Control):
         return kinds_of(then.outputs)
 
     def values(
-        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
         return run(params["then"] if inputs[0] else params["other"], inputs[1:])
 
@@ -91,7 +91,7 @@ class While(Control):
         return kinds_of(body.outputs)
 
     def values(
-        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
         state, rest = list(inputs[: params["carried"]]), inputs[params["carried"] :]
         while run(params["test"], [*state, *rest])[0]:
@@ -120,7 +120,7 @@ class ScanOver(Control):
         return [*taken[:carried], *(((params["length"], *s), dtype) for s, dtype in rows)]
 
     def values(
-        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
         body, carried = params["body"], params["carried"]
         end = carried + params["sliced"]
@@ -157,7 +157,7 @@ class FoldOver(Control):
         return [*made[: len(folds)], *rows]
 
     def values(
-        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
         body, end, folds = params["body"], params["sliced"], params["folds"]
         older, newer = (run(body, [*(x[k] for x in inputs[:end]), *inputs[end:]]) for k in (0, 1))
@@ -189,7 +189,7 @@ def call_of(node: Node) -> tuple[Any, ...]:
     return (node.op, node.inputs, *[p[name] for name in sorted(p) if name != "index"])
 
 
-def control_values(node: Node, inputs: Sequence[np.ndarray], run: Run) -> list[np.ndarray]:
+def control_values(node: Node, inputs: Sequence[np.ndarray], run: GraphRunner) -> list[np.ndarray]:
     """Every result of a node's call."""
     return control(node.op).values(node.params, inputs, run)
 

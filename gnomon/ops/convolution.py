@@ -47,8 +47,8 @@ def bias_gradient(g: Node, bias: Node) -> Node:
 def finished(y: Node, bias: Node | None, kind: DType) -> Node:
     """The bias added, and one rounding."""
     if bias is not None:
-        lying = tuple(n if k == 1 else 1 for k, n in enumerate(y.shape))
-        y = y + reshape(cast(bias, y.dtype), lying)
+        along_channels = tuple(n if k == 1 else 1 for k, n in enumerate(y.shape))
+        y = y + reshape(cast(bias, y.dtype), along_channels)
     return cast(y, kind)
 
 
@@ -61,7 +61,7 @@ def convolution_gradient(
     padding: Pairs = (),
     geometry: Geometry = ((), (), 1),
 ):
-    """Of the input: slid back, without the padding; of the kernel: the windows that it met."""
+    """Gradients of x, weight and bias: g slid back over x, and the windows of x times g."""
     # made again: x is kept until here, and its padded copy beside it would be as large
     wide, whole = wider(weight), zero_padded(wider(x), padding, apart=True)
     back = spread_back(wider(g), wide, x.shape[2:], padding, geometry)
@@ -106,7 +106,7 @@ def transposed_gradient(
     size: tuple[int, ...],
     geometry: Geometry,
 ):
-    """Of the input: the convolution; of the kernel: windows of the gradient with the input."""
+    """Gradients where the convolution is transposed: g convolved, and windows of g times x."""
     whole = zero_padded(wider(g), padding)
     inner = fitted(convolved(whole, wider(weight), geometry), x.shape[2:])
     parts = (cast(inner, x.dtype), kernel_gradient(wider(x), whole, weight, geometry))

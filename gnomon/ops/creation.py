@@ -23,7 +23,7 @@ from gnomon.ops.scalars import where
 
 
 def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None) -> Node:
-    """The same number everywhere; its own dtype unless one is given."""
+    """One number everywhere; its own dtype unless one is given."""
     kind = dtype_of_number(value) if dtype is None else dtype_of(dtype)
     if any(n < 0 for n in shape):
         raise ShapeError(f"full: sizes are not negative: got {tuple(shape)}.")
@@ -152,7 +152,7 @@ def ones_like(x: Node, *, dtype: object = None) -> Node:
 
 
 def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]:
-    """The same by numpy."""
+    """meshgrid by numpy."""
     return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
@@ -174,11 +174,11 @@ def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ..
         order[:2] = [1, 0]
     places = [order.index(k) for k in range(len(given))]
     shape = tuple(vectors[k].size for k in order)
-    lying = [
+    vectors = [
         reshape(x, tuple(x.size if axis == place else 1 for axis in range(len(given))))
         for x, place in zip(vectors, places, strict=True)
     ]
-    return tuple(expand(x, shape) for x in lying)
+    return tuple(expand(x, shape) for x in vectors)
 
 
 def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -41,7 +41,7 @@ def class_axis(name: str, x: Node, target: Node, axis: int | None) -> int:
 
 
 def per_class(weight: Node | None, x: Node, axis: int) -> Node | None:
-    """Weights of classes, lying along their axis."""
+    """Weights of classes, shaped to broadcast along the axis of classes."""
     if weight is None:
         return None
     if weight.shape != (x.shape[axis],):

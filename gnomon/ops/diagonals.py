@@ -1,6 +1,6 @@
 """Diagonals and triangles of the last two axes, or of two that are named.
 
-A diagonal is a view: every (m + 1)-th element of the matrix laid flat.
+A diagonal is a view: every (m + 1)-th element of the flattened matrix.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 
 
 def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
-    """Two axes laid flat, and every (columns + 1)-th element of them."""
+    """Flatten two axes and take every (columns + 1)-th element of them."""
     a, b = (one_axis("diagonal", k, x.rank) for k in (axis1, axis2))
     if a == b:
         raise ArgumentError(f"diagonal: needs two axes: got {axis1} and {axis2} of x {x.shape}.")
@@ -106,7 +106,7 @@ def diag(x: Node, diagonal: int = 0) -> Node:
         raise ShapeError(f"diag: needs a vector or a matrix: got {x.shape}.")
     below, right = max(-diagonal, 0), max(diagonal, 0)
     count = x.size + below + right
-    # laid flat, neighbours on a diagonal stand count + 1 apart
+    # flattened, neighbours on a diagonal stand count + 1 apart
     start = below * count + right
     spread = start + (x.size - 1) * (count + 1) + 1 if x.size else start
     flat = view_primitives.pad(x, (start,), (count * count - spread,), 0, (count,))

@@ -74,7 +74,7 @@ def lu_gradient(gs: Gradients, ys: Sequence[Node], x: Node, **_: Any) -> Node | 
 
 @internal(gradient=lu_gradient)
 def eliminated(x: Node, *, pivot: bool = True, check: str = "") -> tuple[Node, ...]:
-    """Both factors in one matrix, the rows exchanged, and the first pivot that is 0, from 1."""
+    """L and U in one matrix, the rows exchanged, and the first pivot that is 0, from 1."""
     k = min(x.shape[-2:])
     gives = [(x.shape[-2:], x.dtype), ((k,), int32), ((), int32)]
     return tuple(called("lu", x, gives=gives, pivot=bool(pivot), check=check))
@@ -112,7 +112,7 @@ def lu_factor_ex(
     spelled="A=x",
 )
 def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
-    """Both factors of lu in one matrix, and the row that each step exchanged with its own, from 1.
+    """L and U in one matrix, and the row that each step exchanged with its own, from 1.
 
     Shapes: x (*b, m, n) -> (*b, m, n), (*b, min(m, n))
 

@@ -196,5 +196,5 @@ def one_hot(index: Node, num_classes: int) -> Node:
         raise ArgumentError(f"one_hot: needs the number of classes: got {num_classes}.")
     index = within(index, num_classes)
     places = index.arena.node("iota", (), size=num_classes, dtype=index.dtype)
-    lying = reshape(places, (1,) * index.rank + (num_classes,))
-    return cast(elementwise("eq", reshape(index, (*index.shape, 1)), lying), int64)
+    classes = reshape(places, (1,) * index.rank + (num_classes,))
+    return cast(elementwise("eq", reshape(index, (*index.shape, 1)), classes), int64)

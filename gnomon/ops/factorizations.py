@@ -75,7 +75,7 @@ def on_diagonal(s: Node) -> Node:
 def triangular_gradient(
     g: Node, y: Node, a: Node, b: Node, upper: bool, unit: bool = False
 ) -> tuple[Node, Node]:
-    """The same with the transposed triangle (Giles 2008, 2.3.1)."""
+    """Gradients of a and b in y = solve(a, b), by the transposed triangle (Giles 2008, 2.3.1)."""
     gb = triangular(turned(a), g, upper=not upper, unit=unit)
     keep = triu if upper else tril
     sign = 1 if upper else -1
@@ -168,7 +168,7 @@ def orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, complete: bo
 
 @internal(gradient=orthogonal_gradient)
 def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
-    """Both factors of qr."""
+    """The factors Q and R."""
     m, n = x.shape[-2:]
     k = m if complete else min(m, n)
     gives = [((m, k), x.dtype), ((k, n), x.dtype)]
@@ -204,7 +204,7 @@ def qr(x: Node, mode: str = "reduced") -> tuple[Node, Node]:
 
 
 def svd_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full_matrices: bool = True) -> Node:
-    """U (diag(g_S) + skew(Uᵀ g_U)/E S + S skew(Vᵀ g_V)/E) Vᵀ, and what lies beside both."""
+    """U (diag(g_S) + skew(Uᵀ g_U)/E S + S skew(Vᵀ g_V)/E) Vᵀ, and what is orthogonal to U and V."""
     k = ys[1].shape[-1]
     (u, s, vt), (gu, gs_, gvt) = map(wide, ys), (None if g is None else wide(g) for g in gs)
     u, v = columns(u, 0, k), columns(turned(vt), 0, k)

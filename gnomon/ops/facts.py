@@ -106,7 +106,7 @@ class Facts(NamedTuple):
     widens_unsigned: bool = False
     """The standard's function makes uint64 of unsigned integers, PyTorch's int64."""
     copies: bool = False
-    """The standard's function takes `copy`: its result lies in memory of its own."""
+    """The standard's function takes `copy`: its result has memory of its own."""
     refuses: Callable[..., None] | None = None
     """Given a node and the other arguments, refuses what PyTorch's takes and the standard's not."""
     bare: str = ""

@@ -70,10 +70,10 @@ def is_one(value: Any, kind: str) -> bool:
     return all(is_of(part, inner) for part in value)
 
 
-def told_kind(kind: str) -> str:
+def in_words(kind: str) -> str:
     """A kind in words.
 
-    >>> told_kind("int | Sequence[int] | None")
+    >>> in_words("int | Sequence[int] | None")
     'an integer or several or None'
     """
     words = [
@@ -107,14 +107,14 @@ def refuse(
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
-    except TypeError as told:
-        raise TypeError(f"{name}() {told}") from None
+    except TypeError as misfit:
+        raise TypeError(f"{name}() {misfit}") from None
     for word, value in given.items():
         parameter = signature.parameters[word]
         several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         for each in value if several else (value,):
             if not is_of(each, str(parameter.annotation)):
-                kind = told_kind(str(parameter.annotation))
+                kind = in_words(str(parameter.annotation))
                 raise ArgumentError(f"{name}: {word} must be {kind}: got {shown(each)}.") from cause
     if isinstance(cause, MemoryError):
         raise cause

@@ -157,8 +157,8 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
     for k, n in enumerate(sizes):
         line = along(theta, n, bool(align_corners))
         part = contract(f"nj,{names[k]}->n{names[k]}j", select(theta, -1, count - 1 - k), line)
-        lying = tuple(n if axis == k else 1 for axis, _ in enumerate(sizes))
-        part = reshape(part, (theta.shape[0], *lying, count))
+        along_axis = tuple(n if axis == k else 1 for axis, _ in enumerate(sizes))
+        part = reshape(part, (theta.shape[0], *along_axis, count))
         total = part if total is None else total + part
     moved = reshape(select(theta, -1, count), (theta.shape[0], *(1,) * count, count))
     moved = moved if total is None else total + moved

@@ -26,7 +26,7 @@ from gnomon.ops.repetition import repeat
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.windows import all_stretches, check_reach, check_steps, laid_back, padded_axes
+from gnomon.ops.windows import add_stretches, all_stretches, check_reach, check_steps, padded_axes
 
 Numbers = int | Sequence[int]
 EXACT = 1 << 16
@@ -362,5 +362,5 @@ def col2im(
     if x.shape[2] != prod(places):
         raise ShapeError(f"fold: needs {prod(places)} columns for {tuple(places)}: got {x.shape}.")
     windows = reshape(x, (x.shape[0], channels, *kernel, *places))
-    image = laid_back(permute(windows, (0, 1, 4, 5, 2, 3)), 2, whole, steps, gaps)
+    image = add_stretches(permute(windows, (0, 1, 4, 5, 2, 3)), 2, whole, steps, gaps)
     return padded_axes(image, 2, tuple((-p, -p) for p in pads), 0.0)

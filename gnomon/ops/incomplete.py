@@ -266,7 +266,7 @@ def igammac_gradient(g: Node, y: Node, a: Operand, x: Operand) -> tuple[None, No
 
 @op(gradient=igamma_gradient, special=("gammainc",))
 def igamma(x: Operand, y: Operand) -> Node:
-    """The share of Γ(x) whose integral lies below y: P(x, y).
+    """The share of Γ(x) whose integral is below y: P(x, y).
 
     >>> igamma(tensor([1.0, 3.0]), tensor([1.0, 2.0]))
     Tensor([0.6321, 0.3233])
@@ -277,7 +277,7 @@ def igamma(x: Operand, y: Operand) -> Node:
 
 @op(gradient=igammac_gradient, special=("gammaincc",))
 def igammac(x: Operand, y: Operand) -> Node:
-    """The share of Γ(x) whose integral lies above y: Q(x, y).
+    """The share of Γ(x) whose integral is above y: Q(x, y).
 
     >>> igammac(tensor([1.0, 3.0]), tensor([1.0, 2.0]))
     Tensor([0.3679, 0.6767])
@@ -324,7 +324,7 @@ log_ndtr = function(
 )
 ndtri = function(
     "ndtri",
-    "The place below which a share x of the normal distribution lies.",
+    "The value below which a share x of the normal distribution is.",
     ndtri_of,
     lambda y, x: elementwise("exp", y * y * 0.5) * sqrt(2 * pi),
     "ndtri(tensor([0.5, 1e-10])) -> Tensor([ 0.    , -6.3613])",

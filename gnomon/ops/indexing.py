@@ -56,7 +56,7 @@ def rows(x: Node, axis: int, index: Node) -> Node:
 
 @op(reference=lambda x, index, axis=None: np.take(x, index, axis), complex="parts")
 def take(x: Node, index: Node, axis: int | None = None) -> Node:
-    """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat.
+    """The slices at positions along an axis, negative ones from the end; no axis: of flattened x.
 
     Shapes: x (*a, n, *b), index (*i) -> (*a, *i, *b) if axis is not None else (*i)
 
@@ -181,8 +181,8 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
     chosen = x.arena.node(
         "reduce", (hit,), monoid="or", axis=1, leaves=1, lanes=True, dtype=hit.dtype
     )
-    lying = reshape(chosen, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
-    return where(lying, filling_of("index_fill", x, value), x)
+    along_axis = reshape(chosen, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
+    return where(along_axis, filling_of("index_fill", x, value), x)
 
 
 # single elements, each with a position of its own
@@ -278,7 +278,7 @@ def take_along_axis(x: Node, index: Node, axis: int = -1) -> Node:
 
 @op(inline=True, reference=lambda x, i, axis=None: np.take_along_axis(x, i, axis), complex="parts")
 def take_along_dim(x: Node, index: Node, axis: int | None = None) -> Node:
-    """take_along_axis; no axis: of both laid flat.
+    """take_along_axis; without an axis, of both flattened.
 
     Shapes: x (*s), index (*i) -> (prod(i)) if axis is None; x (*a, n, *b), index (*a, m, *b) ->
     (*a, m, *b) if axis is not None

@@ -29,8 +29,8 @@ def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> 
         return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
     parts: list[Node] = []
     axis, at = one_axis("cat", axis, y.rank), 0
-    for x, lying in zip(xs, beside(xs, axis), strict=True):
-        after = at + lying.shape[axis]
+    for x, shaped in zip(xs, beside(xs, axis), strict=True):
+        after = at + shaped.shape[axis]
         parts.append(cast(primitives.reshape(part(g, axis, at, after), x.shape), x.dtype))
         at = after
     return tuple(parts)
@@ -110,9 +110,11 @@ def joined(xs: Sequence[Node], axis: int) -> Node:
     after = tuple(rest if k == axis else 0 for k in range(rank))
     ahead = tuple(cut if k == axis else 0 for k in range(rank))
     place = first.arena.node("iota", (), size=cut + rest, dtype=int64)
-    lying = primitives.reshape(place, tuple(cut + rest if k == axis else 1 for k in range(rank)))
+    along_axis = primitives.reshape(
+        place, tuple(cut + rest if k == axis else 1 for k in range(rank))
+    )
     return where(
-        elementwise("lt", lying, cut),
+        elementwise("lt", along_axis, cut),
         view_primitives.pad(first, none, after),
         view_primitives.pad(second, ahead, none),
     )

@@ -232,7 +232,7 @@ def size_of(a: Any) -> np.ndarray:
 
 @routine
 def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
-    """Both factors in one matrix, the rows exchanged at each step from 1, and a zero's place."""
+    """L and U in one matrix, the rows exchanged at each step from 1, and a zero's place."""
     shape, (m, n) = a.shape, a.shape[-2:]
     a = a.reshape(prod(shape[:-2]), m, n)
     batch, steps = np.arange(len(a)), min(m, n)

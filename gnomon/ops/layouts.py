@@ -1,7 +1,7 @@
 """Layouts over a mesh: `from_local` and `to_local` at a program's ends, `place` within it.
 
 A program over a mesh is written of whole values. The first two say where it takes a rank's own
-part from outside and gives one back, and in which layout; `place` says how a value lies between.
+part from outside and gives one back, and in which layout; `place` gives the layout between.
 The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the tensor's axis that it
 splits; None where all ranks hold all, a fold's name where what they hold is still to be folded).
 """
@@ -23,8 +23,8 @@ from gnomon.ops.primitives import letters
 
 __all__ = [
     "LAYOUTS",
-    "Lying",
     "MICROBATCHES",
+    "MeshLayout",
     "OwnRows",
     "Unit",
     "axes_of",
@@ -43,7 +43,7 @@ __all__ = [
     "to_local",
 ]
 
-Lying = tuple[tuple[str, int, int | str | None], ...]
+MeshLayout = tuple[tuple[str, int, int | str | None], ...]
 """(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
 MICROBATCHES = "microbatches"
@@ -74,7 +74,7 @@ def is_microbatches(mesh: str) -> bool:
 class FromLocal(Boundary):
     """The whole value of which x is this rank's part.
 
-    Along mesh axes of `keeps` it is computed with where it lies, if there is a way; parameters of
+    Along mesh axes of `keeps` it is used without being gathered, if there is a way; parameters of
     one `unit` are gathered together.
     """
 
@@ -117,10 +117,10 @@ class ToLocal(Boundary):
 
 @primitive("place")
 class Place(Primitive):
-    """x, lying in a layout; along mesh axes that it does not name, as it comes.
+    """Give x a layout; along mesh axes that it does not name, x keeps its own.
 
-    What `stays` is computed where it lies: a value that is divided as it is moves to no other rank,
-    where there is another way. Its gradient lies as `back` says, or else as it comes.
+    What `stays` is computed in place: a value that is divided as it is moves to no other rank,
+    where there is another way. Its gradient has the layout `back`, or else the one it comes in.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -142,7 +142,7 @@ class Place(Primitive):
         return (g if back is None else place(g, back, back=layout, pins=pins),)
 
 
-def divided(shape: Shape, layout: Lying, told: str) -> Shape:
+def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
     """The shape of one rank's part."""
     sizes = list(shape)
     for mesh, ranks, axis in layout:
@@ -150,14 +150,14 @@ def divided(shape: Shape, layout: Lying, told: str) -> Shape:
             continue
         if axis >= len(sizes) or sizes[axis] % ranks:
             raise LayoutError(
-                f"{told}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
+                f"{name}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
                 f"{shape}. Split another axis."
             )
         sizes[axis] //= ranks
     return tuple(sizes)
 
 
-def folded(layout: Lying) -> Lying:
+def folded(layout: MeshLayout) -> MeshLayout:
     """A layout in which all ranks hold what was still to be folded."""
     return tuple((mesh, n, None if isinstance(axis, str) else axis) for mesh, n, axis in layout)
 
@@ -189,7 +189,7 @@ NO_ROWS = OwnRows()
 
 def from_local(
     x: Node,
-    layout: Lying,
+    layout: MeshLayout,
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
     rows: OwnRows = NO_ROWS,
@@ -198,7 +198,7 @@ def from_local(
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
-    keeps: mesh axes along which it is a weight that is used where it lies.
+    keeps: mesh axes along which it is a weight that is used without being gathered.
     rows: mesh axes along which its parts are rows that stay where they are, if any.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
     shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
@@ -211,7 +211,7 @@ def from_local(
     return own_rows(whole, layout, rows)
 
 
-def own_rows(x: Node, layout: Lying, rows: OwnRows) -> Node:
+def own_rows(x: Node, layout: MeshLayout, rows: OwnRows) -> Node:
     """A whole value whose parts along some mesh axes are the ranks' own rows, and stay there.
 
     Each rank folds those that it gave, whatever leaves they have.
@@ -225,15 +225,15 @@ def own_rows(x: Node, layout: Lying, rows: OwnRows) -> Node:
 
 def to_local(
     x: Node,
-    layout: Lying,
+    layout: MeshLayout,
     unit: Unit = ALONE,
-    back: Lying | None = None,
+    back: MeshLayout | None = None,
     shares: int = 1,
     rows: OwnRows = NO_ROWS,
 ) -> Node:
     """The part of a whole value that is this rank's; sums of one unit travel together.
 
-    back: how its gradient lies, where that is not as the value does.
+    back: the layout of its gradient, where that is not the value's.
     shares: of so many means, each over one rank's rows, the gradients are averaged.
     rows: mesh axes along which the parts of its gradient are rows that stay where they are.
     """
@@ -245,7 +245,7 @@ def to_local(
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
 
 
-def own_share(x: Node, layout: Lying) -> Node:
+def own_share(x: Node, layout: MeshLayout) -> Node:
     """The gradient of a rank's own mean, of a gradient of the mean of all ranks' own means.
 
     Of a sum over the rows that ranks gave it is so many times the part of this rank's rows; what is
@@ -271,7 +271,7 @@ def axes_of(node: Node) -> frozenset[str]:
 
 
 def note_axes(leaf: Node, like: Node) -> None:
-    """Note that a node which stands for another value lies over the mesh as that does."""
+    """Record that a node which stands for another value has that one's mesh axes."""
     _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
 
 
@@ -281,7 +281,7 @@ def rows_of(node: Node) -> frozenset[str]:
 
 
 def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The same, where those of what it reads are known."""
+    """The mesh axes of ranks' own rows, given those of each input."""
     if is_known(node):
         return NOWHERE
     if names_layouts(node):
@@ -373,16 +373,16 @@ def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
 
 def place(
     x: Node,
-    layout: Lying,
+    layout: MeshLayout,
     stays: bool = False,
-    back: Lying | None = None,
+    back: MeshLayout | None = None,
     pins: bool = False,
     only: Literal["", "varying", "split"] = "",
 ) -> Node:
-    """x, lying in a layout.
+    """Give x a layout.
 
-    back: how its gradient lies, if that is to be said. pins: it lies so; nobody says that all ranks
-    have alike what varies. only: if it varies, or is split; all else stays as it lies.
+    back: the layout of its gradient, if that is to be said. pins: exactly so; no rank is asked
+    whether all have alike what varies. only: if it varies, or is split; all else stays as it is.
     """
     other: dict[str, Any] = {} if back is None else {"back": back}
     other |= {"pins": True} if pins else {}

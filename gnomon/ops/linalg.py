@@ -284,7 +284,7 @@ def inner(x: Node, y: Node) -> Node:
 
 @op(reference=np.kron, complex="product")
 def kron(x: Node, y: Node) -> Node:
-    """Every element of x times all of y, laid out in blocks.
+    """Multiply every element of x with all of y: a block for each element.
 
     Shapes: x (*s), y (*t) -> (*p); p = s * t
 

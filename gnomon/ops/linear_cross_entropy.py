@@ -233,7 +233,7 @@ class Loss:
         return logit_rows(tuple(given), softcap=softcap, spread=self.spread, cut=cut)
 
     def numbers_of_several(self, given: LogitTensors, strategy: str, limit: int | None) -> Node:
-        """The same where a row has several losses; there is one way to compute it."""
+        """The numbers of each row where rows have several losses: there is one way for them."""
         if strategy not in ("auto", "full") or limit is not None:
             raise ArgumentError(
                 f"{NAME}: strategy and max_memory are for a linear_weight of two axes: got "

@@ -210,7 +210,7 @@ def row_of(packed: Node, k: int) -> Node:
 def logit_rows(
     given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: LogitCut | None
 ) -> Node:
-    """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides.
+    """Reduce each row of logits: log of the sum of exponentials, and what a loss asks for besides.
 
     Shapes: given (?) -> (?)
 
@@ -235,10 +235,10 @@ def check_given(given: Sequence[Node | None]) -> None:
     """Refuse a list that does not say what logits are made of."""
     names, nodes = LogitTensors._fields, [isinstance(x, Node) for x in given]
     if not 3 <= len(nodes) <= len(names) or not all(nodes[:3]):
-        told = [x.shape if isinstance(x, Node) else x for x in given]
+        shapes = [x.shape if isinstance(x, Node) else x for x in given]
         raise ArgumentError(
             f"logit_rows: given is a list of {', '.join(names)}, None for what is not there: got "
-            f"{told}. Pass x, weight and columns at least."
+            f"{shapes}. Pass x, weight and columns at least."
         )
 
 

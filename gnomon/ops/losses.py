@@ -52,7 +52,7 @@ def weighed(
 
 
 def np_reduced(terms: np.ndarray, reduction: str = "mean") -> Any:
-    """The same by numpy."""
+    """The reduction of a loss's terms by numpy."""
     return terms if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](terms)
 
 

@@ -1,7 +1,7 @@
 """Softmax and the normalizations.
 
 Sums and squares are taken in float32 at least, in two passes, and rounded once. Statistics over
-several axes are one reduction; batch and sequence are never laid flat.
+several axes are one reduction; batch and sequence are never flattened.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def standardized(x: Node, axes: tuple[int, ...], eps: float) -> Node:
 
 
 def np_standardized(x: np.ndarray, axes: Any, eps: Any):
-    """The same by numpy."""
+    """Standardize x over axes, by numpy."""
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
@@ -218,7 +218,7 @@ def rms_norm(
 
 
 def per_channel(x: Node, value: Node) -> Node:
-    """A vector over channels, lying along axis 1 of x."""
+    """A vector over channels, shaped to broadcast along axis 1 of x."""
     if x.rank < 2 or value.shape != (x.shape[1],):
         raise ShapeError(
             f"norm: what is per channel must be (c,), c the size of axis 1 of x {x.shape}: "

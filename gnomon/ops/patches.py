@@ -1,4 +1,4 @@
-"""Windows of a plane laid flat along one axis, and their transpose: what pooling is made of.
+"""Windows of a plane flattened along one axis, and their transpose: what pooling is made of.
 
 Which elements a window has, and what it gives back to them. What is done with them: pooling.py.
 """
@@ -35,7 +35,7 @@ def taken(
     dilation: Sequence[int],
     fill: float,
 ) -> Node:
-    """Windows of x (n, c, ...), each laid flat along axis 2: (n, c, elements, *places)."""
+    """Windows of x (n, c, ...), each flattened along axis 2: (n, c, elements, *places)."""
     check_reach(name, x, pads, kernel, dilation)
     check_steps(name, stride, dilation)
     x = padded_axes(x, 2, pads, fill)

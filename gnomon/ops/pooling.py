@@ -167,7 +167,7 @@ def plane_position(
     padding: Pairs,
     dilation: Sequence[int],
 ) -> Node:
-    """A place within a window as a place within the plane laid flat."""
+    """A place within a window as a place within the flattened plane."""
     flat, inner = None, prod(kernel)
     for k, size in enumerate(kernel):
         inner //= size

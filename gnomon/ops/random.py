@@ -43,7 +43,7 @@ def halves(noise: Node) -> tuple[Node, Node]:
 
 
 def positions(key: Node, shape: Shape) -> Node:
-    """Each element's place in the tensor laid flat."""
+    """The place of each element in the flattened tensor."""
     total = math.prod(shape)
     kind = uint32 if total < 2**32 else uint64
     return cast(reshape(key.arena.node("iota", (), size=total, dtype=kind), shape), uint64)
@@ -151,7 +151,7 @@ def random_normal(
         angle = fraction(noise(key_two, tuple(shape)), work)
     else:
         share, angle = fraction((first, second), work), fraction((second, first), work)
-    # 1 - share lies in (0, 1], so the logarithm is finite
+    # 1 - share is in (0, 1], so the logarithm is finite
     radius = elementwise("sqrt", elementwise("log", 1.0 - share) * -2.0)
     value = radius * elementwise("cos", angle * (2 * math.pi))
     value = value if std == 1 else value * float(std)
@@ -170,10 +170,10 @@ def random_integers(
     Tensor([1, 2, 3, 6, 6])
     >>> random_integers(tensor([0, 1], dtype="uint32"), 3, 3, (2,))
     Traceback (most recent call last):
-    gnomon.errors.ArgumentError: random_integers: no integer lies in [3, 3).
+    gnomon.errors.ArgumentError: random_integers: no integer is in [3, 3).
     """
     if high <= low:
-        raise ArgumentError(f"random_integers: no integer lies in [{low}, {high}).")
+        raise ArgumentError(f"random_integers: no integer is in [{low}, {high}).")
     first, second = (cast(v, uint64) for v in noise(key, tuple(shape)))
     wide = elementwise("or", elementwise("shift_left", first, 32), second)
     place = elementwise(
@@ -209,7 +209,7 @@ def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) ->
     Tensor([0., 1., 1.])
     >>> zeros(2).bernoulli_(1.5)
     Traceback (most recent call last):
-    gnomon.errors.ArgumentError: bernoulli: a probability lies between 0 and 1: got 1.5.
+    gnomon.errors.ArgumentError: bernoulli: a probability is between 0 and 1: got 1.5.
     """
     if isinstance(p, Node):
         floats_only("bernoulli", p)
@@ -217,12 +217,12 @@ def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) ->
     if shape is None:
         raise ShapeError("bernoulli: a probability that is a number needs a shape.")
     if not 0 <= p <= 1:
-        raise ArgumentError(f"bernoulli: a probability lies between 0 and 1: got {p}.")
+        raise ArgumentError(f"bernoulli: a probability is between 0 and 1: got {p}.")
     return below(key, p, tuple(shape))
 
 
 def below(key: Node, p: float, shape: Shape) -> Node:
-    """The mask of noise that lies below a share of all words."""
+    """The mask of noise below a share of all words."""
     bound = round(p * 2**32)
     if bound in (0, 2**32):
         return expand(constant(key.arena, bound > 0, bool_), shape)
@@ -230,7 +230,7 @@ def below(key: Node, p: float, shape: Shape) -> Node:
 
 
 def dropout_gradient(g: Node, y: Node, x: Node, key: Node, p: float = 0.5):
-    """The same places, scaled alike: the noise is recomputed, not kept."""
+    """Drop and scale the gradient at the places of x: the noise is recomputed, not kept."""
     return dropout(g, key, p), None
 
 
@@ -246,11 +246,11 @@ def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
     Tensor(494)
     >>> dropout(ones(8), tensor([0, 1], dtype="uint32"), 1.5)
     Traceback (most recent call last):
-    gnomon.errors.ArgumentError: dropout: a probability lies between 0 and 1: got 1.5.
+    gnomon.errors.ArgumentError: dropout: a probability is between 0 and 1: got 1.5.
     """
     floats_only("dropout", x)
     if not 0 <= p <= 1:
-        raise ArgumentError(f"dropout: a probability lies between 0 and 1: got {p}.")
+        raise ArgumentError(f"dropout: a probability is between 0 and 1: got {p}.")
     if p == 1:
         return x * 0.0
     return where(below(key, 1 - p, x.shape), x * (1 / (1 - p)), 0.0)

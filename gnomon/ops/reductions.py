@@ -283,7 +283,7 @@ def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmax(x, axis, keepdims=keepdims),
 )
 def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat.
+    """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x.
 
     >>> argmax(tensor([[1, 5], [7, 2]]))
     Tensor(2)
@@ -297,7 +297,7 @@ def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmin(x, axis, keepdims=keepdims),
 )
 def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat.
+    """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x.
 
     >>> argmin(tensor([4, 1, 1]))
     Tensor(1)

@@ -68,7 +68,7 @@ def slope_of_gamma(a: Node, x: Node) -> Node:
 
 
 def by_series(a: Node, x: Node) -> Node:
-    """The same for x below 1, by the power series of P."""
+    """The slope of the gamma function for x below 1, by the power series of P."""
     wide_a, wide_x = unsqueeze(a, a.rank), unsqueeze(x, x.rank)
     step = cast(a.arena.node("iota", (), size=TERMS, dtype=int64), float64) + 1.0
     above = wide_a + step
@@ -78,7 +78,7 @@ def by_series(a: Node, x: Node) -> Node:
 
 
 def by_quadrature(a: Node, x: Node) -> Node:
-    """The same by an integral over the tail on whose side x lies: its integrand only falls.
+    """The slope by an integral over the tail on the side of x: its integrand only falls.
 
     The points are dense near x and few far away (Takahasi and Mori 1974).
     """

@@ -1,4 +1,4 @@
-"""The same elements several times: side by side as a whole, or each in a row."""
+"""Repeated elements: all of them side by side, or each several times in a row."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def checked_times(fits: Callable[[str, int, int], None], times: Any, count: int)
     complex="parts",
 )
 def repeat(x: Node, repeats: int, axis: int | None = None) -> Node:
-    """Each element so many times in a row; without an axis, of x laid flat.
+    """Repeat each element so many times in a row; without an axis, of flattened x.
 
     Shapes: x (*a, n, *b) -> (*a, n * repeats, *b) if axis is not None; x (*s) -> (prod(s) *
     repeats) if axis is None

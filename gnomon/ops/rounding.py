@@ -133,7 +133,7 @@ def nextafter(x: Operand, y: Operand) -> Node:
 
 
 def narrow_neighbour(x: Node, y: Node) -> Node:
-    """The same for floats of 16 bits, by the bits of float32."""
+    """The neighbour of x towards y for floats of 16 bits, by the bits of float32."""
     scale, end, step = NARROW[x.dtype]
     a, b = (clip(cast(v, float32), -end, end) * scale for v in (x, y))
     rises = elementwise("and", elementwise("lt", 0.0 * a, a), elementwise("lt", a, b))
@@ -148,7 +148,7 @@ def narrow_neighbour(x: Node, y: Node) -> Node:
 
 
 def bits(x: Node, dtype: DType) -> Node:
-    """The same bits under another dtype."""
+    """Reinterpret the bits of x as another dtype."""
     return x.arena.node("map", (x,), f="bitcast", dtype=dtype)
 
 

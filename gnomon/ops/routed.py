@@ -2,7 +2,7 @@
 
 Rows come in blocks, stretches of the global order of tokens (decision 0066), and are sorted by
 group within each; `ends` says for each block where each group's run ends, counted from the block's
-start. So a block is computed where it lies, and a sum over a group is one chain per block and a
+start. So a block is computed in place, and a sum over a group is one chain per block and a
 perfect tree over blocks. Groups may be apart, each share of them with rows of its own, as they are
 where rows travel to the ranks of their groups. The regions `routed_rows` and `routed_steps` are
 what a hand-written kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply

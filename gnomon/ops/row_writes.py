@@ -33,8 +33,8 @@ def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
     new = lookup_primitives.gather(
         f"{table},{first}{here}->{own}", values, elementwise("maximum", winner, 0)
     )
-    lying = tuple(n if k < lead or k == axis else 1 for k, n in enumerate(x.shape))
-    return where(elementwise("ge", reshape(winner, lying), 0), new, x)
+    along_axes = tuple(n if k < lead or k == axis else 1 for k, n in enumerate(x.shape))
+    return where(elementwise("ge", reshape(winner, along_axes), 0), new, x)
 
 
 def slices_put(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node | None:

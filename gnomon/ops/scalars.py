@@ -164,7 +164,7 @@ def _gelu_slope(g: Node, y: Node, a: Node) -> Node:
 
 
 def _gelu_tanh_slope(g: Node, y: Node, a: Node) -> Node:
-    """Of a times the sigmoid s of u, by the product rule."""
+    """Gradient of a times the sigmoid s of u, by the product rule."""
     slope = 2 * sqrt(2 / pi)
     kind, a, g = a.dtype, in_32(a), in_32(g)
     square = a * a * (slope * 0.044715)
@@ -173,14 +173,14 @@ def _gelu_tanh_slope(g: Node, y: Node, a: Node) -> Node:
 
 
 def _silu_slope(g: Node, y: Node, a: Node) -> Node:
-    """Of a times its sigmoid s, by the product rule."""
+    """Gradient of a times its sigmoid s, by the product rule."""
     kind, a, g = a.dtype, in_32(a), in_32(g)
     s = f("sigmoid")(a)
     return cast(g * (s * (a * (1.0 - s) + 1.0)), kind)
 
 
 def _mish_slope(g: Node, y: Node, a: Node) -> Node:
-    """Of a times the tanh t of its softplus, by the product rule."""
+    """Gradient of a times the tanh t of its softplus, by the product rule."""
     kind, a, g = a.dtype, in_32(a), in_32(g)
     t = tanh(f("log1p")(exp(f("minimum")(a, 40.0))))
     return cast(g * (t + a * f("sigmoid")(a) * (1.0 - t * t)), kind)

@@ -1,7 +1,7 @@
 """Windows of an image times a kernel, over one, two and three axes: products and their transposes.
 
 What is summed is one axis: channels and kernel (or the places of a plane, for the kernel's
-gradient) laid flat, so that a sum is one chain per leaf. The gradient of the input is a sum over
+gradient) flattened, so that a sum is one chain per leaf. The gradient of the input is a sum over
 windows of the other gradient, so that every element gathers its own; with strides, the elements
 that meet the same part of the kernel are convolved together. What users call: convolution.py.
 """
@@ -104,7 +104,7 @@ def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
 
 
 def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
-    """The same where a channel meets only itself: products summed plane by plane, as no matrices.
+    """The kernel's gradient where a channel meets only itself: sums plane by plane, no matrices.
 
     Rows of a plane are added first, then along a row, then samples.
     """

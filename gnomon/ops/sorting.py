@@ -235,7 +235,7 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Node:
-    """The value below which a share q of every row lies; several shares come along a first axis.
+    """The value below which a share q of every row is; several shares come along a first axis.
 
     interpolation: "linear" between neighbours, their "midpoint", or the "lower", "higher" or
     "nearest" one.
@@ -383,7 +383,7 @@ def halvings(size: int) -> int:
     ),
 )
 def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool = False) -> Node:
-    """The number of the interval between boundaries in which each element lies.
+    """The number of the interval between boundaries in which each element is.
 
     Shapes: x (...), boundaries (n) -> (...)
 

@@ -57,7 +57,7 @@ def erfinv(x: Node) -> Node:
 
 
 def inverse_of_erf(x: Node) -> Node:
-    """That of the absolute value, and the sign."""
+    """The inverse of erf: that of the absolute value, with the sign of x."""
     size = elementwise("abs", x)
     return elementwise("copysign", inverse_of_tail(size, 1.0 - size), x)
 

@@ -32,7 +32,7 @@ def erf(x: np.ndarray):
 
 
 def gelu(x: np.ndarray):
-    """x times the probability that a normal number lies below it."""
+    """x times the probability that a normal number is below it."""
     return (x * 0.5 * erfc(x * -sqrt(0.5))).astype(x.dtype)
 
 

@@ -332,7 +332,7 @@ def largest(x: Node, axes: tuple[int, ...]) -> Node:
 
 
 def top(x: Node, axes: tuple[int, ...]) -> Node:
-    """The same where it is finite; 0 elsewhere, so that rows that are hidden stay numbers."""
+    """The largest value where it is finite, else 0: rows that are hidden stay numbers."""
     found = largest(x, axes)
     return where(elementwise("isfinite", found), found, 0.0)
 
@@ -403,7 +403,7 @@ def cov(
 def weighted_cov(
     x: Node, correction: Correction, fweights: Node | None, aweights: Node | None
 ) -> Node:
-    """The same, of columns that count differently."""
+    """The covariance of rows whose columns have weights."""
     rows = wide(reshape(x, (1, x.size)) if x.rank < 2 else x)
     weights = [cast(w, rows.dtype) for w in (fweights, aweights) if w is not None]
     weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
@@ -411,9 +411,9 @@ def weighted_cov(
     # without aweights each column that was seen is lost as a whole
     lost = total if aweights is None else fold("add", weight * weights[-1], (0,), False)
     count = total - correction * lost / total
-    lying = unsqueeze(weight, 0)
-    away = rows - fold("add", rows * lying, (1,), True) / total
-    made = contract("an,bn->ab", away, away * lying) / elementwise("maximum", count, 0.0)
+    weights_row = unsqueeze(weight, 0)
+    away = rows - fold("add", rows * weights_row, (1,), True) / total
+    made = contract("an,bn->ab", away, away * weights_row) / elementwise("maximum", count, 0.0)
     return cast(reshape(made, ()) if rows.shape[0] == 1 else made, x.dtype)
 
 

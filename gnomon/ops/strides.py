@@ -21,7 +21,7 @@ from gnomon.ops.view_primitives import length_of, permute, slice_, window
 
 __all__ = [
     "Form",
-    "Laid",
+    "StridedView",
     "at_places",
     "dense",
     "form_of",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-class Laid(NamedTuple):
+class StridedView(NamedTuple):
     """The places of elements in a storage."""
 
     shape: Shape
@@ -50,20 +50,20 @@ Form = tuple[tuple[int, int], ...]
 before without a gap, 2 behind a gap; negative where it runs backwards."""
 
 
-def form_of(laid: Laid | None) -> Form | None:
+def form_of(view: StridedView | None) -> Form | None:
     """The form of strides, which is one for many sizes; None for values in the order of their axes.
 
-    >>> form_of(Laid((2, 3), 0, (1, 2))), form_of(Laid((2, 3), 0, (3, 1)))
+    >>> form_of(StridedView((2, 3), 0, (1, 2))), form_of(StridedView((2, 3), 0, (3, 1)))
     (((0, 1), (1, 1)), None)
     """
-    if laid is None or is_row_major(laid):
+    if view is None or is_row_major(view):
         return None
     reach, found = 1, list[tuple[int, int]]()
-    for axis in sorted(range(len(laid.shape)), key=lambda k: (abs(laid.strides[k]), -k)):
-        step = laid.strides[axis]
+    for axis in sorted(range(len(view.shape)), key=lambda k: (abs(view.strides[k]), -k)):
+        step = view.strides[axis]
         code = 0 if step == 0 else 1 if abs(step) == reach else 2
         found.append((axis, -code if step < 0 else code))
-        reach = abs(step) * laid.shape[axis] if step else reach
+        reach = abs(step) * view.shape[axis] if step else reach
     return tuple(found)
 
 
@@ -106,23 +106,23 @@ def row_major(shape: Shape) -> tuple[int, ...]:
 
 def strided(
     shape: Shape, steps: Sequence[tuple[str, dict[str, Any]]], form: Form | None
-) -> Laid | None:
+) -> StridedView | None:
     """The places of what steps of views show of values in a shape; None where no strides tell.
 
     form: that of the values; None where they lie in the order of their axes.
     """
     strides = row_major(shape) if form is None else strides_of(form, shape)
-    before = laid = Laid(shape, 0, strides)
+    before = view = StridedView(shape, 0, strides)
     for op, params in steps:
         if op not in MOVES:  # between a rank's part and the whole
             return None
-        if laid is not None:
-            before, laid = laid, MOVES[op](laid, **params)
+        if view is not None:
+            before, view = view, MOVES[op](view, **params)
         elif op == "slice":  # a diagonal has strides where the axes that it crosses have none
-            laid = on_diagonal(before, params["bounds"])
-        if laid is None and op != "reshape":
+            view = on_diagonal(before, params["bounds"])
+        if view is None and op != "reshape":
             return None
-    return laid
+    return view
 
 
 def shown_by(
@@ -134,58 +134,61 @@ def shown_by(
     return made.view(flat.dtype)
 
 
-def on_diagonal(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid | None:
+def on_diagonal(view: StridedView, bounds: Sequence[tuple[int, int, int]]) -> StridedView | None:
     """The places of a slice behind a reshape that made one of the last two axes."""
-    if len(bounds) != len(laid.shape) - 1:
+    if len(bounds) != len(view.shape) - 1:
         return None
-    (*shape, _, columns), (*strides, down, across) = laid.shape, laid.strides
+    (*shape, _, columns), (*strides, down, across) = view.shape, view.strides
     (*whole, (first, _, step)), count = bounds, length_of(*bounds[-1])
     plain = [(0, n, 1) for n in shape] == whole
     if not plain or step != columns + 1 or first % columns + count > columns:
         return None
-    start = laid.start + first // columns * down + first % columns * across
-    return Laid((*shape, count), start, (*strides, down + across))
+    start = view.start + first // columns * down + first % columns * across
+    return StridedView((*shape, count), start, (*strides, down + across))
 
 
-def permuted(laid: Laid, order: Sequence[int]) -> Laid:
+def permuted(view: StridedView, order: Sequence[int]) -> StridedView:
     """The places behind a permutation."""
-    shape, start, strides = laid
-    return Laid(tuple(shape[k] for k in order), start, tuple(strides[k] for k in order))
+    shape, start, strides = view
+    return StridedView(tuple(shape[k] for k in order), start, tuple(strides[k] for k in order))
 
 
-def sliced(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid:
+def sliced(view: StridedView, bounds: Sequence[tuple[int, int, int]]) -> StridedView:
     """The places behind a slice."""
-    start = laid.start + sum(a * n for (a, _, _), n in zip(bounds, laid.strides, strict=True))
-    strides = tuple(step * n for (_, _, step), n in zip(bounds, laid.strides, strict=True))
-    return Laid(tuple(length_of(*each) for each in bounds), start, strides)
+    start = view.start + sum(a * n for (a, _, _), n in zip(bounds, view.strides, strict=True))
+    strides = tuple(step * n for (_, _, step), n in zip(bounds, view.strides, strict=True))
+    return StridedView(tuple(length_of(*each) for each in bounds), start, strides)
 
 
-def expanded(laid: Laid, shape: Shape) -> Laid:
+def expanded(view: StridedView, shape: Shape) -> StridedView:
     """The places of axes that are repeated."""
-    rows = zip(laid.shape, shape, laid.strides, strict=True)
-    return Laid(shape, laid.start, tuple(0 if n != m else step for n, m, step in rows))
+    rows = zip(view.shape, shape, view.strides, strict=True)
+    return StridedView(shape, view.start, tuple(0 if n != m else step for n, m, step in rows))
 
 
-def windowed(laid: Laid, axis: int, size: int, stride: int, dilation: int) -> Laid:
+def windowed(view: StridedView, axis: int, size: int, stride: int, dilation: int) -> StridedView:
     """The places of stretches of an axis."""
-    (shape, start, strides), step = laid, laid.strides[axis]
+    (shape, start, strides), step = view, view.strides[axis]
     count = (shape[axis] - (size - 1) * dilation - 1) // stride + 1
-    return Laid(
+    return StridedView(
         (*shape[:axis], count, *shape[axis + 1 :], size),
         start,
         (*strides[:axis], step * stride, *strides[axis + 1 :], step * dilation),
     )
 
 
-def reshaped(laid: Laid, shape: Shape) -> Laid | None:
+def reshaped(view: StridedView, shape: Shape) -> StridedView | None:
     """The places of the same elements over other axes; None where no strides show them.
 
-    >>> reshaped(Laid((2, 3), 0, (3, 1)), (6,)), reshaped(Laid((3, 2), 0, (1, 3)), (6,))
-    (Laid(shape=(6,), start=0, strides=(1,)), None)
+    >>> (
+    ...     reshaped(StridedView((2, 3), 0, (3, 1)), (6,)),
+    ...     reshaped(StridedView((3, 2), 0, (1, 3)), (6,)),
+    ... )
+    (StridedView(shape=(6,), start=0, strides=(1,)), None)
     """
     if prod(shape) == 0:
-        return Laid(shape, laid.start, row_major(shape))
-    runs, found, rest = list(runs_of(laid)), list[int](), list(shape)
+        return StridedView(shape, view.start, row_major(shape))
+    runs, found, rest = list(runs_of(view)), list[int](), list(shape)
     for size, step in runs or [(1, 1)]:
         taken = 1
         while rest and (taken < size or rest[-1] == 1):
@@ -193,17 +196,17 @@ def reshaped(laid: Laid, shape: Shape) -> Laid | None:
             taken = taken * rest.pop()
         if taken != size:
             return None
-    return None if rest else Laid(shape, laid.start, tuple(reversed(found)))
+    return None if rest else StridedView(shape, view.start, tuple(reversed(found)))
 
 
-def runs_of(laid: Laid) -> list[tuple[int, int]]:
+def runs_of(view: StridedView) -> list[tuple[int, int]]:
     """Sizes and strides of axes that lie like one, the last first.
 
-    >>> runs_of(Laid((2, 3, 4), 0, (24, 4, 1)))
+    >>> runs_of(StridedView((2, 3, 4), 0, (24, 4, 1)))
     [(12, 1), (2, 24)]
     """
     runs: list[tuple[int, int]] = []
-    for n, step in zip(reversed(laid.shape), reversed(laid.strides), strict=True):
+    for n, step in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if n == 1:
             continue
         if runs and step == runs[-1][0] * runs[-1][1]:
@@ -228,17 +231,17 @@ def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], lis
     return [n for n, _ in kept], [step for _, step in kept]
 
 
-def at_places(x: Node, laid: Laid) -> Node:
+def at_places(x: Node, view: StridedView) -> Node:
     """The elements at such places of x, which has one axis; strides go forward."""
-    shape, _, strides = laid
+    shape, _, strides = view
     if 0 in shape:
         return reshape(slice_(x, ((0, 0, 1),)), shape)
     moving = [k for k, (n, step) in enumerate(zip(shape, strides, strict=True)) if n > 1 and step]
     moving.sort(key=lambda k: -strides[k])
-    found = by_slices(x, moved(laid, moving))
+    found = by_slices(x, moved(view, moving))
     if found is None:
         moving.sort(key=lambda k: -shape[k])
-        found = by_windows(x, moved(laid, moving))
+        found = by_windows(x, moved(view, moving))
     order = tuple(sorted(range(len(moving)), key=lambda k: moving[k]))
     found = permute(reshape(found, tuple(shape[k] for k in moving)), order)
     return expand(
@@ -246,15 +249,15 @@ def at_places(x: Node, laid: Laid) -> Node:
     )
 
 
-def moved(laid: Laid, axes: Sequence[int]) -> Laid:
+def moved(view: StridedView, axes: Sequence[int]) -> StridedView:
     """The places along some of the axes."""
-    shape, start, strides = laid
-    return Laid(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
+    shape, start, strides = view
+    return StridedView(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
 
 
-def by_slices(x: Node, laid: Laid) -> Node | None:
+def by_slices(x: Node, view: StridedView) -> Node | None:
     """A slice of each digit of the places, for strides that divide each other; None for others."""
-    (sizes, strides), rest = merged(laid.shape, laid.strides), laid.start
+    (sizes, strides), rest = merged(view.shape, view.strides), view.start
     if not strides:
         return slice_(x, ((rest, rest + 1, 1),))
     grid = [x.size // strides[0], *(a // b for a, b in pairwise(strides))]
@@ -270,9 +273,9 @@ def by_slices(x: Node, laid: Laid) -> Node | None:
     return slice_(reshape(whole, (*grid, strides[-1])), (*bounds, (rest, rest + 1, 1)))
 
 
-def by_windows(x: Node, laid: Laid) -> Node:
+def by_windows(x: Node, view: StridedView) -> Node:
     """Stretches of stretches along all axes but the first, which moves by a stride of its own."""
-    (most, *sizes), start, (own, *strides) = laid
+    (most, *sizes), start, (own, *strides) = view
     found = slice_(x, ((start, x.size, 1),))
     for k, (n, step) in enumerate(zip(sizes, strides, strict=True), 1):
         found = window(found, 0, n, own if k == len(sizes) else 1, step)
@@ -281,37 +284,37 @@ def by_windows(x: Node, laid: Laid) -> Node:
     return slice_(found, ((0, (most - 1) * by + 1, by), *rest))
 
 
-def is_row_major(laid: Laid | None) -> bool:
+def is_row_major(view: StridedView | None) -> bool:
     """Whether elements lie in the order of their axes, without gaps."""
-    if laid is None:
+    if view is None:
         return False
-    return prod(laid.shape) == 0 or runs_of(laid) in ([], [(prod(laid.shape), 1)])
+    return prod(view.shape) == 0 or runs_of(view) in ([], [(prod(view.shape), 1)])
 
 
-def repeats(laid: Laid) -> bool:
+def repeats(view: StridedView) -> bool:
     """Whether one element is shown along a whole axis."""
-    return any(n > 1 and not step for n, step in zip(laid.shape, laid.strides, strict=True))
+    return any(n > 1 and not step for n, step in zip(view.shape, view.strides, strict=True))
 
 
-def overlaps(laid: Laid) -> bool:
+def overlaps(view: StridedView) -> bool:
     """Whether an element is shown in several places.
 
-    >>> overlaps(Laid((3, 2), 0, (2, 1))), overlaps(Laid((3, 2), 0, (1, 1)))
+    >>> overlaps(StridedView((3, 2), 0, (2, 1))), overlaps(StridedView((3, 2), 0, (1, 1)))
     (False, True)
     """
     reach = 0
-    pairs = zip(map(abs, laid.strides), laid.shape, strict=True)
+    pairs = zip(map(abs, view.strides), view.shape, strict=True)
     for step, n in sorted(pair for pair in pairs if pair[1] != 1):
         if step <= reach:
-            return prod(laid.shape) > 0 and shown_twice(laid)
+            return prod(view.shape) > 0 and shown_twice(view)
         reach += (n - 1) * step
     return False
 
 
-def shown_twice(laid: Laid) -> bool:
-    """The same, by a look at all places."""
+def shown_twice(view: StridedView) -> bool:
+    """Whether two elements share a place, by looking at all places."""
     places = np.zeros((), np.int64)
-    for n, step in zip(laid.shape, laid.strides, strict=True):
+    for n, step in zip(view.shape, view.strides, strict=True):
         places = places[..., None] + np.arange(n) * step
     return len(np.unique(places)) < places.size
 

@@ -2,7 +2,7 @@
 
 A transfer moves bytes, so each backend has to provide only these. One folds what comes, by code of
 ours, so that no rank stores what every other one sent; other folds are nodes like any others
-(gnomon/passes/lower_collectives.py). What is from or for each rank lies in
+(gnomon/passes/lower_collectives.py). What is from or for each rank is in
 equal stretches of the elements in row-major order, in rank order. `of` names the collective that
 a transfer serves, for messages, and for ranks to see that they run the same.
 """

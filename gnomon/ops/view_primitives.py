@@ -45,7 +45,7 @@ class Permute(ViewPrimitive):
 
 @primitive("reshape")
 class Reshape(ViewPrimitive):
-    """The same elements over other axes; a group of axes keeps the letter of its major one."""
+    """Arrange elements over other axes; a group of axes keeps the letter of its major one."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, params["shape"]

@@ -1,4 +1,4 @@
-"""The same elements elsewhere: other axes, other order, parts.
+"""Views of a tensor's elements: other axes, other order, parts.
 
 All are made of view primitives, which dissolve into index arithmetic. Joining is in joining.py,
 repeating in repetition.py.
@@ -37,7 +37,7 @@ def np_reshape(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndar
     copies=True,
 )
 def reshape(x: Node, shape: int | Sequence[int], *more: int) -> Node:
-    """The same elements over other axes; one size may be -1.
+    """Arrange the elements over other axes; one size may be -1.
 
     Shapes: x (*s) -> (*shape)
 

@@ -230,7 +230,7 @@ def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
     return part(reshape(beside, shape), axis, 0, size)
 
 
-def laid_back(
+def add_stretches(
     g: Node, first: int, sizes: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Node:
     """The transpose of all_stretches: every element added back to where it was taken from.

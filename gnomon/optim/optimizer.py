@@ -33,7 +33,7 @@ from gnomon.tensor.autograd.hooks import Handle, attach
 from gnomon.tensor.creation import empty, get_default_dtype
 from gnomon.tensor.device import META, memory_behind
 from gnomon.tensor.evaluate import evaluate_all
-from gnomon.tensor.layouts import layout_of, lying_like, spread
+from gnomon.tensor.layouts import layout_of, sharded_like, spread
 from gnomon.tensor.module_versions import Watched, latest
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
@@ -391,7 +391,7 @@ def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> A
     if name in NUMBERS:
         return value.detach().clone()
     made = value.detach().to(p)
-    return lying_like(raw(made), p) if layout_of(p) else made.clone()
+    return sharded_like(raw(made), p) if layout_of(p) else made.clone()
 
 
 def check_range(name: str, value: Any, low: float, high: float = float("inf")) -> None:

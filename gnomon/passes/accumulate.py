@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import inherit
-from gnomon.ops.layouts import MICROBATCHES, Lying
+from gnomon.ops.layouts import MICROBATCHES, MeshLayout
 from gnomon.passes.layout import REPLICATED, TIME, MeshAxis, Placement, Split
 from gnomon.passes.microbatch_loops import loops
 from gnomon.passes.shard import open_up, shard
@@ -20,7 +20,7 @@ from gnomon.passes.shard import open_up, shard
 __all__ = ["accumulate", "check_count", "in_microbatches", "marked", "rows_over"]
 
 
-def rows_over(microbatches: int) -> Lying:
+def rows_over(microbatches: int) -> MeshLayout:
     """The layout of rows over so many microbatches."""
     return ((f"{MICROBATCHES} {microbatches}", microbatches, 0),)
 
@@ -35,20 +35,21 @@ def check_count(microbatches: int) -> None:
 
 
 def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Graph:
-    """The same program, computed in equal blocks of rows, one after the other.
+    """Compute a program in equal blocks of rows, one after the other.
 
-    rows says for each input along which axis its rows lie, or None for what all of them share.
+    rows says for each input which axis its rows are along, or None for what all of them share.
     Gradients are summed in canonical order: their bits do not depend on how many there are.
     """
     check_count(microbatches)
     if microbatches == 1:
         return graph
-    lying: list[Placement] = [REPLICATED if k is None else Split(k) for k in rows]
+    placements: list[Placement] = [REPLICATED if k is None else Split(k) for k in rows]
     ((name, _, _),) = rows_over(microbatches)
     arena = Arena()
     whole = copies(arena, graph.inputs)
     return Graph(
-        whole, by_microbatches(open_up(graph), whole, lying, MeshAxis(name, microbatches, TIME))
+        whole,
+        by_microbatches(open_up(graph), whole, placements, MeshAxis(name, microbatches, TIME)),
     )
 
 
@@ -63,9 +64,9 @@ def in_microbatches(graph: Graph, mesh: str, microbatches: int) -> Graph:
     before = copy_into(
         arena, [x.inputs[0] for x in marks], dict(zip(graph.inputs, whole, strict=True))
     )
-    lying = [*[REPLICATED] * len(whole), *(Split(x.params["layout"][0][2]) for x in marks)]
+    placements = [*[REPLICATED] * len(whole), *(Split(x.params["layout"][0][2]) for x in marks)]
     across = MeshAxis(mesh, microbatches, TIME)
-    return Graph(whole, by_microbatches(rest, [*whole, *before], lying, across))
+    return Graph(whole, by_microbatches(rest, [*whole, *before], placements, across))
 
 
 def marked(graph: Graph, mesh: str) -> list[Node]:
@@ -83,8 +84,8 @@ def copies(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
 
 
 def by_microbatches(
-    graph: Graph, given: Sequence[Node], lying: Sequence[Placement], across: MeshAxis
+    graph: Graph, given: Sequence[Node], placements: Sequence[Placement], across: MeshAxis
 ) -> list[Node]:
     """The outputs of a program of these values, microbatch by microbatch."""
-    microbatch = shard(graph, across, lying, [REPLICATED] * len(graph.outputs)).graph
-    return loops(microbatch, given, lying, across)
+    microbatch = shard(graph, across, placements, [REPLICATED] * len(graph.outputs)).graph
+    return loops(microbatch, given, placements, across)

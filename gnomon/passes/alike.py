@@ -51,8 +51,8 @@ def counts_as_alike(node: Node, plan: Mapping[Node, Strategy], across: MeshAxis)
     """Whether what varies among the inputs of a node counts as replicated there."""
     given = plan[node].given
     if node.op in LAYOUTS and is_named(node, across):
-        laid = node.op == "place" and not {"pins", "only"} & node.params.keys()
-        return laid and given != VARYING
+        plain = node.op == "place" and not {"pins", "only"} & node.params.keys()
+        return plain and given != VARYING
     return not is_whole(given) and across.name not in rows_of(node)
 
 

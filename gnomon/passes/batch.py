@@ -41,7 +41,7 @@ def batched(roots: Sequence[Node], known: Mapping[Node, Node], size: int) -> lis
 
 
 def in_front(x: Node, size: int) -> Node:
-    """The same value for every sample."""
+    """Repeat a value along a new first axis, once for each sample."""
     return expand(reshape(x, (1, *x.shape)), (size, *x.shape))
 
 
@@ -97,7 +97,7 @@ def of_slice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> N
 
 
 def of_pad(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """Nothing stands between samples."""
+    """Pad every sample alike, with nothing along the first axis."""
     words = ("low", "high", "between")
     return with_params(node, inputs, **{word: (0, *node.params[word]) for word in words})
 

@@ -6,7 +6,7 @@ ways come from strategies.py, those of regions that stay whole from regions.py. 
 region's call lie as one kernel gives them.
 
 Each value has a type beside: the placement in which a program of its node alone leaves it, given
-its inputs' types. Whoever wrote the program sees types; where a value lies may differ, to save
+its inputs' types. Whoever wrote the program sees types; where a value is stored may differ, to save
 work. What meets a varying value is divided by types, since that decides what the result is.
 """
 
@@ -91,7 +91,7 @@ class Choices:
         """In which placement a program of each node alone leaves it: no choice by cost of others.
         """
         self.state: dict[Node, int] = {}
-        """All that readers ask of a value, as a number: its shape, its dtype, how it lies."""
+        """All that readers ask of a value, as a number: its shape, its dtype, its placement."""
         self.states: dict[object, int] = {}
         self.bits: dict[Placement, int] = {}
         self.moved: dict[Node, int] = defaultdict(int)
@@ -111,7 +111,7 @@ class Choices:
         """All that a choice depends on -> the choice: layers repeat each other."""
 
     def give(self, node: Node, placement: Placement) -> None:
-        """Take a value as it lies."""
+        """Record the placement that an input has."""
         self.plan[node] = Strategy((), placement)
         self.types[node] = placement
         if node.params["name"] == NUMBER:
@@ -177,9 +177,9 @@ class Choices:
         return ChosenStrategy(found, kind, state, asked, *facts)
 
     def _alone(self, node: Node) -> Strategy:
-        """The strategy of a program of this node alone, whose inputs lie as their types say."""
-        lying = {x: replace(self.plan[x], given=self.types[x]) for x in node.inputs}
-        return self._chosen(node, lying, {x: frozenset() for x in node.inputs})
+        """The strategy of a program of this node alone, with inputs placed as their types say."""
+        plan = {x: replace(self.plan[x], given=self.types[x]) for x in node.inputs}
+        return self._chosen(node, plan, {x: frozenset() for x in node.inputs})
 
     def _is_constant(self, node: Node) -> bool:
         """Whether a node whose inputs are known is made of constants alone."""
@@ -233,8 +233,8 @@ class Choices:
     def _has_share(self, node: Node, strategy: Strategy) -> bool:
         """Whether what a rank has of a pending sum is of the rows that it gave."""
         pairs = zip(node.inputs, strategy.wanted, strict=True)
-        lying = [x for x, want in pairs if want == self.plan[x].given and not is_whole(want)]
-        return any(x in self.rows or self.plan[x].share for x in lying)
+        in_place = [x for x, want in pairs if want == self.plan[x].given and not is_whole(want)]
+        return any(x in self.rows or self.plan[x].share for x in in_place)
 
     def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
         """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
@@ -245,8 +245,8 @@ class Choices:
         known = options(node, self.across)
         for strategy in options(node, replace(self.across, own=True)):
             pairs = zip(node.inputs, strategy.wanted, strict=True)
-            lying = any(x in self.rows and plan[x].given == want for x, want in pairs)
-            if lying and strategy not in known:
+            in_place = any(x in self.rows and plan[x].given == want for x, want in pairs)
+            if in_place and strategy not in known:
                 yield replace(strategy, own=True)
 
 
@@ -296,7 +296,7 @@ def has_gradient(node: Node, plan: Plan, gradients: set[Node]) -> bool:
 
 
 def reads(values: set[Node], node: Node, strategy: Strategy, plan: Plan) -> bool:
-    """Whether a node reads any of these values as it lies."""
+    """Whether a node reads any of these values in the placement that it has."""
     wanted = zip(node.inputs, strategy.wanted, strict=True)
     return any(x in values and plan[x].given == w for x, w in wanted)
 
@@ -316,7 +316,7 @@ def away(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> float:
 
 
 def follows(node: Node, strategy: Strategy, plan: Plan, rows: bool) -> bool:
-    """Whether some input already lies as wanted, where that is not everywhere.
+    """Whether some input has the wanted placement already, where that is not everywhere.
 
     What a hand-written kernel computes is worth a message: any split will do. Where rows stay, two
     pending sums are those of a parameter's gradients: scattered they cost less than reduced.

@@ -23,7 +23,7 @@ from gnomon.passes.strategies import CARRIERS
 
 __all__ = ["coalesce"]
 
-Group = tuple[object, ...]
+MessageKey = tuple[object, ...]
 """The members of a message have this in common."""
 MOVES = {"all_gather": 1, "reduce_scatter": 2}
 """What moves parameters and gradients, each with a bit of its own."""
@@ -35,9 +35,9 @@ def coalesce(graph: Graph) -> Graph:
     return Coalescing(graph, groups).run() if groups else graph
 
 
-def groups_of(graph: Graph) -> dict[Group, list[Node]]:
+def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
     """The moves of units, by what travels together."""
-    found: dict[Group, list[Node]] = defaultdict(list)
+    found: dict[MessageKey, list[Node]] = defaultdict(list)
     behind: dict[Node, int] = {}
     """What depends on a gathered parameter, or on a scattered gradient, as bits."""
     for node in graph:
@@ -58,7 +58,7 @@ def groups_of(graph: Graph) -> dict[Group, list[Node]]:
 class Coalescing:
     """A graph being rebuilt; images are by node and by the pass that reads."""
 
-    def __init__(self, graph: Graph, groups: dict[Group, list[Node]]) -> None:
+    def __init__(self, graph: Graph, groups: dict[MessageKey, list[Node]]) -> None:
         self.graph, self.arena = graph, Arena()
         self.group = {node: members for members in groups.values() for node in members}
         self.images: dict[tuple[Node, str], Node] = {}

@@ -39,7 +39,7 @@ def unheard(across: MeshAxis, graph: Graph, plan: Plan) -> None:
 def divide(graph: Graph, hear: Hear = unheard, ranks_differ: bool = False) -> Graph:
     """One rank's program; a program of one process stays as it is.
 
-    hear: is told each mesh axis, the program that was divided over it, and what was decided.
+    hear: is called with each mesh axis, the program divided over it, and the decisions.
     ranks_differ: whether some ranks may know values that others compute in this program.
     """
     axes = mesh_axes(graph)

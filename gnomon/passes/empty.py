@@ -1,8 +1,8 @@
-"""Nothing is computed of nothing: what has no elements is not computed, and its folds are known.
+"""Zero-size folding: values without elements are not computed, and folds of them are constants.
 
 After it no node that is computed has an axis of size 0 or reads one, so that no kernel has a loop
-of no iterations: every result is written, whatever the sizes are. What lies within choices and
-loops is done where their graphs become kernels. The interpreter (gnomon/ops/interpret.py) needs
+of no iterations: every result is written, whatever the sizes are. The graphs of choices and
+loops are folded where they become kernels. The interpreter (gnomon/ops/interpret.py) needs
 none of it.
 """
 
@@ -17,7 +17,7 @@ from gnomon.ops.primitives import expand, identity_of, split_spec
 
 __all__ = ["empty", "touches_nothing"]
 
-Inputs = tuple[Node, ...]
+NodeInputs = tuple[Node, ...]
 
 
 def empty(graph: Graph) -> Graph:
@@ -35,7 +35,7 @@ def iterations(node: Node) -> int:
     return node.params["length"] if node.op == "scan_over" else 1
 
 
-def rebuild(arena: Arena, node: Node, inputs: Inputs) -> Node:
+def rebuild(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
     """A node over new inputs, or what it is of nothing."""
     if not node.size:
         return filled(arena, node, 0)
@@ -52,12 +52,12 @@ def filled(arena: Arena, node: Node, value: float) -> Node:
     return expand(constant(arena, value, node.dtype), node.shape)
 
 
-def identity(arena: Arena, node: Node, inputs: Inputs) -> Node:
+def identity(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
     """A fold of nothing."""
     return filled(arena, node, identity_of(node.params["monoid"], node.dtype))
 
 
-def unfound(arena: Arena, node: Node, inputs: Inputs) -> Node:
+def unfound(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
     """A lookup where there is nothing: in one row, where every position is outside."""
     x, index = inputs
     table, _, out = split_spec(node.params["spec"])
@@ -67,7 +67,7 @@ def unfound(arena: Arena, node: Node, inputs: Inputs) -> Node:
     return arena.with_inputs(node, (row, outside))
 
 
-OF_NOTHING: dict[str, Callable[[Arena, Node, Inputs], Node]] = {
+OF_NOTHING: dict[str, Callable[[Arena, Node, NodeInputs], Node]] = {
     "reduce": identity,
     "scatter": identity,
     "contract": lambda arena, node, inputs: filled(arena, node, 0),

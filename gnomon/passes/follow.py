@@ -1,4 +1,4 @@
-"""Follow one axis through a graph: where a result has it, or which node mixes what lies along it.
+"""Follow one axis through a graph: where a result has it, or which node mixes what is along it.
 
 Letters of signatures say it: an axis goes on where its letter does. What folds the letter, needs
 all of it at once or has no letter for it mixes; so does a value with the letter that did not come

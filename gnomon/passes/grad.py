@@ -69,13 +69,13 @@ def pull_back(
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
         added(total, paths.first.get(root, root), seed)
-    lying = gradient_layouts.GradientLayouts(paths) if mesh else None
+    layouts = gradient_layouts.GradientLayouts(paths) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
         if node in slices:
             whole = whole_of(slices.pop(node))
-            whole = whole if lying is None else lying.laid(whole, None, node)
+            whole = whole if layouts is None else layouts.placed(whole, None, node)
             total[node] = total[node] + whole if node in total else whole
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
@@ -89,13 +89,13 @@ def pull_back(
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
             inputs = [paths.summed_at(x) for x in to]
-            gs = gs if lying is None or passing else lying.as_gathered(gs)
+            gs = gs if layouts is None or passing else layouts.as_gathered(gs)
             parts = (total[node],) if passing else gradient_of(gs, needed, bool(mesh))
             for k, (x, part) in enumerate(zip(inputs, parts, strict=True)):
                 if part is None or not needed[k]:
                     continue
-                if lying is not None:
-                    x, part = over_ranks(part, node, x, paths, lying)
+                if layouts is not None:
+                    x, part = over_ranks(part, node, x, paths, layouts)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -106,16 +106,16 @@ def pull_back(
 
 
 def over_ranks(
-    g: Node, reader: Node, x: Node, paths: GradientPaths, lying: GradientLayouts
+    g: Node, reader: Node, x: Node, paths: GradientPaths, layouts: GradientLayouts
 ) -> tuple[Node, Node]:
     """Over a mesh, the node that adds up the gradient which a reader gives x, and that gradient.
 
     The readers of a value that is read in several layouts are added up at the value, in one order.
     """
     while True:
-        g = g if is_stretch(g) else lying.laid(g, reader, x)
+        g = g if is_stretch(g) else layouts.placed(g, reader, x)
         x, g = ranks_own(g, x, paths.mesh, paths.wanted)
-        if is_stretch(g) or x not in lying.passed_through:
+        if is_stretch(g) or x not in layouts.passed_through:
             return x, g
         (part,) = PRIMITIVES[x.op].gradient(x, g, (True,))
         assert part is not None, "a boundary passes its gradient"
@@ -160,7 +160,7 @@ def is_stretch(g: Node) -> bool:
 
 
 def whole_of(stretches: Sequence[Node]) -> Node:
-    """Their sum: many that do not meet are joined, and cost no more than few."""
+    """Add up gradients of stretches; many that do not overlap are joined, which costs less."""
     around = [tuple(map(add, x.params["low"], x.params["high"])) for x in stretches]
     axis = next(k for k, n in enumerate(around[0]) if n)
     row = sorted(stretches, key=lambda x: x.params["low"][axis])
@@ -174,10 +174,10 @@ def whole_of(stretches: Sequence[Node]) -> Node:
         return cat([padded(x.inputs[0], axis, low, high, 0.0) for x, low, high in ways], axis)
 
 
-def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False) -> Parts:
+def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool = False) -> Parts:
     """The gradients of the needed inputs of one node, or of one call with several results.
 
-    laid: whether some values lie over a mesh.
+    sharded: whether some values are sharded over a mesh.
     """
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
@@ -187,7 +187,7 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = 
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else ())
+    traced, wanted = backward_of(tuple(gs), needed, node.inputs if sharded else ())
     parts = iter(traced.emit((*node.inputs, *gs.values())) if wanted else ())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 

@@ -60,8 +60,8 @@ class GradientLayouts:
         inputs = tuple(whole.get(k, x) for k, x in enumerate(node.inputs))
         return {x.arena.with_inputs(x, inputs): g for x, g in gs.items()}
 
-    def laid(self, g: Node, reader: Node | None, x: Node) -> Node:
-        """The gradient of x that one of its readers gives, lying as x does where it varies."""
+    def placed(self, g: Node, reader: Node | None, x: Node) -> Node:
+        """The gradient of x that one of its readers gives, in the layout of x where that varies."""
         for name, kinds in self.kinds.items():
             kind, n = kinds.get(x), self.mesh[name]
             above = None if reader is None else kinds.get(reader, VARYING)
@@ -99,7 +99,7 @@ def with_own_gradients(
 
 
 def mixes(node: Node) -> bool:
-    """Whether a node reads a rank's own value beside one that lies over a mesh."""
+    """Whether a node reads a rank's own value beside one that is sharded over a mesh."""
     if node.op in LAYOUTS or not axes_of(node):
         return False
     return any(not axes_of(x) and not is_constant(x) for x in node.inputs)

@@ -1,7 +1,7 @@
-"""Layouts: the ways a value lies over the ranks of one mesh axis, and the cost of a change.
+"""Layouts: how a value is stored over the ranks of one mesh axis, and the cost of a change.
 
 A layout over several mesh axes is one placement per axis, by the axis's name. What a mesh is, and
-which parameter lies how, is policy: gnomon/distributed.
+which parameter has which layout, is policy: gnomon/distributed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnomon.ir.node import Node, Shape
 
 
 class Placement:
-    """A way in which a value lies over the ranks of one mesh axis."""
+    """The way a value is stored over the ranks of one mesh axis."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether every rank holds a stretch: of this axis, or of any."""

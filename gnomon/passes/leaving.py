@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
-from gnomon.ops.layouts import Lying, OwnRows
+from gnomon.ops.layouts import MeshLayout, OwnRows
 from gnomon.passes.choose import Plan, has_gradient, has_rows, types
 from gnomon.passes.divide import mesh_axes
 from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Partial, Split
@@ -28,7 +28,7 @@ __all__ = ["Leaving", "leaving"]
 class Leaving(NamedTuple):
     """The layout of a result, mesh axes along which it is rows that stay, whether ranks meet."""
 
-    layout: Lying
+    layout: MeshLayout
     rows: OwnRows
     meets: bool
     varies: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def leaving(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leav
 
 
 def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leaving:
-    """The same, worked out."""
+    """Work out the layout in which a program leaves its result."""
     axes = mesh_axes(graph)
     graph = open_up(graph)
     layout: list[tuple[str, int, int | str | None]] = []
@@ -62,16 +62,18 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
         kinds = types(graph, across, dict(zip(graph.inputs, held, strict=True)))
         kind = kinds[graph.outputs[0]]
         made = shard(graph, across, held, [REPLICATED if isinstance(kind, Partial) else kind])
-        (lying,), (result,) = made.outputs, graph.outputs
+        (placement,), (result,) = made.outputs, graph.outputs
         own, own_gradients = rows_of(graph, made.plan)
         if result in own:
             rows.append(name)
             gradient |= result in own_gradients
             given &= has_own_rows(graph, name)
-        if lying == VARYING:
+        if placement == VARYING:
             varies.append(name)
         if name in along:
-            layout.append((name, axes[name], lying.axis if isinstance(lying, Split) else None))
+            layout.append(
+                (name, axes[name], placement.axis if isinstance(placement, Split) else None)
+            )
         graph = made.graph
     return Leaving(
         tuple(layout), OwnRows(tuple(rows), gradient, given), any(map(meets, graph)), tuple(varies)

@@ -54,7 +54,7 @@ class Locals:
     def move(
         self, x: Node, have: Placement, want: Placement, unit: Unit = ALONE, rows: int = 0
     ) -> Node:
-        """x, which lies one way, lying another; what is moved for a unit moves with it.
+        """Change the placement of x; what is moved for a unit moves together.
 
         rows: over how many rows it is a sum, where ranks must have given as many.
         """

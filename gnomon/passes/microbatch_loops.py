@@ -31,10 +31,10 @@ FOLDS = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "
 
 
 def loops(
-    microbatch: Graph, given: Sequence[Node], lying: Sequence[Placement], across: MeshAxis
+    microbatch: Graph, given: Sequence[Node], placements: Sequence[Placement], across: MeshAxis
 ) -> list[Node]:
     """The outputs of all microbatches, as nodes of the arena in which the given values are."""
-    return Loops(microbatch, given, lying, across).outputs()
+    return Loops(microbatch, given, placements, across).outputs()
 
 
 class Loops:
@@ -48,7 +48,7 @@ class Loops:
         self,
         microbatch: Graph,
         given: Sequence[Node],
-        lying: Sequence[Placement],
+        placements: Sequence[Placement],
         across: MeshAxis,
     ) -> None:
         self.graph, self.mesh, self.count = microbatch, across.name, across.ranks
@@ -56,7 +56,7 @@ class Loops:
         *leaves, number = microbatch.inputs
         self.alike: dict[Node, Node] = {}
         self.stacked = {number: self.arena.node("iota", (), size=self.count, dtype=int64)}
-        for leaf, x, placement in zip(leaves, given, lying, strict=True):
+        for leaf, x, placement in zip(leaves, given, placements, strict=True):
             if isinstance(placement, Split):
                 self.stacked[leaf] = one_each(x, placement.axis, self.count)
             else:

@@ -1,6 +1,6 @@
 """Recomputation: what a checkpointed function computes is forgotten, and recomputed backwards.
 
-Its arguments and results pass marks (`marked`). Between them lies what gradients would otherwise
+Its arguments and results pass marks (`marked`). Between them is what gradients would otherwise
 keep: whoever outside reads any of it reads a copy instead, made of the arguments once more, behind
 a barrier, or interning would undo it. A copy is the same operations, so no bit changes. What says
 where things are (the integers of a sort, the experts of a token) is kept, not found anew. When
@@ -35,7 +35,7 @@ def is_marked(graph: Graph) -> bool:
 
 
 def recompute(graph: Graph) -> Graph:
-    """The graph without marks, in which gradients read copies of what lies between them."""
+    """The graph without marks, in which gradients read copies of what is between them."""
     inner = between_marks([x.inputs[0] for x in graph if mark_of(x) == END])
     twice = Twice(inner)
     with inherit(()):

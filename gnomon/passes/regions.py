@@ -188,7 +188,7 @@ def is_zero(x: Node) -> bool:
 
 
 def finds(node: Node, strategy: Strategy, plan: dict[Node, Strategy]) -> bool:
-    """Whether every operand lies as wanted."""
+    """Whether every operand has the placement that the strategy wants."""
     wants = zip(node.inputs, strategy.wanted, strict=True)
     return all(plan[x].given == want for x, want in wants)
 

@@ -88,7 +88,7 @@ Result = tuple[Draft, int]
 """A call, and the place of one of its results."""
 Home = dict[Node, Result]
 """Where results are, once calls are merged."""
-Pairs = dict[Node, Node]
+Counterparts = dict[Node, Node]
 """A node of one call's graph -> the node of another's with the same value."""
 
 
@@ -153,9 +153,9 @@ def where(x: Node | Result, home: Home) -> Result | None:
     return home.get(x) if isinstance(x, Node) else x
 
 
-def links(giver: Draft, reader: Draft, name: str, home: Home) -> Pairs:
+def links(giver: Draft, reader: Draft, name: str, home: Home) -> Counterparts:
     """The leaves of a reader's graph that have the value of something in the giver's."""
-    found: Pairs = {}
+    found: Counterparts = {}
     for k, (x, leaf) in enumerate(zip(reader.inputs, reader.leaves, strict=True)):
         result, sliced = where(x, home), k in reader.slices()
         if reader.op == "scan_over" and k < reader.fixed:
@@ -171,10 +171,10 @@ def links(giver: Draft, reader: Draft, name: str, home: Home) -> Pairs:
 
 
 def share(giver: Draft, reader: Draft, home: Home) -> None:
-    """Let the giver keep what the reader would recompute."""
+    """Store in the giver what the reader would recompute."""
     names = GRAPHS[reader.op]
     found = [twice(giver, reader, name, links(giver, reader, name, home)) for name in names]
-    known: list[Pairs] = [{leaf: leaf for leaf in reader.leaves} for _ in names]
+    known: list[Counterparts] = [{leaf: leaf for leaf in reader.leaves} for _ in names]
     for row in aligned(found):
         with inherit(like_of(row).sites):
             theirs = tuple(
@@ -188,7 +188,7 @@ def share(giver: Draft, reader: Draft, home: Home) -> None:
         reader.graphs[name] = copy_into(reader.arena, reader.graphs[name], images)
 
 
-def aligned(found: Sequence[Pairs]) -> list[tuple[Node | None, ...]]:
+def aligned(found: Sequence[Counterparts]) -> list[tuple[Node | None, ...]]:
     """Nodes of one graph beside nodes of the other that have the same shape and dtype."""
     kinds = dict.fromkeys((x.shape, x.dtype) for pairs in found for x in pairs)
     rows: list[tuple[Node | None, ...]] = []
@@ -203,7 +203,7 @@ def like_of(row: Sequence[Node | None]) -> Node:
     return next(x for x in row if x is not None)
 
 
-def twice(giver: Draft, reader: Draft, name: str, same: Pairs) -> Pairs:
+def twice(giver: Draft, reader: Draft, name: str, same: Counterparts) -> Counterparts:
     """The nodes of the reader's graph that the giver's has too, where keeping them is worth it.
 
     Only what other nodes of the reader, or its results, read.

@@ -5,7 +5,7 @@
     emit     nodes on parts, and collectives where placements change
 
 Several mesh axes are several runs, outermost first: the rows of one rank are cut again by the next.
-A plan of which input lies how is given; nothing here knows parameters or models.
+The layout of each input is given; nothing here knows parameters or models.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ class Emission:
             self.compare(node)
         parts: list[Node] = []
         for x, want in zip(node.inputs, strategy.wanted, strict=True):
-            as_it_lies = want is self.plan[x].given or is_share(node)
-            parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
+            unmoved = want is self.plan[x].given or is_share(node)
+            parts.append(self.images[x] if unmoved else self.fetch(x, want, node))
         scope.sites = node.sites
         whole = is_whole(strategy.given) and strategy.rule == "letter"
         like = node if whole else self.alike.get(id(strategy))
@@ -194,7 +194,7 @@ class Emission:
         return self.build_first(node, strategy, tuple(parts))
 
     def compare(self, node: Node) -> None:
-        """Have ranks compare what a node takes as alike on all of them, once each."""
+        """Emit checks that what a node takes as alike is alike on all ranks, one per value."""
         for x in node.inputs:
             if self.plan[x].given == VARYING and x not in self.compared:
                 with inherit(node.sites):

@@ -64,22 +64,22 @@ def strategies(node: Node, across: MeshAxis) -> list[Strategy]:
 
 
 def is_named(node: Node, across: MeshAxis) -> bool:
-    """Whether a layout says how a value lies along a mesh axis."""
+    """Whether a node's layout names a mesh axis."""
     return any(name == across.name for name, _, _ in node.params["layout"])
 
 
 def boundary(node: Node, across: MeshAxis) -> Strategy:
-    """The only way of what says how a value lies: as it says."""
+    """The only strategy of a node with a layout: the placement that it names."""
     axes = {name: axis for name, _, axis in node.params["layout"]}
     axis = axes.get(across.name)
     if axis is None:
-        lying: Placement = REPLICATED
+        placement: Placement = REPLICATED
     else:
-        lying = pending(axis) if isinstance(axis, str) else split_along(axis)
+        placement = pending(axis) if isinstance(axis, str) else split_along(axis)
     if node.op == "from_local" and across.name in node.params.get("varies", ()):
-        lying = VARYING
-    outside = {"from_local": (REPLICATED, lying), "to_local": (lying, VARYING)}
-    wanted, given = outside.get(node.op, (lying, lying))
+        placement = VARYING
+    outside = {"from_local": (REPLICATED, placement), "to_local": (placement, VARYING)}
+    wanted, given = outside.get(node.op, (placement, placement))
     return Strategy((wanted,), given, "boundary")
 
 

@@ -38,7 +38,7 @@ def ends_varying(node: Node, across: MeshAxis) -> bool:
 
 
 def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
-    """Whether a node places only what varies, or only what is split, and this lies otherwise."""
+    """Whether a node places only varying values, or only split ones, and this is neither."""
     only = node.params.get("only")
     if only == "split":
         return not isinstance(given[0], Split)
@@ -60,7 +60,7 @@ def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[St
     """The strategies that are left for a choice by cost: all of them where no operand varies.
 
     Where one does, whether the result is split changes its value, and cost has no say in that: it
-    is split wherever what a layout splits can stay as it lies, and whole on each rank elsewhere.
+    is split wherever what a layout splits can stay in place, and whole on each rank elsewhere.
     """
     if VARYING not in given or [s.rule for s in every] == ["boundary"]:
         return every
@@ -81,7 +81,7 @@ def divides(strategy: Strategy, given: Sequence[Placement]) -> bool:
 
 
 def stays(strategy: Strategy, given: Sequence[Placement]) -> bool:
-    """Whether a strategy takes what is split as it lies, and leaves its result in parts."""
+    """Whether a strategy moves nothing that is split, and leaves its result in parts."""
     pairs = zip(given, strategy.wanted, strict=True)
     kept = [have == want for have, want in pairs if isinstance(have, Split)]
     divided = isinstance(strategy.given, Split) or strategy.rule == "lookup"

@@ -18,7 +18,7 @@ from gnomon.ir.provenance import inherit, scope
 from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.collectives import COLLECTIVES, all_gather
 from gnomon.ops.joining import cat
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import MeshLayout
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import reshape
 from gnomon.ops.scans import LETTERS
@@ -38,7 +38,7 @@ def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
     rows: set[int] = set()
     for x in graph:
         shared = x.op == "place" and x.params["stays"] and not x.params.get("own")
-        layout: Lying = x.params["layout"] if shared else ()
+        layout: MeshLayout = x.params["layout"] if shared else ()
         rows |= {
             x.shape[axis] for name, _, axis in layout if name == mesh and isinstance(axis, int)
         }

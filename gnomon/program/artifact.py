@@ -36,10 +36,10 @@ from gnomon.settings import Settings
 
 __all__ = [
     "Artifact",
+    "BufferKind",
     "CONTAINERS",
     "Definition",
     "EntryPoint",
-    "Kind",
     "MachineCode",
     "Origin",
     "StateTensor",
@@ -62,9 +62,9 @@ CONTAINERS = {kind.__name__: kind for kind in (dict, list, tuple)}
 """What arguments and results may lie in, by name."""
 
 Size = Annotated[int, Meta(ge=0, le=1 << 48)]
-Kind = tuple[tuple[Size, ...], str]
+BufferKind = tuple[tuple[Size, ...], str]
 """A shape and the name of a dtype."""
-Places = tuple[tuple[Size, Size], ...]
+BufferPairs = tuple[tuple[Size, Size], ...]
 T = TypeVar("T")
 
 
@@ -86,9 +86,9 @@ class EntryPoint(Struct, frozen=True):
 
     graph: Size
     call: Any
-    kinds: tuple[Kind, ...]
-    given: Places
-    state: Places
+    kinds: tuple[BufferKind, ...]
+    given: BufferPairs
+    state: BufferPairs
     result: Any
     results: tuple[int, ...]
 

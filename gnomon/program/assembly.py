@@ -1,4 +1,4 @@
-"""From kernels in order to a plan: where everything lies, and the table of steps."""
+"""From kernels in order to a plan: where each value is stored, and the table of steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALONE = 1 << 15
 
 
 def plan_of(block: ProgramBlock, judge: Verdicts | None = None) -> SavedProgram:
-    """The plan of a block: where everything lies, and the table of steps."""
+    """Plan a block: assign memory to every value, and make the table of steps."""
     graph, assignment = block.graph, BufferAssignment(block)
     results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
     over = given_up(block)
@@ -78,7 +78,7 @@ def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int],
 
 
 def work(block: ProgramBlock, times: int = 1) -> Iterator[tuple[int, int, int]]:
-    """Of each kernel the elements that it touches, its operations, and how often it runs."""
+    """Yield for each kernel the elements it touches, its operations, and how often it runs."""
     for part in block.parts:
         if isinstance(part, Kernel):
             yield sum(x.size for x in part.buffers), part.flops, times

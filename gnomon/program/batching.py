@@ -48,7 +48,7 @@ def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kern
     for place, (kernel, stage) in enumerate(zip(kernels, stages(works), strict=True)):
         alone = kernel.checks or any(map(is_opaque, kernel.nodes))
         alone = alone or not sent.isdisjoint(kernel.buffers[: kernel.outputs])
-        # with its numbers, code is told apart as it was before sizes varied: so batches never do
+        # numbers are part of the key, as when sizes were constants: so batches never differ
         key = place if alone else (stage, kernel.code.symbol, kernel.numbers)
         groups.setdefault(key, []).append(kernel)
     return [batch(group) if len(group) > 1 else group[0] for group in groups.values()]

@@ -1,4 +1,4 @@
-"""Buffer assignment: where each value lies while a program runs.
+"""Buffer assignment: where each value is stored while a program runs.
 
 Every block has a plan of its own. A choice or a loop counts as one step of the block around it and
 takes memory there: what it reads and gives stays for all of its iterations, and branches share
@@ -117,7 +117,7 @@ def places_of(part: Kernel | ControlCall) -> Sequence[tuple[Node, int]]:
 class ControlMemory:
     """The memory of a choice or a loop: what it carries, twice, its test, then what blocks need.
 
-    Of what it folds, the newer: the older lies where the result will be.
+    Of a folded value the newer: the older is stored where the result will be.
     """
 
     def __init__(self, control: ControlCall) -> None:

@@ -53,7 +53,7 @@ class KernelBuilder:
     partition: Placed
     context: CompileContext
     inside: Build
-    pieces: chunks.Build
+    pieces: chunks.ChunkGraph
 
     @property
     def kept(self) -> Sequence[Node] | None:
@@ -119,10 +119,10 @@ class KernelBuilder:
             kernel = replace(kernel, streams=True)
         given = code_of(kernel, self.context.sizes_vary or nest is not None)
         width = kernel.inner.params["size"] if kernel.flat else None
-        told: tuple[Any, ...] = given.code, given.numbers, width, part.elements, part.domain
+        fields: tuple[Any, ...] = given.code, given.numbers, width, part.elements, part.domain
         if nest is not None:
-            told = bound_at(told, nest)
-        code, numbers, width, elements, domain = told
+            fields = bound_at(fields, nest)
+        code, numbers, width, elements, domain = fields
         return Kernel(
             name_of(part.buffers[: kernel.outputs]),
             code,
@@ -235,7 +235,7 @@ def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
     return 0 < sum(n != m for n, m in zip(numbers, others, strict=True)) <= FEW
 
 
-def bound_at(told: tuple[Any, ...], nest: NestAtSizes) -> tuple[Any, ...]:
+def bound_at(fields: tuple[Any, ...], nest: NestAtSizes) -> tuple[Any, ...]:
     """Data of a shared nest at the sizes of one cluster."""
-    values = nest.values(symbols_in(told))
-    return substituted(told, of_symbols(values.__getitem__))
+    values = nest.values(symbols_in(fields))
+    return substituted(fields, of_symbols(values.__getitem__))

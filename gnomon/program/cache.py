@@ -1,7 +1,7 @@
 """The program cache on disk: plans under the digests of all that they depend on.
 
-A plan found there spares a process all passes and all scheduling; machine code lies under the keys
-of its texts in the cache of objects.
+A plan found there spares a process all passes and all scheduling; machine code is stored under
+the keys of its texts in the cache of objects.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def save(key: str, context: CompileContext, plan: SavedProgram, texts: Mapping[s
 
 
 def is_saved(key: str, settings: Settings) -> bool:
-    """Whether a plan lies on the disk."""
+    """Whether a plan is on the disk."""
     folder = shelf(settings)
     return folder is not None and folder.path(key).exists()
 
 
 def save_anew(old: str, new: str, settings: Settings) -> None:
-    """Put what lies under one key under another as well."""
+    """Store the content of one key under another as well."""
     folder = shelf(settings)
     content = None if folder is None else folder.load(old)
     if folder is not None and content is not None:

@@ -14,11 +14,11 @@ from gnomon.schedule.chunks import Chunk, ValuePart, chunks_of
 
 __all__ = ["apart", "by_chunks"]
 
-Build = Callable[[Graph], tuple[Graph, Sequence[Kernel]]]
+ChunkGraph = Callable[[Graph], tuple[Graph, Sequence[Kernel]]]
 """A graph after all passes, and its kernels."""
 
 
-def by_chunks(members: Sequence[Node], results: Sequence[Node], build: Build) -> Kernel:
+def by_chunks(members: Sequence[Node], results: Sequence[Node], build: ChunkGraph) -> Kernel:
     """A region as one kernel; `members` are the results of its call that somebody reads."""
     node, built = members[0], {}
     wanted = [x if x in members else None for x in results]

@@ -60,19 +60,19 @@ def traced(plan: SavedProgram, source: Graph, kernels: Sequence[Kernel]) -> Save
     return replace(plan, moves=tuple(moves))
 
 
-Line = tuple[str, int, str]
+CodeLine = tuple[str, int, str]
 """A file, a line of it, and a function."""
-NOWHERE: Line = ("", 0, "")
+NOWHERE: CodeLine = ("", 0, "")
 
 
-def line(site: Site) -> Line:
+def line(site: Site) -> CodeLine:
     """A site's line: what a rewrite made of a node may have another operation's name."""
     return site.file, site.line, site.function
 
 
-def ways_to(graph: Graph) -> dict[Line, tuple[int, ...]]:
-    """Of each line the way to the last node that has it first."""
-    found: dict[Line, tuple[int, ...]] = {}
+def ways_to(graph: Graph) -> dict[CodeLine, tuple[int, ...]]:
+    """Map each source line to the path of the last node whose first location it is."""
+    found: dict[CodeLine, tuple[int, ...]] = {}
     for place, node in enumerate(graph.nodes):
         for k, inner in enumerate(graphs_in(node)):
             found |= {at: (place, k, *way) for at, way in ways_to(inner).items()}
@@ -116,7 +116,7 @@ def agree(group: Link, mesh: str, program: Executable) -> None:
     group.talk = about
     try:
         key = digest(repr(list(map(compared, moves))))
-        others = [told.decode() for told in group.tell(key.encode())]
+        others = [answer.decode() for answer in group.tell(key.encode())]
         if len(set(others)) > 1:
             refuse(group, program, moves, others)
     finally:
@@ -132,13 +132,13 @@ def compared(move: Move) -> list[object]:
 def refuse(group: Link, program: Executable, moves: list[Move], others: list[str]) -> None:
     """Raise, with the first transfer that differs and the lines of both ranks."""
     mine = [(compared(x), program.collective(x.number, precise=True)) for x in moves]
-    plans = [msgspec.json.decode(told) for told in group.tell(msgspec.json.encode(mine))]
+    plans = [msgspec.json.decode(plan) for plan in group.tell(msgspec.json.encode(mine))]
     other = next(k for k, key in enumerate(others) if key != others[0])
     rows = list(zip_longest(plans[0], plans[other], fillvalue=(None, "nothing more")))
     at, pair = next((k, x) for k, x in enumerate(rows, 1) if x[0][0] != x[1][0])
-    told = [f"  rank {group.ranks[k]}: {row[1]}" for k, row in zip((0, other), pair, strict=True)]
+    lines = [f"  rank {group.ranks[k]}: {row[1]}" for k, row in zip((0, other), pair, strict=True)]
     raise CollectiveError(
         f"ranks {group.ranks[0]} and {group.ranks[other]} run different programs along mesh axis "
-        f"{group.name!r}, from transfer {at} on.\n" + "\n".join(told) + "\n"
+        f"{group.name!r}, from transfer {at} on.\n" + "\n".join(lines) + "\n"
         "Let all ranks of an axis take the same way, with the same shapes."
     )

@@ -14,7 +14,7 @@ __all__ = ["CompileContext", "Moments"]
 
 
 class Moments:
-    """When something may be measured: at once, where nothing else runs."""
+    """Time at which something may be measured: at once, where nothing else runs."""
 
     def clock(self) -> float:
         """The time, without what was spent waiting for a moment."""
@@ -79,5 +79,5 @@ class CompileContext:
 
     @property
     def by_model(self) -> CompileContext:
-        """The same without measurements."""
+        """A copy of the context without measurements: the model chooses alone."""
         return replace(self, seconds=0.0)

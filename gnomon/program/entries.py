@@ -11,7 +11,7 @@ import numpy as np
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ShapeError
 from gnomon.ops.external import external_of
-from gnomon.program.saved import ExternalCall, Kind
+from gnomon.program.saved import BufferKind, ExternalCall
 from gnomon.runtime.buffer import DeviceBuffer
 
 __all__ = ["ExternalEntry"]
@@ -65,7 +65,7 @@ class ExternalEntry:
             x[...] = value
 
 
-def place(address: int, kind: Kind) -> np.ndarray:
+def place(address: int, kind: BufferKind) -> np.ndarray:
     """The memory of a call's buffer, while the call lasts."""
     shape, name = kind
     dtype = dtype_of(name)

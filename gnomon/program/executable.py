@@ -108,9 +108,9 @@ class Executable:
 
     def explain_fusions(self) -> str:
         """The fusions: what products compute in their own calls, what loops store, and why."""
-        told = listing.fusions(list(self.block.decisions()))
+        found = listing.fusions(list(self.block.decisions()))
         kept = loosen.kept(self.block.graph) if self._settings.numerics == "fast" else []
-        return "\n".join([told, *kept])
+        return "\n".join([found, *kept])
 
     def results(self) -> list[tuple[int, tuple[Site, ...]]]:
         """The bytes and the lines of each result that a run makes."""
@@ -124,9 +124,9 @@ class Executable:
         return fresh and (result, given) in self._over
 
     def overwriting(self, pairs: Pairs) -> Pairs:
-        """Of outputs and the inputs that they replace, those that may lie there.
+        """The pairs of an output and the input it replaces that may share a buffer.
 
-        A result that replaces several inputs has one place.
+        A result that replaces several inputs shares with the first of them.
         """
         found: dict[int, tuple[int, int]] = {}
         for pair in pairs:
@@ -213,8 +213,8 @@ class Executable:
         start = perf_counter()
         with timed(self) if current().debug > 1 else SILENT:
             self.program.run(inputs, outputs, scalars, caller=caller)
-        told = f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
-        log(1, lambda: told)
+        message = f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
+        log(1, lambda: message)
 
     def _check_memory(self, over: Pairs) -> None:
         """Refuse to run where memory would not do; results over inputs are spared."""
@@ -223,7 +223,7 @@ class Executable:
         memory_check.check(self.block, self.title, self._need - spared, taken, limit)
 
     def under(self, graph: Graph | Callable[[], Graph], lines: Lines, name: str = "") -> Executable:
-        """The same program for an equal graph that other lines asked for, or under a name."""
+        """A copy of this executable for an equal graph, with its source lines and name."""
         twin = copy(self)
         twin._source, twin.lines, twin.name = graph, lines, name
         twin._records = twin._digest = None

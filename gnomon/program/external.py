@@ -8,7 +8,7 @@ from gnomon.codegen.kernels.external import external_code
 from gnomon.ir.node import Node
 from gnomon.ops.external import external_of, results_of
 from gnomon.program.kernel import Kernel
-from gnomon.program.saved import ExternalCall, Kind
+from gnomon.program.saved import BufferKind, ExternalCall
 from gnomon.schedule.clustering import operand_bases
 
 __all__ = ["external_kernel"]
@@ -33,6 +33,6 @@ def external_kernel(members: Sequence[Node]) -> Kernel:
     )
 
 
-def kinds_of(nodes: Sequence[Node]) -> tuple[Kind, ...]:
+def kinds_of(nodes: Sequence[Node]) -> tuple[BufferKind, ...]:
     """Shapes and names of dtypes."""
     return tuple((x.shape, x.dtype.name) for x in nodes)

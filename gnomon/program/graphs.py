@@ -98,8 +98,8 @@ class GraphReader:
                 raise ValueError(f"no operation {op!r}")
             read = tuple([nodes[natural(k)] for k in places])
             with inherit(self._lines(lines)):
-                told = {name: self._value(x) for name, x in params.items()}
-                nodes.append(arena.node(op, read, **told))
+                values = {name: self._value(x) for name, x in params.items()}
+                nodes.append(arena.node(op, read, **values))
             if any(type(n) is not int for n in nodes[-1].shape):
                 raise ValueError(f"{op} has no sizes")
         return Graph(inputs, [nodes[natural(k)] for k in outputs])

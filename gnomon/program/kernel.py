@@ -36,12 +36,12 @@ class Kernel:
     checks: int = 0
     """How many positions it checks."""
     homes: tuple[tuple[Node, int], ...] = ()
-    """Where each buffer lies that is part of a larger value: in which, from which byte on."""
+    """Where each buffer that is part of a larger value is: in which value, from which byte on."""
     chunks: tuple[Kernel, ...] = ()
     """What stands for it in the program's table, if it is computed in chunks."""
 
     over: tuple[tuple[int, int], ...] = ()
-    """Which output may lie over which operand, by their numbers among the buffers."""
+    """Which output may overwrite which operand, by their numbers among the buffers."""
     times: int = 1
     """How many iterations of a loop run it."""
     numbers: tuple[int, ...] = ()

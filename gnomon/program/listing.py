@@ -35,7 +35,7 @@ def captured(program: Any) -> str:
     """A captured program: its kernels, their lines, work, shapes and memory."""
     given, made = len(program.graph.inputs), len(program.graph.outputs)
     sizes = f"{counted(given, 'input')}, {counted(made, 'output')}"
-    return f"{program.name}, {sizes}{program.tiers.told}: {program.executable.explain()}"
+    return f"{program.name}, {sizes}{program.tiers.remark}: {program.executable.explain()}"
 
 
 def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
@@ -75,13 +75,13 @@ def fusions(decisions: Sequence[Fusion]) -> str:
     rows: dict[tuple[str, ...], list[str]] = {}
     for each in products:
         rows.setdefault(weighed(each), []).append(of_lines(each.maker, *each.nodes))
-    told = [
+    lines = [
         (*row, f"{len(found)} times, first {found[0]}" if found[1:] else found[0])
         for row, found in rows.items()
     ]
     sums = summed([each for each in decisions if each.kind not in WAYS])
     total = f"{counted(len(products), 'candidate')}, {done} done{search(products)}"
-    return "\n".join([total, *aligned(told), *sums])
+    return "\n".join([total, *aligned(lines), *sums])
 
 
 def weighed(each: Fusion) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def times_of(decisions: Sequence[Fusion]) -> str:
 
 
 WAYS = {"epilogue": "with", "prologue": "of"}
-"""How a product's own pointwise work is told: on its sums, or on its left factor."""
+"""The word for a product's own pointwise work: on its sums, or on its left factor."""
 DONE = {"join": "not stored", "share": "read once for both", "recompute": "recomputed"}
 APART = {"join": "stored", "share": "read twice", "recompute": "not recomputed"}
 """Kind of a fusion -> what becomes of a value between two operations, if it is done or refused."""
@@ -170,6 +170,6 @@ def lines(sites: Sequence[Site]) -> str:
 
 def shapes(nodes: tuple[Node, ...]) -> str:
     """Dtypes and shapes of operands, the first few."""
-    told = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in nodes[:MOST_SHAPES]]
-    left = len(nodes) - len(told)
-    return " ".join([*told, f"and {left} more"] if left else told)
+    found = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in nodes[:MOST_SHAPES]]
+    left = len(nodes) - len(found)
+    return " ".join([*found, f"and {left} more"] if left else found)

@@ -40,10 +40,10 @@ def outside(source: Graph, value_of: Callable[[int], np.ndarray]) -> str:
             continue
         feeds = {x: value_of(numbers[x]) for x in behind if x in numbers}
         asked = before_wrapping(positions)
-        found, told = interpret([positions, asked], feeds)
+        found, values = interpret([positions, asked], feeds)
         wrong = (found < 0) | (found >= size)
         if wrong.any():
-            return f": {told.reshape(found.shape)[wrong][0]} for axis {axis} of size {size}"
+            return f": {values.reshape(found.shape)[wrong][0]} for axis {axis} of size {size}"
     return ""
 
 

@@ -163,7 +163,7 @@ class Overlap:
         return 0.0 if self.works[k].transfers else self.seconds[k]
 
     def _there(self, k: int) -> float:
-        """When the transfers that a call reads are done."""
+        """Time at which the transfers that a call reads are done."""
         return max((self.arrives.get(x, 0.0) for x in self.works[k].reads), default=0.0)
 
     def _run(self, k: int) -> None:
@@ -216,7 +216,7 @@ def needed(works: Sequence[TimedCall]) -> list[set[int]]:
 
 
 def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
-    """Have the parameters of a unit be gathered when the unit two before is no longer read.
+    """Make a unit's parameters be gathered only when the unit two before is no longer read.
 
     Both are in the order in which they are first read; what reads a unit later than the one that
     waits for it is not waited for, and nor is what runs after that because transfers have an order.

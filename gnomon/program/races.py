@@ -39,15 +39,15 @@ class Race(NamedTuple):
 
     def __str__(self) -> str:
         value = f"{self.value.dtype.name}{list(self.value.shape)} of {self.value.op}"
-        other = f" of {told(self.other)}" if self.other else ""
+        other = f" of {described(self.other)}" if self.other else ""
         return (
-            f"races: call {self.call}, {told(self.part)}: "
+            f"races: call {self.call}, {described(self.part)}: "
             f"{value}{at(self.value)} {self.what}{other}"
         )
 
 
-def told(part: Kernel | ControlCall) -> str:
-    """A call, and the line that asked for it."""
+def described(part: Kernel | ControlCall) -> str:
+    """A call's name and the source line it comes from."""
     sites = part.sites if isinstance(part, Kernel) else part.node.sites
     return f"{part.name} [{sites[0]}]" if sites else part.name
 

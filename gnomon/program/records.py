@@ -44,8 +44,8 @@ VERSION = 2
 
 Number = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
 """What is counted, in nanoseconds, bytes or flops; a file that holds larger ones is not ours."""
-Role = Literal["input", "output", "in-place"]
-Kind = Literal["epilogue", "prologue", "join", "share", "recompute"]
+BufferRole = Literal["input", "output", "in-place"]
+FusionKind = Literal["epilogue", "prologue", "join", "share", "recompute"]
 Side = Literal["both", "reads", "makes"]
 NUMBER_BITS = 53
 """Of ids: as many as JavaScript's numbers hold."""
@@ -84,7 +84,7 @@ class BufferRecord(Struct, frozen=True):
     """A value that a kernel reads or writes."""
 
     name: str
-    role: Role
+    role: BufferRole
     dtype: str
     shape: tuple[Number, ...]
     nbytes: Number
@@ -103,7 +103,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     apart: Number
     together: Number
     refused: str = ""
-    kind: Kind = "epilogue"
+    kind: FusionKind = "epilogue"
     of: str = ""
     line: Line | None = None
     of_line: Line | None = None
@@ -240,10 +240,10 @@ class RecordsWriter:
         return origins
 
     def buffers(self, kernel: Kernel, slots: Sequence[Slot]) -> Iterator[BufferRecord]:
-        """The buffers of a kernel; a result that lies over an operand is in place."""
+        """The buffers of a kernel; a result that overwrites an operand is in place."""
         places = slots[: len(kernel.buffers)]
         for k, x in enumerate(kernel.buffers):
-            role: Role = "output" if k < kernel.outputs else "input"
+            role: BufferRole = "output" if k < kernel.outputs else "input"
             if role == "output" and places and places[k] in places[kernel.outputs :]:
                 role = "in-place"
             yield BufferRecord(self.name(x), role, x.dtype.name, x.shape, nbytes(x))
@@ -304,7 +304,7 @@ def work_of(kernel: Kernel, stored: Collection[Node]) -> list[Node]:
 
 
 def flops_of(work: Sequence[Node], total: int) -> dict[Node, int]:
-    """The flops of each operation of a kernel; those that are not told apart share what is left."""
+    """The flops of each operation of a kernel; those of unknown work share what is left."""
     known = {x: x.size if x.op == "map" else x.inputs[0].size for x in work if x.op in PLAIN}
     others = [x for x in work if x not in known]
     left = max(total - sum(known.values()), 0)

@@ -1,7 +1,7 @@
 """The saved form of a program: all that a run needs beside machine code, as data and as bytes.
 
 Kept on disk, it spares a process that sees a graph again all passes and all scheduling. It is data
-alone; machine code lies under the keys of its texts in the cache of objects.
+alone; machine code is stored under the keys of its texts in the cache of objects.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from gnomon.runtime.program import Needs, Step
 from gnomon.schedule.memory import MemoryPlan
 
-__all__ = ["ExternalCall", "Kind", "Move", "Packed", "SavedProgram"]
+__all__ = ["BufferKind", "ExternalCall", "Move", "Packed", "SavedProgram"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Move:
         return f"{self.of} along {self.mesh!r}, {self.nbytes:,} bytes of {self.dtype}"
 
 
-Kind = tuple[tuple[int, ...], str]
+BufferKind = tuple[tuple[int, ...], str]
 """A shape and the name of a dtype."""
 
 
@@ -56,8 +56,8 @@ class ExternalCall:
 
     key: str
     said: str
-    made: tuple[Kind, ...]
-    given: tuple[Kind, ...]
+    made: tuple[BufferKind, ...]
+    given: tuple[BufferKind, ...]
 
 
 @dataclass(frozen=True)

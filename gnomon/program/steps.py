@@ -118,8 +118,8 @@ class StepTable:
                     for k, found in zip(kernel.members, own, strict=True)
                 ]
             )
-            told = (FunctionSlot(x) if isinstance(x, str) else ConstantSlot(x) for x in words)
-            return (*told, *(slot for found in own for slot in found))
+            given = (FunctionSlot(x) if isinstance(x, str) else ConstantSlot(x) for x in words)
+            return (*given, *(slot for found in own for slot in found))
         size = () if kernel.size is None else (ConstantSlot(kernel.size),)
         report = (self.report, ConstantSlot(self.checks)) if kernel.checks else ()
         numbers = map(ConstantSlot, kernel.numbers)

@@ -119,7 +119,7 @@ class Allocator:
             return address, before != (self._reserved, self._next)
 
     def block(self, nbytes: int, size: int) -> DeviceBuffer:
-        """A new buffer, told of by its maker, in a block of a size class that is known."""
+        """Make a buffer in a block of a known size class; its maker reports the allocation."""
         made = DeviceBuffer.__new__(DeviceBuffer)
         made.address = self.take(size)
         made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0

@@ -2,7 +2,7 @@
 
 An entry is written beside its place and renamed, so that a reader sees all of it or nothing; it
 carries a digest of its key and its content, and one that does not match is as good as absent. Since
-machine code is run as it lies there, nothing is read that another user could have written. What
+machine code is run as the file holds it, nothing is read that another user could have written. What
 goes into a key is the caller's business: see `digest`.
 """
 
@@ -136,7 +136,7 @@ class Cache:
         return True
 
     def let_go(self, key: str) -> None:
-        """Let others make this entry, if it is not there."""
+        """Release the claim on an entry, so that other processes may make it."""
         if self._claims is not None:
             with suppress(OSError):
                 fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place_of(key))
@@ -213,7 +213,7 @@ class Cache:
                     total -= 0 if aside else size
 
     def _entries(self) -> list[tuple[float, int, Path]]:
-        """When each file was last used, its size, its path."""
+        """List the entries: the time of the last use, the size and the path of each file."""
         found = []
         for path in self.folder.glob("??/*"):
             with suppress(OSError):

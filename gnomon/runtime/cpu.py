@@ -67,7 +67,7 @@ class CompileBatch:
         return len(self._futures)
 
     def prepare(self) -> None:
-        """Have another process ready, since much is to come."""
+        """Start another compiling process now, since many texts will follow."""
         self._line.prepare()
 
     def ask(self, name: str, text: str) -> None:
@@ -85,7 +85,7 @@ class CompileBatch:
         return key
 
     def _make(self, key: str, text: str) -> None:
-        """Take what lies on the disk, or compile it, or leave it to another process that does."""
+        """Load machine code from the disk, compile it, or leave that to another process."""
         code, free = self._store.load(key) if self._store else None, True
         if code is None and self._store:
             free = self._store.claim(key)
@@ -158,7 +158,7 @@ class CompileBatch:
             self._futures[key].set_result(code)
 
     def _settle(self, cause: BaseException | None) -> None:
-        """Let go of this batch's keys; who waits for one that was not made hears why."""
+        """Release this batch's keys; a key without code gets the cause as its error."""
         for key in self._mine:
             self._let_go(key)
             if cause is not None and not self._futures[key].done():

@@ -42,7 +42,7 @@ disk = Disk()
 LARGEST_TEXT = 256 << 20
 """Bytes of a description that is read whole: a larger one is none."""
 LARGEST_WRITE = 8 << 20
-"""Bytes that are handed to the system at a time: between two, a writer can be told to stop."""
+"""Bytes that are handed to the system at a time: between two, a writer can be stopped."""
 NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What decoding JSON raises when it is none, or none of the kind that is wanted."""
 

@@ -207,7 +207,7 @@ class Program:
     ) -> None:
         """Run on buffers given by address. The caller keeps them alive until this returns.
 
-        Whoever listens is told the `caller`, since others may run the same program.
+        Subscribers to events get the `caller`, since others may run the same program.
         """
         counts = (len(inputs), len(outputs), len(scalars))
         assert counts == self._counts, (
@@ -222,9 +222,9 @@ class Program:
                 arena = taken = memory.take(self._arena) if self._arena else 0
             if events.heard():
                 records = state.records_for(team.threads, capacity)
-            told = (0, 0) if records is None else (records.ctypes.data, capacity)
+            recorded = (0, 0) if records is None else (records.ctypes.data, capacity)
             # then a base of 0: an offset from it is an address, or a number, by itself
-            words = (*team.words, *told, 0, arena, *inputs, *outputs, *scalars)
+            words = (*team.words, *recorded, 0, arena, *inputs, *outputs, *scalars)
             self._fill(state.block, TEAM_AT, *words)
             if records is None:
                 threads.entries().run(state.address)
@@ -322,7 +322,7 @@ def first_register(needs: Needs) -> int:
 
 
 def table(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> np.ndarray:
-    """The steps as rows of numbers, laid out as native.py says."""
+    """The table of steps, with columns as native.py defines them."""
     first = [0, *accumulate(8 * len(step.slots) for step in steps)]
     rows = []
     for step, at in zip(steps, first, strict=False):

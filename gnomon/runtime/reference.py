@@ -66,7 +66,7 @@ class ClosedMemory(Allocator):
                 self._protect(*self._pages)
 
     def _protect(self, *pages: tuple[int, int]) -> None:
-        """Have the system open or close pages."""
+        """Open or close pages by the system's mprotect."""
         how = OPEN if self._openers else CLOSED
         for start, size in pages:
             failed = self._system.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), how)
@@ -82,7 +82,7 @@ class ClosedMemory(Allocator):
         return address, mapping
 
     def trim(self) -> None:
-        """Nothing: pages are the memory's for good."""
+        """Do nothing: pages are never given back."""
 
     def blank(self, size: int) -> tuple[int, bool]:
         """The address of a block of zeros."""
@@ -106,7 +106,7 @@ closed_memory = ClosedMemory()
 
 
 def nothing(*_: object) -> None:
-    """Nothing has to be there before a run."""
+    """Do nothing before a run."""
 
 
 def key_of(text: str | Graph) -> str:
@@ -141,7 +141,7 @@ class ReferenceProgram:
         scalars: Sequence[int] = (),
         caller: RunCaller | None = None,
     ) -> None:
-        """Run on buffers given by address; whoever listens is told the `caller`."""
+        """Run on buffers given by address; subscribers to events get the `caller`."""
         arena, rows, start = DeviceBuffer(self.needs.arena, closed_memory), [], monotonic_ns()
         with closed_memory.opened():
             for number, step in enumerate(self.steps):

@@ -126,14 +126,14 @@ class Pool:
         return failed
 
     def grow(self, scratch: int) -> None:
-        """Have at least this much scratch memory for each thread; only while holding the lock."""
+        """Grow each thread's scratch memory to at least this size; only while holding the lock."""
         if scratch > self.stride:
             self._scratch = DeviceBuffer(size_class(scratch) * self.threads)
             self.stride, self.scratch = size_class(scratch), self._scratch.address
             self.words = (self.threads, self.control, self.scratch, self.stride)
 
     def release(self) -> None:
-        """Let another run have the pool."""
+        """Release the pool for another run."""
         self.lock.release()
 
     def stop(self, patience: float = -1) -> None:
@@ -180,7 +180,7 @@ def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
 
 @contextmanager
 def by_one_core(core: int) -> Iterator[None]:
-    """Have programs inside run by the caller alone, on one core if the system lets it choose."""
+    """Run programs inside by the caller alone, on one core if the system lets it choose."""
     pool = _pool or start_pool()
     # who finds the pool taken runs alone; another thread that has it may wait for this one
     held = pool.lock.acquire(blocking=False)
@@ -197,7 +197,7 @@ def by_one_core(core: int) -> Iterator[None]:
 
 
 def prepare_pool() -> None:
-    """Have the pool started beside what the caller does next, if nobody has yet."""
+    """Start the pool in the background, unless it was started."""
     if _pool is None:
         # where no thread can be started, the run itself will say so
         with suppress(RuntimeError):

@@ -25,7 +25,7 @@ from gnomon.runtime import worker
 Request = tuple[str, str, str, str, int, int]
 """What worker.compile_text takes: text, triple, cpu, features, level, passes."""
 
-Answer = tuple[bytes, str]
+CompilerAnswer = tuple[bytes, str]
 
 ENOUGH = 200_000
 """Characters of IR (about 80 ms of work) that make one more process worth starting."""
@@ -60,7 +60,7 @@ class CompileWorker:
         assert self.process.stdout is not None, "CompileWorker: a pipe was asked for."
         self.requests, self.answers = self.process.stdin, self.process.stdout
 
-    def ask(self, request: Request) -> Answer | None:
+    def ask(self, request: Request) -> CompilerAnswer | None:
         """The answer to a request; None when the process had already left, idle."""
         try:
             pickle.dump(request, self.requests)
@@ -98,7 +98,7 @@ class RequestQueue:
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self.requests: list[Request] = []
-        self.answers: list[Answer | None] = []
+        self.answers: list[CompilerAnswer | None] = []
         self.threads: list[Thread] = []
         self._waiting: list[tuple[int, int]] = []
         self._characters, self._open = 0, True
@@ -121,7 +121,7 @@ class RequestQueue:
             self._call_another()
 
     def _call_another(self) -> None:
-        """Have one more process take part."""
+        """Start a thread that hands requests to one more process."""
         self.threads.append(Thread(target=self._delegate, daemon=True))
         self.threads[-1].start()
 
@@ -159,7 +159,7 @@ class RequestQueue:
             return heappop(self._waiting)[1] if self._waiting else None
 
     def _delegate(self) -> None:
-        """Have one process answer what waits; what it leaves unanswered falls to the caller."""
+        """Send waiting requests to one process; the caller computes what it leaves unanswered."""
         asked = acquire()
         if asked is None:
             return
@@ -170,13 +170,13 @@ class RequestQueue:
         release(asked)
 
 
-def compile_here(request: Request) -> Answer:
+def compile_here(request: Request) -> CompilerAnswer:
     """Compile in this process; Ctrl-C waits, so that nothing of LLVM's is left half closed."""
     with Whole():
         return worker.answer(request)
 
 
-def content(answer: Answer) -> bytes:
+def content(answer: CompilerAnswer) -> bytes:
     """The object code of an answer; an error when there is none."""
     code, complaint = answer
     if complaint:

@@ -23,14 +23,14 @@ import numpy as np
 from gnomon.dtypes import DType, uint8
 from gnomon.errors import ArgumentError, clipped
 from gnomon.nn.parameter import Buffer, Parameter
-from gnomon.ops.strides import Form, Laid, row_major
+from gnomon.ops.strides import Form, StridedView, row_major
 from gnomon.serialization.strided import LARGEST_REPEAT
 from gnomon.serialization.torch_files import DTYPES, MAGIC, PROTOCOL, STORAGES
 from gnomon.tensor.device import Device
 from gnomon.tensor.storage import StorageLook, TypedStorage
 from gnomon.tensor.strides import own_places
 from gnomon.tensor.tensor import Paired, Size, Tensor, alias, array_of, pair_of, source
-from gnomon.tensor.views import lying_of
+from gnomon.tensor.views import mesh_layout_of
 
 __all__ = ["write_older", "write_zip"]
 
@@ -90,7 +90,7 @@ class StoredMemory:
 class ShownMemory(NamedTuple):
     """The elements of a memory that a tensor shows."""
 
-    strided: Laid
+    strided: StridedView
     whole: Tensor
     form: Form | None
 
@@ -100,17 +100,19 @@ def places_of(pair: Tensor, lanes: int) -> ShownMemory:
 
     lanes: numbers in one element, of which a complex one has two.
     """
-    strided, storage = None if lying_of(pair._view) else own_places(pair), pair._storage
+    strided, storage = None if mesh_layout_of(pair._view) else own_places(pair), pair._storage
     memory = source(storage)
     if strided is None or not is_strided(strided, lanes, memory.size):
         shape = tuple(pair.shape)
-        return ShownMemory(Laid(shape, 0, row_major(shape)), alias(pair, (), detached=True), None)
+        return ShownMemory(
+            StridedView(shape, 0, row_major(shape)), alias(pair, (), detached=True), None
+        )
     whole = Tensor.__new__(Tensor)
     whole._storage, whole._view, whole._rare, whole._requires = storage, None, None, False
     return ShownMemory(strided, whole, storage.form)
 
 
-def is_strided(strided: Laid, lanes: int, count: int) -> bool:
+def is_strided(strided: StridedView, lanes: int, count: int) -> bool:
     """Whether PyTorch's strides tell these places of so many elements, and `load` takes them."""
     numbers = (strided.start, *strided.strides)
     if min(numbers) < 0 or prod(strided.shape) > max(count, LARGEST_REPEAT):

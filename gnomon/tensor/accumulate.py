@@ -43,8 +43,8 @@ def accumulate(
     if state.capture is None:
         evaluate(rows)
     with enable_grad():
-        told = loss_fn(batch)
-    loss, *others = told if isinstance(told, tuple) else (told,)
+        result = loss_fn(batch)
+    loss, *others = result if isinstance(result, tuple) else (result,)
     seeds = seeds_of([loss], [None], False)
     waiting = watched(numbered(seeds, is_plain_part))
     seen = partial(observe, tracked=False)
@@ -56,7 +56,7 @@ def accumulate(
     summed = dict(zip(gradients, made[1 + len(others) :], strict=True))
     gather_all(waiting, [summed.get(node) for node in waiting], None, False)
     given = tuple(wrap(x) for x in made[: 1 + len(others)])
-    return given if isinstance(told, tuple) else given[0]
+    return given if isinstance(result, tuple) else given[0]
 
 
 def tensors_of(batch: Any) -> Iterator[Tensor]:

@@ -30,7 +30,7 @@ def is_there(device: str, what: str) -> bool:
 
 
 class autocast(ModeBlock):
-    """Let products take a narrow dtype inside a `with` or a decorated function.
+    """Compute products in a narrow dtype inside a `with` or a decorated function.
 
     For a device that is not here it does nothing and warns, as PyTorch's.
     """

@@ -25,7 +25,7 @@ NOTED = CALLS | LAYOUTS | {"slice"}
 """Nodes that a survey lists."""
 LEAF, MET, CONSTANT = -1, -2, -3
 """What stands for the number of inputs: of a value, of a node that was met before, and of a value
-made of constants, where a program lies over ranks, which all have it alike."""
+made of constants, where a program is sharded over ranks, which all have it alike."""
 
 
 def borrows(node: Node) -> bool:
@@ -144,7 +144,7 @@ def is_shown(node: Node) -> bool:
 
 
 def renamed(value: DeviceBuffer) -> DeviceBuffer:
-    """The same memory as another buffer."""
+    """A buffer of its own over memory that another one has."""
     owner = value if value.owner is None else value.owner
     return DeviceBuffer.foreign(value.address, value.nbytes, owner, value.readonly)
 

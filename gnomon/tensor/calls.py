@@ -22,7 +22,7 @@ from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
 from gnomon.tensor.state import grads, known, narrow, of_complex, saving, state
-from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, laid_of
+from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, strided_view_of
 from gnomon.tensor.tensor import (
     Paired,
     Tensor,
@@ -111,7 +111,7 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
 
 
 def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation whose results show its first argument's storage."""
+    """Call an operation whose results show its first argument's storage."""
     tensor = args[0] if args else None
     if not isinstance(tensor, Tensor):
         return apply(op, args, kwargs)
@@ -152,7 +152,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
 
 
 def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation of several tensors, each of whose results may show one of them."""
+    """Call an operation of several tensors, each of whose results may show one of them."""
     tensors = tensors_in(args)
     if narrow.get() is not None or any(map(is_plain_no_more, tensors)):
         return apply(op, args, kwargs)
@@ -200,7 +200,7 @@ def shown_by(
 
 
 def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation that copies where no strides show its result."""
+    """Call an operation that copies where no strides show its result."""
     made = apply_view(op, args, kwargs)
     x, shown = pair_of(args[0]) if args else None, pair_of(made)
     if not (isinstance(x, Tensor) and isinstance(shown, Tensor)) or has_no_gaps(x):
@@ -211,7 +211,7 @@ def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
 
 
 def apply_flat(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for one that copies all that is not contiguous, as ravel does."""
+    """Call an operation that copies all that is not contiguous, as ravel does."""
     if args and isinstance(args[0], Tensor):
         args = (contiguous(args[0]), *args[1:])
     return apply_view(op, args, kwargs)
@@ -225,7 +225,7 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
     """
     if memory_format in FORMATS and pair_of(self) is self:
         form = form_in(self, memory_format)
-        if form_of(laid_of(self)) == form:
+        if form_of(strided_view_of(self)) == form:
             return self
         made = apply(taken_apart, (self,))
         made._storage.form = form
@@ -239,17 +239,17 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     made = apply(kept_apart, (input,))
     if memory_format in FORMATS and not isinstance(made, Paired):
         made._storage.form = form_in(input, memory_format)
-    return lying_as(input, made) if memory_format in (None, "preserve_format") else made
+    return strided_like(input, made) if memory_format in (None, "preserve_format") else made
 
 
-def lying_as(tensor: Tensor, made: Tensor) -> Tensor:
+def strided_like(tensor: Tensor, made: Tensor) -> Tensor:
     """A copy whose axes lie in the order of a tensor's."""
     if not isinstance(made, Paired) and not isinstance(tensor, Paired) and not has_no_gaps(tensor):
-        made._storage.form = dense(form_of(laid_of(tensor)))
+        made._storage.form = dense(form_of(strided_view_of(tensor)))
     return made
 
 
 def shows(x: Tensor, other: Tensor) -> bool:
     """Whether the memory of a view shows the shape of another, in strides."""
-    laid = laid_of(x)
-    return laid is not None and reshaped(laid, raw(other).shape) is not None
+    places = strided_view_of(x)
+    return places is not None and reshaped(places, raw(other).shape) is not None

@@ -163,10 +163,10 @@ def refuse(group: ProcessGroup, name: str, dtype: DType, op: Reduction | None = 
     if not reason:
         return
     what = f"{op!r} of {dtype.name}" if op else dtype.name
-    told = f"{name}: {group.backend.name}: {what}: {reason}."
+    text = f"{name}: {group.backend.name}: {what}: {reason}."
     if state.capture is None:
-        raise CollectiveError(told)
-    state.capture.violations.append(f"{told}   [{user_site()}]")
+        raise CollectiveError(text)
+    state.capture.violations.append(f"{text}   [{user_site()}]")
 
 
 def meet(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Node]) -> Node:
@@ -224,7 +224,7 @@ def message(part: Part, sent: int, value: DeviceBuffer) -> Message:
 
 
 def move_in_program(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -> None:
-    """The same as nodes: those of one dtype travel together, in rounds of bounded length."""
+    """Move parts within a program: those of one dtype together, in rounds of bounded length."""
     rows = [*((1, p) for p in sends), *((0, p) for p in receives)]
     found: dict[int, tuple[Tensor, list[tuple[Part, Node]]]] = {}
     numbered = rounds(rows)
@@ -235,16 +235,16 @@ def move_in_program(group: ProcessGroup, sends: Sequence[Part], receives: Sequen
         put(target, pieced(target, parts))
 
 
-Row = tuple[int, Part]
+PartRow = tuple[int, Part]
 
 
-def order_of(numbered: tuple[int, Row]) -> tuple[int, str]:
+def order_of(numbered: tuple[int, PartRow]) -> tuple[int, str]:
     """The round and the dtype of a message."""
     number, (_, part) = numbered
     return number, part.tensor.dtype.name
 
 
-def rounds(rows: Sequence[Row]) -> list[tuple[int, Row]]:
+def rounds(rows: Sequence[PartRow]) -> list[tuple[int, PartRow]]:
     """Messages, each with its round: both ends of a pair of ranks count alike."""
     counts: dict[tuple[int, int, int], int] = {}
     found = []
@@ -255,7 +255,7 @@ def rounds(rows: Sequence[Row]) -> list[tuple[int, Row]]:
     return found
 
 
-def one_round(group: ProcessGroup, rows: Sequence[Row]) -> list[tuple[Part, Node]]:
+def one_round(group: ProcessGroup, rows: Sequence[PartRow]) -> list[tuple[Part, Node]]:
     """Messages of one dtype as one node; gives what each receives."""
     sources, places, at = [], [], {1: 0, 0: 0}
     for sent, part in rows:

@@ -48,8 +48,8 @@ from gnomon.tensor.tensor import Tensor, from_array
 
 __all__ = ["called", "filled", "index_put", "of_array", "view_as_complex", "viewed"]
 
-Row = Callable[..., Any]
-BESIDE_OPERATIONS: dict[str, Row] = {
+ComplexCall = Callable[..., Any]
+BESIDE_OPERATIONS: dict[str, ComplexCall] = {
     "cast": cast,
     "kept_apart": lambda x: x.clone(),
     "taken_apart": lambda x: x.clone(),
@@ -94,13 +94,13 @@ def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
     """Refuse a complex number where an operation takes no operand, such as for an axis."""
     for word, value in bound.arguments.items():
         parameter = bound.signature.parameters[word]
-        kind, told = str(parameter.annotation), fitting.shown(value)
+        kind, given = str(parameter.annotation), fitting.shown(value)
         if OPERANDS.search(kind) is None and holds_complex(value):
-            raise ArgumentError(f"{name}: {word} must not be complex: got {told}.") from None
+            raise ArgumentError(f"{name}: {word} must not be complex: got {given}.") from None
         is_one = parameter.kind is not parameter.VAR_POSITIONAL and kind in ONE_OPERAND
         wanted = ONE_OPERAND[kind] if is_one else ""
         if is_one and not is_operand(value, "number" in wanted, parameter.default is None):
-            raise ArgumentError(f"{name}: {word} must be {wanted}: got {told}.") from None
+            raise ArgumentError(f"{name}: {word} must be {wanted}: got {given}.") from None
 
 
 ONE_OPERAND = {
@@ -172,7 +172,7 @@ def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, An
 
 
 def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
-    """The same of both parts; operands at these places become complex numbers."""
+    """Call an operation on both parts; operands at these places become complex numbers."""
     dtype = reduce(promote, [x.dtype for x in tensors_in([args[k] for k in places])], complex64)
     given = [whole(x, dtype) if k in places else x for k, x in enumerate(args)]
     if isinstance(kwargs.get("alpha"), (complex, Complex)):
@@ -234,7 +234,7 @@ def picked(value: Any, choice: Iterator[int]) -> Any:
 
 
 def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The same of the first one's conjugate."""
+    """Call a multilinear operation with the conjugate of its first operand."""
     return multilinear(op, places, conj(x) if isinstance(x, Complex) else x, *args, **kwargs)
 
 
@@ -260,7 +260,7 @@ def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     return next(filter(None, found))(*args, **kwargs)
 
 
-WAYS: dict[str, Row] = {
+WAYS: dict[str, ComplexCall] = {
     "formula": by_formula,
     "parts": by_parts,
     "product": multilinear,

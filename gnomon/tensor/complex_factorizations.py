@@ -165,18 +165,18 @@ def complex_householder_product(x: Any, tau: Any) -> Complex:
 
 
 def complex_lu_factor_ex(x: Complex, *, pivot: bool = True, check_errors: bool = False) -> Results:
-    """Both factors in one matrix, the rows exchanged, and the first pivot that is 0."""
+    """L and U in one matrix, the rows exchanged, and the first pivot that is 0."""
     return eliminated("lu_factor", x, pivot, "lu_factor_ex" if check_errors else "")
 
 
 def eliminated(name: str, x: Complex, pivot: bool, check: str) -> Results:
-    """Both factors in one matrix, the rows exchanged, and the first pivot that is 0."""
+    """L and U in one matrix, the rows exchanged, and the first pivot that is 0."""
     made = of_pairs(complex_eliminated, matrix(name, x), pivot=bool(pivot), check=check)
     return Complex((made[0],)), *made[1:]
 
 
 def complex_lu_factor(x: Complex, *, pivot: bool = True) -> Results:
-    """Both factors in one matrix, and the rows exchanged."""
+    """L and U in one matrix, and the rows exchanged."""
     return complex_lu_factor_ex(x, pivot=pivot)[:2]
 
 

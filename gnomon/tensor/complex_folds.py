@@ -97,7 +97,7 @@ complex_addmv = complex_baddbmm = complex_addmm
 
 
 def complex_addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """The same of a column and a row."""
+    """beta · x + alpha · the product of a column and a row."""
     return complex_addmm(x, a.unsqueeze(-1), b.unsqueeze(0), beta=beta, alpha=alpha)
 
 

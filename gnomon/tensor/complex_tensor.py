@@ -235,7 +235,7 @@ class Complex(Paired):
         return self
 
     def detach(self) -> Complex:
-        """The same storage, behind which no backward pass looks."""
+        """A tensor of the same storage through which no gradients flow."""
         return Complex((self._pair.detach(),))
 
     def detach_(self) -> Complex:

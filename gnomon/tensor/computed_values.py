@@ -34,7 +34,7 @@ class ValueName(NamedTuple):
     module: str
     op: str
     line: str = ""
-    """file:line, the file from where this package lies if it is there."""
+    """file:line, the path relative to the folder of this package if it is there."""
     index: int = 0
     """How many values of this phase, module and operation come before it."""
 

@@ -1,4 +1,4 @@
-"""When values are computed, and by how many threads."""
+"""Control of evaluation: when values are computed, and by how many threads."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def get_memory_limit() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Nothing to switch: products of float32 are always computed in float32."""
+    """Check the name and do nothing: products of float32 are always computed in float32."""
     if precision not in ("highest", "high", "medium"):
         raise ArgumentError(
             f"set_float32_matmul_precision: must be highest, high or medium: got {precision!r}."

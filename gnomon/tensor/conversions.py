@@ -33,7 +33,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.runtime.buffer import others
 from gnomon.tensor.borrowing import kept_apart
-from gnomon.tensor.calls import lying_as
+from gnomon.tensor.calls import strided_like
 from gnomon.tensor.creation import from_numbers
 from gnomon.tensor.device import CPU, CUDA, card_named
 from gnomon.tensor.functions import FUNCTIONS, apply
@@ -41,9 +41,9 @@ from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
 from gnomon.tensor.state import state
-from gnomon.tensor.strides import FORMATS, laid_of, unviewed
+from gnomon.tensor.strides import FORMATS, strided_view_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
-from gnomon.tensor.views import lying_of
+from gnomon.tensor.views import mesh_layout_of
 from gnomon.tensor.writing import write
 
 MOST_INTEGERS = 64
@@ -184,7 +184,7 @@ def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
     args = with_like("to", args, named, "other")
     dtype, memory_format = target(args, named), named.get("memory_format")
     made = moved("to", self, place(args, named))
-    made = made if dtype in (None, self.dtype) else lying_as(made, apply(cast, (made, dtype)))
+    made = made if dtype in (None, self.dtype) else strided_like(made, apply(cast, (made, dtype)))
     if memory_format in FORMATS:
         made = made.contiguous(memory_format=memory_format)
     flags = [x for x in args if isinstance(x, bool)]  # non_blocking, copy
@@ -331,10 +331,11 @@ def is_complex(self: Tensor) -> bool:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, in the memory of which a view shows a part."""
     view = self._view
-    laid = None if view is None or state.capture is not None or lying_of(view) else laid_of(self)
-    if laid is None:
+    has_strides = view is not None and state.capture is None and not mesh_layout_of(view)
+    places = strided_view_of(self) if has_strides else None
+    if places is None:
         return value_of(self).address
-    return value_of(unviewed(self)).address + laid.start * self.dtype.itemsize
+    return value_of(unviewed(self)).address + places.start * self.dtype.itemsize
 
 
 def nowhere(self: Tensor) -> int:

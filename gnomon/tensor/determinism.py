@@ -51,10 +51,10 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     known = MODES if isinstance(debug_mode, str) else range(len(MODES))
     if debug_mode not in known:
-        told = "`default`, `warn`, `error`" if isinstance(debug_mode, str) else "0, 1, or 2"
+        allowed = "`default`, `warn`, `error`" if isinstance(debug_mode, str) else "0, 1, or 2"
         raise ArgumentError(
             "set_deterministic_debug_mode: invalid value of debug_mode, expected one of "
-            f"{told}: got {debug_mode}."
+            f"{allowed}: got {debug_mode}."
         )
     acted("set_deterministic_debug_mode")
     _mode[0] = known.index(debug_mode)

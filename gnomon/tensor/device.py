@@ -219,12 +219,12 @@ def meeting_place(leaves: Sequence[Node]) -> Allocator:
     placed = [x for x in leaves if x.value is not None]
     first = {x.value.memory: x for x in placed if is_placed(x.value, x.rank)}
     if len(first) > 1:
-        told = " and ".join(
+        found = " and ".join(
             f"{x.dtype.name}{list(x.shape)} on {place.device} [{', '.join(map(str, x.sites))}]"
             for place, x in first.items()
         )
         raise DeviceError(
-            f"evaluate: expected all tensors to be on the same device: got {told}. Move one with "
+            f"evaluate: expected all tensors to be on the same device: got {found}. Move one with "
             f"to().   [{user_site()}]"
         )
     return next(iter(first), memory)

@@ -1,6 +1,6 @@
 """DLPack both ways, by ctypes, so that bfloat16 and float8 travel too (numpy refuses them).
 
-A capsule is numpy's, told another dtype: it may die while an exception is on its way, where no
+A capsule is numpy's, with another dtype: it may die while an exception is on its way, where no
 Python can run, and numpy's own code gives the memory back then.
 """
 
@@ -104,7 +104,7 @@ def __dlpack__(
 
 
 def words_of(memory: np.ndarray) -> np.ndarray:
-    """The same memory as numbers that numpy exports, as if anybody might write there."""
+    """View memory as numbers that numpy exports, as if anybody might write there."""
     kind = memory.dtype if memory.dtype.kind == "c" else np.dtype(f"u{memory.itemsize}")
     if memory.flags.writeable:
         return memory.view(kind)
@@ -157,9 +157,11 @@ def over(array: DLTensor, dtype: DType, owner: Taken) -> Tensor:
     steps = [array.strides[k] for k in range(array.rank)] if array.strides else rows_of(shape)
     start = (array.address or 0) + array.offset
     if not dtype.is_complex:
-        return laid(start, shape, steps, dtype, owner)
+        return over_memory(start, shape, steps, dtype, owner)
     steps = [*(2 * step for step in steps), 1]
-    return of_complex("view_as_complex")(laid(start, (*shape, 2), steps, dtype.to_real(), owner))
+    return of_complex("view_as_complex")(
+        over_memory(start, (*shape, 2), steps, dtype.to_real(), owner)
+    )
 
 
 def rows_of(shape: Sequence[int]) -> list[int]:
@@ -167,7 +169,7 @@ def rows_of(shape: Sequence[int]) -> list[int]:
     return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
-def laid(
+def over_memory(
     start: int, shape: tuple[int, ...], steps: Sequence[int], dtype: DType, owner: Taken
 ) -> Tensor:
     """A tensor over memory with these strides."""

@@ -92,11 +92,11 @@ class Registering:
         self.loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the true loader."""
+        """Create the module by the true loader."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """As the true loader; then register."""
+        """Execute the module by the true loader; then register."""
         self.loader.exec_module(module)
         register(module)
 

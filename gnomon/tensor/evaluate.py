@@ -191,7 +191,7 @@ def evaluate_all(plain: bool = True) -> None:
     roots = [node for node in held if node.arena is state.arena]
     roots = roots if plain else [node for node in roots if not is_plain(node, held)]
     roots = without_unknown(roots) if state.unknown else roots
-    if state.failed:  # who asks for one of these is told again; nobody else is
+    if state.failed:  # whoever asks for one of these gets the error again; nobody else does
         roots = [node for node in roots if node not in state.failed]
     if roots:
         compute_all(roots)
@@ -210,7 +210,7 @@ def compute_all(roots: list[Node]) -> None:
             except Exception as error:
                 state.failed.add(root)
                 errors.append(error)
-        # of what is left of a capture, its owner is told
+        # of what is left of a capture, its owner has the error
         others = [x for x in errors if not isinstance(x, TraceError)]
         if others:
             raise others[0] from None
@@ -329,7 +329,7 @@ def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
 
 
 def settle(held: dict[Node, list[Storage]]) -> None:
-    """Let storages forget how their values came about, unless a backward pass may ask."""
+    """Drop the history of storages with values, unless a backward pass may ask for it."""
     for node, storages in held.items():
         if node.value is None:
             continue

@@ -28,7 +28,7 @@ __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessia
 __all__ += ["jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state"]
 __all__ += ["vjp", "vmap"]
 
-Places = int | Sequence[int]
+Argnums = int | Sequence[int]
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
@@ -46,7 +46,7 @@ def tensors_of(value: Any) -> tuple[Any, list[Tensor]]:
 
 
 def fresh(value: Any) -> Any:
-    """The same nested tensors under nodes of their own, so that nothing else counts as a use."""
+    """Copy nested tensors to nodes of their own, so that nothing else counts as a use."""
     tree, found = tensors_of(value)
     nodes = [x.arena.unique("barrier", x) for x in map(recorded, found)]
     return unflatten(tree, [wrap(x, x.dtype.kind == "float") for x in nodes])
@@ -100,7 +100,7 @@ def jacobians(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
     return [row.reshape((*shape, *x.shape)) for row, x in zip(rows, inputs, strict=True)]
 
 
-def chosen(args: tuple, argnums: Places) -> tuple[tuple, Any]:
+def chosen(args: tuple, argnums: Argnums) -> tuple[tuple, Any]:
     """The arguments with fresh tensors where gradients are asked, and those arguments."""
     places = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= k < len(args) for k in places):
@@ -117,7 +117,7 @@ def apart(made: Any, has_aux: bool) -> tuple[Any, Any]:
     return made if has_aux else (made, None)
 
 
-def grad_and_value(func: Callable, argnums: Places = 0, has_aux: bool = False) -> Callable:
+def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
     """A function that gives func's gradient and its value.
 
     >>> import gnomon as gn
@@ -142,7 +142,7 @@ def grad_and_value(func: Callable, argnums: Places = 0, has_aux: bool = False) -
     return both
 
 
-def grad(func: Callable, argnums: Places = 0, has_aux: bool = False) -> Callable:
+def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
     """A function that gives func's gradient with respect to the arguments at argnums.
 
     >>> import gnomon as gn
@@ -202,7 +202,7 @@ def jvp(
 
 
 def jacrev(
-    func: Callable, argnums: Places = 0, *, has_aux: bool = False, chunk_size: int | None = None
+    func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable:
     """A function that gives func's Jacobian: the axes of the result, then those of the argument.
 
@@ -229,13 +229,13 @@ def jacrev(
 
 
 def jacfwd(
-    func: Callable, argnums: Places = 0, has_aux: bool = False, *, randomness: str = "error"
+    func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable:
     """jacrev: gradients here are programs, and there is one way to the same Jacobian."""
     return jacrev(func, argnums, has_aux=has_aux)
 
 
-def hessian(func: Callable, argnums: Places = 0) -> Callable:
+def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
     """A function that gives func's second derivatives.
 
     >>> import gnomon as gn

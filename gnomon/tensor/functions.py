@@ -39,9 +39,9 @@ def by_value(call: Callable) -> Callable:
             return taken_over(public[op.__name__], args, kwargs)
         if op.facts.meant is not None:
             meant = explained(functools.partial(op.facts.meant, repeats.places), op.__name__)
-            told = meant(*args, **op.respell(kwargs))
-            if told:
-                return call(*told, {})
+            found = meant(*args, **op.respell(kwargs))
+            if found:
+                return call(*found, {})
         args, kwargs = changed(op, array, args, kwargs)
         return call(op, *changed(op, number, args, kwargs))
 
@@ -142,7 +142,7 @@ def in_place(function: Callable, name: str) -> Callable:
 
 
 def renamed(function: Callable, name: str) -> Callable:
-    """The same function under another name."""
+    """Give a function another name."""
     if function.__name__ == name:
         return function
 
@@ -164,7 +164,7 @@ def generated() -> dict[str, Callable]:
 
 
 def with_arguments(op: Op, function: Callable, name: str) -> Callable:
-    """The same function, which refuses to be called without an argument, as PyTorch's."""
+    """Make a function refuse to be called without an argument, as PyTorch's."""
 
     @overridable
     def form(*args: Any, **kwargs: Any) -> Any:

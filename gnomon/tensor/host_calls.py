@@ -18,7 +18,7 @@ from gnomon.tensor.tensor import Tensor, array_of, from_array, raw, value_of
 __all__ = ["HostCall", "done_on_host"]
 
 
-Shapes = Sequence[tuple[Any, ...]]
+ResultShapes = Sequence[tuple[Any, ...]]
 """Shapes of results; None stands for the size that follows from values, the same in all."""
 
 
@@ -35,7 +35,10 @@ class HostCall(NamedTuple):
 
 
 def done_on_host(
-    function: Callable[..., Sequence[np.ndarray]], shapes: Shapes, tensor: Tensor, *options: Any
+    function: Callable[..., Sequence[np.ndarray]],
+    shapes: ResultShapes,
+    tensor: Tensor,
+    *options: Any,
 ) -> list[Tensor]:
     """The results of a call of numpy on a tensor's values, which have these shapes."""
     call = HostCall(function, options)

@@ -113,8 +113,8 @@ def plain(item: Any) -> Any:
         item = from_numbers(found, "index") if found else np.zeros(0, np.int64)
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iub":
-            told = f"index: positions must be integers or truth values: got {item.dtype}."
-            raise DtypeError(told)
+            message = f"index: positions must be integers or truth values: got {item.dtype}."
+            raise DtypeError(message)
         return item != 0 if item.dtype == np.uint8 else item
     raise IndexOutOfBounds(
         "index: only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays "

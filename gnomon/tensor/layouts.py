@@ -3,7 +3,7 @@
 `from_local` is the first step of such a view, so that views, writes, gradients and captures are
 those of every other tensor: what reads it reads the whole value, what writes to it leaves this
 rank's part in the storage. Programs are divided where they read it (gnomon/passes/divide.py). What
-an operation gives lies as the operation leaves it; ranks that must meet for it meet at its call.
+an operation gives has the layout it ends in; ranks that must meet for it meet at its call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnomon.lazy import leaving
 from gnomon.ops.layouts import (
     ALONE,
     NO_ROWS,
-    Lying,
+    MeshLayout,
     OwnRows,
     Unit,
     axes_of,
@@ -28,24 +28,23 @@ from gnomon.ops.layouts import (
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import laid, state
+from gnomon.tensor.state import mesh_results, state
 from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
-from gnomon.tensor.views import BOUNDARIES, full_chain, lying_of
+from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
 __all__ = [
     "in_unit",
     "layout_of",
     "local_of",
-    "lying",
-    "lying_as",
-    "lying_like",
     "meet",
     "own_rows",
     "part_of",
     "pinned",
+    "sharded_like",
     "shows_others",
     "spread",
     "unit_of",
+    "value_layout",
     "varying_along",
     "whole_of",
 ]
@@ -56,7 +55,7 @@ own_rows: ContextVar[tuple[str, ...]] = ContextVar("own_rows", default=())
 
 def spread(
     local: Tensor,
-    layout: Lying,
+    layout: MeshLayout,
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
     rows: OwnRows = NO_ROWS,
@@ -65,7 +64,7 @@ def spread(
 ) -> Tensor:
     """The whole value of which a tensor is this rank's part; they share memory.
 
-    keeps: mesh axes along which programs use it where it lies, and do not gather it.
+    keeps: mesh axes along which programs use it sharded, and do not gather it.
     unit: parameters of the same one are gathered together.
     rows: mesh axes along which its parts are rows of a batch, which stay where they are.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
@@ -73,22 +72,22 @@ def spread(
     """
     if not layout:
         return local
-    if not laid:
-        laid.append(as_it_lies)
+    if not mesh_results:
+        mesh_results.append(sharded_result)
     params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows, "varies": varies}
     params |= {"shares": shares} if shares > 1 else {}
     return alias(local, (("from_local", params),))
 
 
-def layout_of(tensor: Tensor) -> Lying:
-    """The layout in which a tensor's storage lies; empty where this rank has all of it."""
+def layout_of(tensor: Tensor) -> MeshLayout:
+    """The layout of a tensor's storage; empty where this rank has all of it."""
     chain = full_chain(tensor)
     return chain[0][1]["layout"] if [op for op, _ in chain] == ["from_local"] else ()
 
 
-def lying_as(tensor: Tensor) -> Lying:
-    """The layout in which a tensor's value lies, be it a view or in the midst of a capture."""
-    found = lying_of(tensor._view)
+def value_layout(tensor: Tensor) -> MeshLayout:
+    """The layout of a tensor's value, also of a view or within a capture."""
+    found = mesh_layout_of(tensor._view)
     if not found and state.capture is None:
         return ()
     if found and all(op in BOUNDARIES for op, _ in full_chain(tensor)):
@@ -113,7 +112,7 @@ def in_order(name: str) -> int:
 
 
 def local_of(tensor: Tensor) -> Tensor:
-    """The part that this rank holds of a tensor that lies over ranks, as the same memory."""
+    """The part that this rank holds of a sharded tensor, as the same memory."""
     storage = tensor._storage
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = storage, None, None, False
@@ -123,7 +122,7 @@ def local_of(tensor: Tensor) -> Tensor:
 def part_of(
     tensor: Tensor,
     along: Sequence[str] | None = None,
-    back: Lying | None = None,
+    back: MeshLayout | None = None,
     shares: int = 1,
     rows: OwnRows = NO_ROWS,
 ) -> Tensor:
@@ -132,42 +131,42 @@ def part_of(
     back, shares: its gradient comes back in this layout, as one of so many that are averaged.
     rows: mesh axes along which parts of its gradient are rows that stay where they are.
     """
-    layout = tuple(each for each in lying_as(tensor) if along is None or each[0] in along)
+    layout = tuple(each for each in value_layout(tensor) if along is None or each[0] in along)
     step = {"layout": layout, "back": back, "shares": shares, "rows": rows}
     return alias(tensor, (("to_local", step),)) if layout else tensor
 
 
 def whole_of(tensor: Tensor) -> Tensor:
-    """The whole value of a tensor that lies over ranks, on each of them: all ranks ask for it."""
-    everywhere = tuple((name, n, None) for name, n, _ in lying_as(tensor))
+    """The whole value of a sharded tensor, on each rank: all ranks ask for it."""
+    everywhere = tuple((name, n, None) for name, n, _ in value_layout(tensor))
     made = wrap(to_local(pinned(tensor), everywhere), tensor.requires_grad)
     meet([made])
     return made
 
 
 def pinned(tensor: Tensor) -> Node:
-    """A tensor's node, whose gradient lies as the tensor: in captures, where no storage says so."""
+    """A tensor's node, whose gradient gets the tensor's layout: no storage says so in captures."""
     node = node_of(tensor)
-    layout = tuple(each for each in lying_as(tensor) if not isinstance(each[2], str))
+    layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], str))
     return node if state.capture is None else place(node, layout, back=layout, pins=True)
 
 
 def unit_of(tensor: Tensor) -> Unit:
-    """The unit of a tensor that lies over ranks."""
+    """The unit of a sharded tensor."""
     return full_chain(tensor)[0][1]["unit"] if layout_of(tensor) else ALONE
 
 
 def in_unit(tensor: Tensor, unit: Unit) -> Tensor:
-    """The same memory as a tensor of a unit; one that lies over no ranks as it is."""
+    """Put a tensor's memory into a unit; one that is not sharded stays as it is."""
     if not layout_of(tensor):
         return tensor
     params = full_chain(tensor)[0][1]
     return alias(local_of(tensor), (("from_local", {**params, "unit": unit}),))
 
 
-def lying(
+def sharded(
     node: Node,
-    layout: Lying,
+    layout: MeshLayout,
     tracked: bool = False,
     unit: Unit = ALONE,
     rows: OwnRows = NO_ROWS,
@@ -178,27 +177,27 @@ def lying(
     return spread(part, layout, rows=rows, varies=varies)
 
 
-def lying_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
-    """The same in the layout of another tensor of this shape, and in its unit."""
-    return lying(node, layout_of(tensor), tracked, unit_of(tensor))
+def sharded_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
+    """Shard a node's value like another tensor of its shape, and in its unit."""
+    return sharded(node, layout_of(tensor), tracked, unit_of(tensor))
 
 
 # results
 
 
-def as_it_lies(node: Node, tracked: bool) -> Tensor | None:
-    """A result of what lies over ranks, lying as it comes; None for any other."""
+def sharded_result(node: Node, tracked: bool) -> Tensor | None:
+    """The tensor of a node over sharded values, in the layout it has; None for other nodes."""
     if state.capture is not None or state.unknown or not axes_of(node):
         return None
     found = left(node)
-    made = lying(node, found.layout, tracked, rows=found.rows, varies=found.varies)
+    made = sharded(node, found.layout, tracked, rows=found.rows, varies=found.varies)
     if found.meets or reads_lent(node):
         evaluate([made._storage.node])
     return made
 
 
 def left(node: Node) -> leaving.Leaving:
-    """The layout of a value that is made of what lies over ranks."""
+    """The layout of a value computed from sharded ones."""
     return leaving.leaving(opened(node), axes_of(node), tuple(here.links()))
 
 
@@ -221,7 +220,7 @@ def opened(node: Node) -> Graph:
 
 
 def reads_lent(node: Node) -> bool:
-    """Whether a part lies in memory that others write to."""
+    """Whether a part of a value is in memory that others write to."""
     return any(is_lent(x) for x in numbered([node], lambda x: x.value is not None))
 
 

@@ -27,7 +27,7 @@ class FloatLimits(NamedTuple):
     tiny: float
     dtype: DType
     resolution: float
-    """A power of ten: numbers of so many decimal digits are told apart."""
+    """A power of ten: the dtype distinguishes numbers of so many decimal digits."""
 
 
 class IntegerLimits(NamedTuple):

@@ -38,7 +38,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: _float | None = ..., *, driver: str |
 def lu(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
 def lu_factor(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor]:
-    """Both factors of lu in one matrix, and the row that each step exchanged with its own, from 1."""
+    """L and U in one matrix, and the row that each step exchanged with its own, from 1."""
 def lu_factor_ex(x: Tensor, *, pivot: _bool = ..., check_errors: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """lu_factor's results, and the first pivot that is 0, from 1; 0 where none is."""
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:

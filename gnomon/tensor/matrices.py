@@ -40,7 +40,7 @@ globals()[decomposed.__name__] = decomposed
 
 
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """Both factors of LU in one matrix, the rows exchanged, and on request where a pivot is 0."""
+    """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
     made = FUNCTIONS["lu_factor_ex"](self, pivot=pivot)
     return tuple(made) if get_infos else tuple(made)[:2]
 
@@ -173,8 +173,8 @@ def nearest(
     full = driver == "gels" or (len(values) and bool((rank == A.shape[-1]).all()))
     if full and A.shape[-2] > A.shape[-1]:
         residuals = ((A @ x - b).abs() ** 2).sum(-2)
-    told = zeros(0, dtype=rank.dtype) if driver == "gels" else rank
-    return Nearest(x[..., 0] if alone else x, residuals, told, values)
+    ranks = zeros(0, dtype=rank.dtype) if driver == "gels" else rank
+    return Nearest(x[..., 0] if alone else x, residuals, ranks, values)
 
 
 nearest.__name__ = nearest.__qualname__ = "lstsq"

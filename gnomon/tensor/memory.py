@@ -51,7 +51,7 @@ def lend(tensor: Tensor) -> np.ndarray:
     if source(storage).value is None:
         evaluate([source(storage)])
     value = source(storage).value
-    # what failed before is told to who asks for it, and to nobody else
+    # a failure is raised where its value is asked for, and nowhere else
     evaluate([x for x in waiting() if reads(x, value) and x not in state.failed])
     alone = holds_alone(storage)
     if not (value.lent or (value.readonly and alone)):
@@ -63,11 +63,12 @@ def lend(tensor: Tensor) -> np.ndarray:
     array = seen_as(owner, node.dtype.numpy, node.shape)
     if tensor._view is None:
         return array
-    laid = None if views.lying_of(tensor._view) else strided(node.shape, full_chain(tensor), None)
-    if laid is not None:
-        steps = [step * node.dtype.itemsize for step in laid.strides]
-        flat = array.reshape(-1)[laid.start :]
-        return shown_by(flat, laid.shape, steps, array.flags.writeable)
+    over_ranks = views.mesh_layout_of(tensor._view)
+    places = None if over_ranks else strided(node.shape, full_chain(tensor), None)
+    if places is not None:
+        steps = [step * node.dtype.itemsize for step in places.strides]
+        flat = array.reshape(-1)[places.start :]
+        return shown_by(flat, places.shape, steps, array.flags.writeable)
     start = leaf(node.shape, node.dtype, value)
     shown = views.read(start, full_chain(tensor))
     if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):

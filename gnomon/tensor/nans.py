@@ -60,7 +60,7 @@ def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
         if node not in values:
             values[node] = evaluated(node, [values[x] for x in node.inputs])
         if has_nan(values[node]):
-            return told(node, [values[x] for x in node.inputs])
+            return described(node, [values[x] for x in node.inputs])
     return "a result is NaN, which the interpreter does not confirm: the compiled code differs."
 
 
@@ -80,7 +80,7 @@ def watched(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return outputs
 
 
-def told(node: Node, inputs: list[np.ndarray]) -> str:
+def described(node: Node, inputs: list[np.ndarray]) -> str:
     """One operation's part in a NaN."""
     line = f"   [{node.sites[0]}]" if node.sites else ""
     if not node.inputs:

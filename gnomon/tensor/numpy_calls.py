@@ -74,7 +74,7 @@ def on_arrays(function: Callable, args: Any, named: Mapping[str, Any], force: bo
 
 
 def as_arrays(value: Any, force: bool) -> Any:
-    """The same lists, tuples and dictionaries with arrays in place of tensors."""
+    """Replace tensors by arrays in nested lists, tuples and dictionaries."""
     if isinstance(value, Tensor):
         return value.numpy(force=force)
     if type(value) is dict:

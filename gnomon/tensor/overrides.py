@@ -250,7 +250,7 @@ def module_of(function: Callable) -> str:
 
 
 def __init_subclass__(cls: type[Tensor], **named: Any) -> None:
-    """Have the methods of a class that takes functions over ask it."""
+    """Make the methods of a class with __torch_function__ ask it."""
     super(Tensor, cls).__init_subclass__(**named)
     held = cls.__torch_function__
     cls._overrides = getattr(held, "__func__", held) is not disabled

@@ -132,7 +132,7 @@ class CallPiece:
         return made
 
     def run(self, inputs: Sequence[DeviceBuffer], settings: Settings) -> list[DeviceBuffer]:
-        """Its results."""
+        """Run the piece's program; gives its results."""
         return self.program(settings).run(inputs)
 
 
@@ -145,7 +145,7 @@ class SlicePiece:
         self.node, self.reads, self.writes = node, (read,), (write,)
 
     def run(self, inputs: Sequence[DeviceBuffer], _: Settings) -> list[DeviceBuffer]:
-        """Its value."""
+        """Cut the part; gives its value."""
         return [part_of(inputs[0], self.node)]
 
 
@@ -161,7 +161,7 @@ class JoinPiece:
         self.node, self.axis, self.reads, self.writes = node, axis, reads, (write,)
 
     def run(self, inputs: Sequence[DeviceBuffer], _: Settings) -> list[DeviceBuffer]:
-        """Its value."""
+        """Concatenate the inputs; gives the value."""
         node, kind = self.node, self.node.dtype.numpy
         made = DeviceBuffer(node.size * node.dtype.itemsize)
         parts = [x.numpy(kind, y.shape) for x, y in zip(inputs, node.inputs, strict=True)]

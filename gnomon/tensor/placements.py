@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError, LayoutError
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import MeshLayout
 from gnomon.ops.primitives import MONOIDS
 from gnomon.passes.layout import REPLICATED, Partial, Placement, Split
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import (
-    lying,
-    lying_as,
     meet,
     part_of,
     pinned,
+    sharded,
     shows_others,
+    value_layout,
     varying_along,
     whole_of,
 )
@@ -38,7 +38,7 @@ class OfParts:
     def __get__(self, tensor: Tensor | None, owner: type | None = None) -> Any:
         if tensor is None:
             return self
-        if not lying_as(tensor):
+        if not value_layout(tensor):
             raise AttributeError(
                 f"{self.__name__}: this tensor does not lie over ranks. "
                 "Use gn.distributed.tensor.distribute_tensor() first."
@@ -62,7 +62,7 @@ def property_of_parts(function: Callable) -> Callable:
 # placements are layouts without the names of mesh axes
 
 
-def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> Lying:
+def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> MeshLayout:
     """The layout of a tensor of so many axes: a placement for each axis of a mesh."""
     given = (REPLICATED,) * mesh.ndim if placements is None else tuple(placements)
     if len(given) != mesh.ndim:
@@ -91,7 +91,7 @@ def entry(placement: Placement, rank: int) -> int | str | None:
     return placement.axis % rank
 
 
-def placements_of(layout: Lying) -> tuple[Placement, ...]:
+def placements_of(layout: MeshLayout) -> tuple[Placement, ...]:
     """The placements of a layout."""
     return tuple(
         Partial(axis) if isinstance(axis, str) else REPLICATED if axis is None else Split(axis)
@@ -99,7 +99,7 @@ def placements_of(layout: Lying) -> tuple[Placement, ...]:
     )
 
 
-def mesh_of(layout: Lying) -> Any:
+def mesh_of(layout: MeshLayout) -> Any:
     """The mesh whose axes a layout names."""
     names = {name for name, _, _ in layout}
     for mesh in membership().meshes:
@@ -118,13 +118,13 @@ def mesh_of(layout: Lying) -> Any:
 @property_of_parts
 def placements(self: Tensor) -> tuple[Placement, ...]:
     """The placement along every axis of its mesh."""
-    return placements_of(lying_as(self))
+    return placements_of(value_layout(self))
 
 
 @property_of_parts
 def device_mesh(self: Tensor) -> Any:
-    """The mesh over which it lies."""
-    return mesh_of(lying_as(self))
+    """The mesh over which a tensor is sharded."""
+    return mesh_of(value_layout(self))
 
 
 @property_of_parts
@@ -135,13 +135,13 @@ def _local_tensor(self: Tensor) -> Tensor:
 
 @of_parts
 def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said.
+    """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another.
 
     A view that shows other ranks' values is computed here: all ranks call it then.
     """
     back = grad_placements
     if back is not None:
-        back = layout_by(mesh_of(lying_as(self)), grad_placements, self.ndim)
+        back = layout_by(mesh_of(value_layout(self)), grad_placements, self.ndim)
     made = part_of(self, back=back)
     if not shows_others(self):
         return made
@@ -155,7 +155,7 @@ def full_tensor(self: Tensor, *, grad_placements: Sequence[Placement] | None = N
     """The whole value on each rank: all ranks call it."""
     if grad_placements is None:
         return whole_of(self)
-    everywhere = self.redistribute(placements=[REPLICATED] * len(lying_as(self)))
+    everywhere = self.redistribute(placements=[REPLICATED] * len(value_layout(self)))
     return everywhere.to_local(grad_placements=grad_placements)
 
 
@@ -167,8 +167,8 @@ def redistribute(
     *,
     async_op: bool = False,
 ) -> Tensor:
-    """The same value, lying as is said: all ranks call it, and gradients pass."""
-    have = lying_as(self)
+    """The value in another layout; all ranks call it, and gradients pass."""
+    have = value_layout(self)
     want = layout_by(mesh_of(have) if device_mesh is None else device_mesh, placements, self.ndim)
     if any(isinstance(axis, str) and each not in have for each in want for axis in each[2:]):
         raise ArgumentError(
@@ -177,6 +177,6 @@ def redistribute(
         )
     own = varying_along(self)
     varies = tuple(name for name, _, axis in want if axis is None and name in own)
-    made = lying(pinned(self), want, self.requires_grad, varies=varies)
+    made = sharded(pinned(self), want, self.requires_grad, varies=varies)
     meet([made])
     return made

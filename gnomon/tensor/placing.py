@@ -32,7 +32,7 @@ __all__ = ["get_default_device", "moved", "names_device", "place", "placing_insi
 __all__ += ["set_default_device", "with_like", "with_placing", "without_elements"]
 
 PLACING = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
-"""PyTorch's words for how a new tensor lies: row by row here, whatever they say."""
+"""PyTorch's words for a new tensor's memory: row by row here, whatever they say."""
 WORDS = frozenset({"device", "dtype", "memory_format", "non_blocking"})
 """Words of to(), of tensors and of modules."""
 

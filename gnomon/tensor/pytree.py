@@ -91,7 +91,7 @@ def leaf_of(tensor: Tensor, found: list[Tensor], places: dict[int, int]) -> Tree
 
 
 def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any:
-    """The same, given the places of the tensors in the list."""
+    """The structure of a nested value, given the places of the tensors in the list."""
     if isinstance(value, Paired):
         return TreeSpec(type(value), (), (leaf_of(value._pair, found, places),))
     if isinstance(value, Tensor):

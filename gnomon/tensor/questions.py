@@ -22,7 +22,7 @@ from gnomon.tensor.tensor import Tensor, array_of, from_array, raw
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The positions on each axis of a shape, for positions as if it were laid flat.
+    """Convert positions in a flattened shape to positions on each of its axes.
 
     >>> import gnomon as gn
     >>> unravel_index(gn.tensor([0, 5]), (2, 3))
@@ -39,7 +39,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 class Histogram(tuple):
     """The contents of bins, and where they end."""
 
-    hist = property(lambda self: self[0], doc="What lies in each bin.")
+    hist = property(lambda self: self[0], doc="What is in each bin.")
     bin_edges = property(lambda self: self[1], doc="Where bins begin and end.")
 
 

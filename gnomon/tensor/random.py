@@ -106,7 +106,7 @@ default_generator = DefaultGenerator()
 
 
 def own_stream() -> holding[Generator | None]:
-    """Have what this thread's context draws by default be a stream of its own, begun alike."""
+    """Draw by default from a stream of this thread's context, begun as the default one was."""
     own = Generator().manual_seed(default_generator.seeded)
     own.count = default_generator.count
     return holding(_own, own)

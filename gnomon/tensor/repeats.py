@@ -23,5 +23,5 @@ def places(times: Any, count: int) -> Any:
 
 
 def places_of_array(times: np.ndarray, count: int | None = None) -> list[np.ndarray]:
-    """The same of an array: without a count, of as many elements as it has."""
+    """The positions for an array of times: without a count, of as many elements as it has."""
     return [repeated_places(check_size, times, len(times) if count is None else count)]

@@ -35,7 +35,7 @@ def asarray(
         obj = from_dlpack(obj)
     if copy is False:
         refuse_copy(obj, None if dtype is None else dtype_of(dtype))
-    if copy and not isinstance(obj, Tensor):  # at once: nobody is told of writes to it
+    if copy and not isinstance(obj, Tensor):  # at once: writes to it are not noticed
         return tensor(obj, dtype, device, bool(requires_grad))
     made = as_tensor(obj, dtype, device)
     made = made.clone() if copy else made

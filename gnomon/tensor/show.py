@@ -10,7 +10,7 @@ from gnomon.dtypes import bool_, int64
 from gnomon.lazy import Lazy, layouts, placements
 from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.state import laid, state
+from gnomon.tensor.state import mesh_results, state
 from gnomon.tensor.tensor import Tensor, array_of, method, raw
 
 html = Lazy("html")
@@ -69,7 +69,7 @@ def as_text(self: Tensor) -> str:
     """The values, and what is not the default about the tensor."""
     if state.capture is not None and not state.capture.breaks:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
-    if laid and (layout := layouts.lying_as(self)):
+    if mesh_results and (layout := layouts.value_layout(self)):
         own = layouts.part_of(self).detach()
         named = zip(layout, placements.placements_of(layout), strict=True)
         where = ", ".join(f"{name}={placement!r}" for (name, *_), placement in named)

@@ -20,11 +20,13 @@ def names_of(op: Op) -> tuple[str, ...]:
 
 ENTRIES = {name: FUNCTIONS[op.__name__] for op in operations() for name in names_of(op)}
 
-Step = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+RecurrenceStep = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """The polynomial of degree k + 1 of k, x, that of degree k and the one before."""
 
 
-def polynomial(name: str, first: Callable[[Tensor], Tensor], step: Step, shift: bool) -> Callable:
+def polynomial(
+    name: str, first: Callable[[Tensor], Tensor], step: RecurrenceStep, shift: bool
+) -> Callable:
     """A family of polynomials that begins with 1 and `first`; shift: over [0, 1], not [−1, 1]."""
 
     def function(x: Any, n: Any) -> Tensor:
@@ -58,7 +60,7 @@ def chebyshev(k: int, x: Tensor, now: Tensor, before: Tensor) -> Tensor:
     return 2 * x * now - before
 
 
-FAMILIES: dict[str, tuple[Callable[[Tensor], Tensor], Step]] = {
+FAMILIES: dict[str, tuple[Callable[[Tensor], Tensor], RecurrenceStep]] = {
     "chebyshev_polynomial_t": (lambda x: x, chebyshev),
     "chebyshev_polynomial_u": (lambda x: 2 * x, chebyshev),
     "chebyshev_polynomial_v": (lambda x: 2 * x - 1, chebyshev),

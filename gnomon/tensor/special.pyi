@@ -43,9 +43,9 @@ def expit(x: Tensor) -> Tensor:
 def expm1(x: Tensor) -> Tensor:
     """exp(x) − 1, exact near 0."""
 def gammainc(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """The share of Γ(x) whose integral lies below y: P(x, y)."""
+    """The share of Γ(x) whose integral is below y: P(x, y)."""
 def gammaincc(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """The share of Γ(x) whose integral lies above y: Q(x, y)."""
+    """The share of Γ(x) whose integral is above y: Q(x, y)."""
 def gammaln(x: Tensor) -> Tensor:
     """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
 def hermite_polynomial_h(x: Any, n: Any) -> Tensor:
@@ -87,7 +87,7 @@ def multigammaln(x: Tensor, p: _int) -> Tensor:
 def ndtr(x: Tensor) -> Tensor:
     """The share of the normal distribution below x."""
 def ndtri(x: Tensor) -> Tensor:
-    """The place below which a share x of the normal distribution lies."""
+    """The value below which a share x of the normal distribution is."""
 def polygamma(n: _int, x: Tensor = ..., *, input: Tensor = ..., tensor: Tensor = ..., self: Tensor = ..., a: Tensor = ...) -> Tensor:
     """The n-th derivative of digamma."""
 def psi(x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 from gnomon.dtypes import dtype_of, float64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.histories import unmoved
-from gnomon.ops.strides import Laid, row_major, strides_of
+from gnomon.ops.strides import StridedView, row_major, strides_of
 from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
@@ -117,7 +117,7 @@ def slice_copy(
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A tensor with values at positions, counted as if it were laid flat.
+    """A tensor with values at positions, counted in the flattened tensor.
 
     >>> import gnomon as gn
     >>> put(gn.zeros(2, 2), gn.tensor([0, 3]), gn.tensor([1.0, 2.0]))
@@ -163,19 +163,19 @@ def as_strided(
             [1, 3, 5]])
     """
     start = input.storage_offset() if storage_offset is None else storage_offset
-    laid = Laid(tuple(size), start, tuple(stride))
+    view = StridedView(tuple(size), start, tuple(stride))
     pair = pair_of(input)
     count = source(pair._storage).size // (1 + (pair is not input))
-    check_inside(laid, count)
+    check_inside(view, count)
     if pair is input:
-        return over_storage(input, laid)
-    doubled = Laid((*laid.shape, 2), 2 * start, (*(2 * step for step in laid.strides), 1))
+        return over_storage(input, view)
+    doubled = StridedView((*view.shape, 2), 2 * start, (*(2 * step for step in view.strides), 1))
     return type(input)((over_storage(pair, doubled),))
 
 
-def check_inside(laid: Laid, count: int) -> None:
+def check_inside(view: StridedView, count: int) -> None:
     """Refuse places that a storage of so many elements does not have."""
-    shape, start, strides = laid
+    shape, start, strides = view
     fits = len(shape) == len(strides) and min((start, *shape, *strides)) >= 0
     reach = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=fits))
     if not fits or (0 not in shape and reach >= count):
@@ -188,7 +188,7 @@ def check_inside(laid: Laid, count: int) -> None:
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """A tensor with other values at equal distances, as if it were laid flat.
+    """A tensor with other values at equal distances, counted in the flattened tensor.
 
     >>> import gnomon as gn
     >>> as_strided_scatter(gn.zeros(4), gn.ones(2), (2,), (2,))
@@ -232,7 +232,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """So many slices of an axis, in memory of their own."""
+    """Copy so many slices of an axis into memory of their own."""
     return self.narrow(dim, start, length).clone(memory_format="contiguous_format")
 
 
@@ -344,10 +344,10 @@ def scalar_tensor(s: float, *, dtype: Any = None, **options: Any) -> Tensor:
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is laid out in the order of its axes."""
+    """A tensor of any values; every value is stored in the order of its axes."""
     return empty(tuple(size), **options)
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
-    """The same."""
+    """A tensor of any values; every value is stored in the order of its axes."""
     return empty(tuple(size), **options)

@@ -79,9 +79,9 @@ def with_copies(op: Op) -> None:
         y = shown(*args, **kwargs)
         return y.clone() if copy else y
 
-    told = inspect.signature(shown)
+    signature = inspect.signature(shown)
     word = inspect.Parameter("copy", inspect.Parameter.KEYWORD_ONLY, default=None)
-    function.__signature__ = told.replace(parameters=[*told.parameters.values(), word])
+    function.__signature__ = signature.replace(parameters=[*signature.parameters.values(), word])
 
 
 class Sorted(Tensor):
@@ -205,7 +205,7 @@ reshaped = Tensor.view
 
 
 def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) -> Tensor:
-    """The same memory in another shape, or its bytes under another dtype."""
+    """View the memory in another shape, or its bytes under another dtype."""
     named = shape[0] if len(shape) == 1 and isinstance(shape[0], DType) else dtype
     if named is None:
         return reshaped(self, *(shape if size is None else (size,)))

@@ -47,7 +47,7 @@ Modes = tuple[tuple[ContextVar, Any], ...]
 _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
 
 
-laid: list[Callable[[Node, bool], Tensor | None]] = []
+mesh_results: list[Callable[[Node, bool], Tensor | None]] = []
 """What shows results that lie over ranks; empty until there is a tensor that does."""
 
 
@@ -204,9 +204,9 @@ def acted(name: str, generator: Any = None) -> None:
         state.capture.acted(name)
 
 
-def refusal(told: str) -> TraceError:
+def refusal(message: str) -> TraceError:
     """An error of what is captured, which is raised again where the function caught it."""
-    error = TraceError(told)
+    error = TraceError(message)
     if state.refused is None and (state.capture is not None or state.unknown):
         state.refused = error
     return error

@@ -94,8 +94,8 @@ def swapped(module: Any, path: str, value: Any) -> Any:
     kept = getattr(part, name, MISSING) if holder is None else holder[name]
     for x in (value, kept):
         if not (x is None or x is MISSING or isinstance(x, Tensor)):
-            told = "" if x is value else f"attribute `{path}`: "
-            raise TypeError(f"{told}{x} is not an instance of torch.Tensor")
+            whose = "" if x is value else f"attribute `{path}`: "
+            raise TypeError(f"{whose}{x} is not an instance of torch.Tensor")
     if holder is not None and value is MISSING:
         del holder[name]
     elif holder is not None:

@@ -11,7 +11,7 @@ from gnomon.errors import ArgumentError
 from gnomon.ops.primitives import reshape
 from gnomon.ops.strides import (
     Form,
-    Laid,
+    StridedView,
     at_places,
     form_of,
     is_row_major,
@@ -34,7 +34,7 @@ from gnomon.tensor.views import (
 )
 
 
-def laid_of(tensor: Tensor) -> Laid | None:
+def strided_view_of(tensor: Tensor) -> StridedView | None:
     """The places of a tensor's elements in its storage; None where no strides show them."""
     storage, chain = tensor._storage, full_chain(tensor)
     whole = source(storage)
@@ -47,7 +47,7 @@ def laid_of(tensor: Tensor) -> Laid | None:
 def has_no_gaps(tensor: Tensor) -> bool:
     """Whether a tensor shows elements of its storage in the order of its axes, without gaps."""
     plain = tensor._view is None and tensor._storage.form is None
-    return plain or is_row_major(laid_of(tensor))
+    return plain or is_row_major(strided_view_of(tensor))
 
 
 def check_places(tensor: Tensor, reads: str = "") -> None:
@@ -58,7 +58,7 @@ def check_places(tensor: Tensor, reads: str = "") -> None:
     view = tensor._view
     if view is None or REPEATS.isdisjoint(op for op, _ in full_chain(tensor)):
         return
-    found = laid_of(tensor)
+    found = strided_view_of(tensor)
     if found is None or repeats(found) or (reads and overlaps(found)):
         raise ArgumentError(
             f"{reads or 'write'}: this view shows one element in several places: more than one "
@@ -67,7 +67,7 @@ def check_places(tensor: Tensor, reads: str = "") -> None:
         )
 
 
-def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
+def over_storage(tensor: Tensor, wanted: StridedView) -> Tensor:
     """A view of the storage behind a tensor, whichever part of it this one shows."""
     if state.capture is not None:
         state.capture.need_whole(tensor._storage)
@@ -76,14 +76,16 @@ def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
     whole = source(tensor._storage) if base is None else raw(base)
     order = [axis for axis, _ in reversed(tensor._storage.form or ())]
     is_part = base is not None and base._view is not None and bool(base._view.chain)
-    inside = within(laid, None if order else laid_of(base), whole.size) if is_part else laid
+    inside: StridedView | None = wanted
+    if is_part:
+        inside = within(wanted, None if order else strided_view_of(base), whole.size)
     if is_shown_by_storage(view) or inside is None:
         raise ArgumentError(
-            "as_strided: this tensor lies over ranks or is stored in blocks, or what is asked for "
-            "lies outside of a leaf that is part of another tensor. Take a clone() of it first."
+            "as_strided: this tensor is sharded over ranks or stored in blocks, or what is asked "
+            "for is outside of a leaf that is part of another tensor. Take a clone() of it first."
         )
-    lying = permute(whole, tuple(order)) if order else whole
-    chain = chain_between(at_places(reshape(lying, (whole.size,)), inside), whole)
+    stored = permute(whole, tuple(order)) if order else whole
+    chain = chain_between(at_places(reshape(stored, (whole.size,)), inside), whole)
     hidden = not grads.get() and tensor.requires_grad
     if base is not None:
         return alias(base, chain, hidden)
@@ -92,14 +94,14 @@ def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
     return made
 
 
-def within(laid: Laid, part: Laid | None, count: int) -> Laid | None:
+def within(wanted: StridedView, part: StridedView | None, count: int) -> StridedView | None:
     """Places of a storage as those of a part of so many neighbours; None where it has not all."""
     if part is None or not is_row_major(part):
         return None
-    start = laid.start - part.start
-    last = start + sum((n - 1) * step for n, step in zip(laid.shape, laid.strides, strict=True))
-    fits = start >= 0 and (last < count or 0 in laid.shape)
-    return Laid(laid.shape, start, laid.strides) if fits else None
+    start = wanted.start - part.start
+    last = start + sum((n - 1) * step for n, step in zip(wanted.shape, wanted.strides, strict=True))
+    fits = start >= 0 and (last < count or 0 in wanted.shape)
+    return StridedView(wanted.shape, start, wanted.strides) if fits else None
 
 
 FORMATS: dict[Any, Form] = {
@@ -116,7 +118,7 @@ def form_in(tensor: Tensor, memory_format: object) -> Form | None:
         raise ArgumentError(
             f"contiguous: memory format {memory_format} is for {len(form)} axes: got {shape}."
         )
-    return form_of(Laid(shape, 0, strides_of(form, shape)))
+    return form_of(StridedView(shape, 0, strides_of(form, shape)))
 
 
 def home_of(tensor: Tensor) -> Tensor | None:
@@ -150,26 +152,26 @@ def _is_view(self: Tensor) -> bool:
     return home_of(pair_of(self)) is not None
 
 
-def own_places(tensor: Tensor) -> Laid | None:
+def own_places(tensor: Tensor) -> StridedView | None:
     """The places of a tensor's elements, of which a function that is captured makes numbers."""
     if state.capture is not None:
         state.capture.need_whole(tensor._storage)
-    return laid_of(tensor)
+    return strided_view_of(tensor)
 
 
 @method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """The stride: the number of elements between neighbours along each axis, or along one."""
-    laid = own_places(self)
-    steps = row_major(tuple(self.shape)) if laid is None else laid.strides
+    places = own_places(self)
+    steps = row_major(tuple(self.shape)) if places is None else places.strides
     return steps if dim is None else steps[dim]
 
 
 @method
 def storage_offset(self: Tensor) -> int:
     """The place of the first element in its storage."""
-    laid = own_places(self)
-    return 0 if laid is None else laid.start
+    places = own_places(self)
+    return 0 if places is None else places.start
 
 
 @method
@@ -177,7 +179,7 @@ def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
     """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
     if memory_format in FORMATS:
         rank = len(FORMATS[memory_format])
-        return self.ndim == rank and form_of(laid_of(self)) == form_in(self, memory_format)
+        return self.ndim == rank and form_of(strided_view_of(self)) == form_in(self, memory_format)
     return has_no_gaps(pair_of(self))
 
 

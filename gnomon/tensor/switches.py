@@ -62,7 +62,7 @@ def get_autocast_gpu_dtype() -> DType:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Have new floats be of the dtype of one of PyTorch's oldest constructors, or of its name."""
+    """Set the default dtype by one of PyTorch's oldest constructors, or by its name."""
     kind = t.rpartition(".")[2].removesuffix("Tensor").lower() if isinstance(t, str) else t.dtype
     set_default_dtype(dtype_of(kind))
 

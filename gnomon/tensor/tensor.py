@@ -30,8 +30,8 @@ from gnomon.tensor.state import (
     grads,
     keep,
     known,
-    laid,
     leaf,
+    mesh_results,
     of_complex,
     settled,
     state,
@@ -159,7 +159,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same storage, out of sight of backward passes."""
+        """A tensor of the same storage, out of sight of backward passes."""
         return alias(self, (), detached=True, unchecked=True)
 
     @data.setter
@@ -198,7 +198,7 @@ def pair_of(tensor: Any) -> Any:
 
 
 def pairs_of(tensors: Iterable | None) -> list | None:
-    """The same of several."""
+    """The real tensors behind several; None for none."""
     return tensors and list(map(pair_of, tensors))
 
 
@@ -220,7 +220,7 @@ def rare(tensor: Tensor) -> Rare:
 
 def wrap(node: Node, tracked: bool = False) -> Tensor:
     """A new tensor with a storage of its own."""
-    if laid and node.value is None and (made := laid[0](node, tracked)) is not None:
+    if mesh_results and node.value is None and (made := mesh_results[0](node, tracked)) is not None:
         return made
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
@@ -312,14 +312,14 @@ def node_of(tensor: Tensor) -> Node:
         storage.used = True
         return node
     node = node_of_view(tensor)
-    if not is_lent(source(tensor._storage)) or views.lying_of(tensor._view):
+    if not is_lent(source(tensor._storage)) or views.mesh_layout_of(tensor._view):
         return node
     evaluate([] if borrows(node) else [node])
     return kept_apart(node, True)
 
 
 def node_of_view(tensor: Tensor) -> Node:
-    """The same for leaves that want gradients, and for views."""
+    """The node as an input, of a leaf that wants gradients or of a view."""
     if not tensor.requires_grad:
         node, view = raw(tensor), tensor._view
         views.check_kept(view)
@@ -370,7 +370,7 @@ def leaf_node(tensor: Tensor) -> Node:
         return node
     inside = state.capture is None or state.capture.is_made(tensor)
     waits = node.arena.unique("detach", node) if inside else state.capture.placeholder(tensor)
-    if views.lying_of(tensor._view):
+    if views.mesh_layout_of(tensor._view):
         note_axes(waits, node)
     made = waits if inside or own else rewritten(waits, node)  # written: the leaf outside waits
     if state.capture is not None:

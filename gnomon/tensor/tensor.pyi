@@ -32,7 +32,7 @@ from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, settled, state, storage_of
+from gnomon.tensor.state import Storage, at_home, grads, keep, known, leaf, mesh_results, of_complex, settled, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import GradientWatcher
 class Rare:
@@ -399,13 +399,13 @@ class Tensor:
     def arctanh_(self) -> Tensor:
         """The inverse of tanh."""
     def argmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
+        """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x."""
     def argmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
+        """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x."""
     def argmin(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
+        """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x."""
     def argmin_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
+        """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x."""
     def argsort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """Positions that put an axis in order; equals keep theirs."""
     def argsort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
@@ -541,9 +541,9 @@ class Tensor:
     def broadcast_to(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
         """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
     def bucketize(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
-        """The number of the interval between boundaries in which each element lies."""
+        """The number of the interval between boundaries in which each element is."""
     def bucketize_(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
-        """The number of the interval between boundaries in which each element lies."""
+        """The number of the interval between boundaries in which each element is."""
     def byte(self, memory_format: object = ...) -> Tensor:
         """The tensor as uint8."""
     def cauchy_(self, median: _float = ..., sigma: _float = ..., *, generator: Generator | None = ...) -> Tensor:
@@ -731,12 +731,12 @@ class Tensor:
     def det_(self) -> Tensor:
         """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
     def detach(self) -> Tensor:
-        """The same storage, behind which no backward pass looks."""
+        """A tensor of the same storage through which no gradients flow."""
     def detach_(self) -> Tensor:
         """Cut this tensor from what made it."""
     @property
     def device_mesh(self) -> Any:
-        """The mesh over which it lies."""
+        """The mesh over which a tensor is sharded."""
     def diag(self, diagonal: _int = ...) -> Tensor:
         """The matrix with this diagonal, or the diagonal of this matrix."""
     def diag_(self, diagonal: _int = ...) -> Tensor:
@@ -918,9 +918,9 @@ class Tensor:
     def ge_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
     def gelu(self, approximate: str = ...) -> Tensor:
-        """x times the probability that a normal number lies below it."""
+        """x times the probability that a normal number is below it."""
     def gelu_(self, approximate: str = ...) -> Tensor:
-        """x times the probability that a normal number lies below it."""
+        """x times the probability that a normal number is below it."""
     def geometric_(self, p: _float, *, generator: Generator | None = ...) -> Tensor:
         """Take the number of trials up to the first success, each of chance p."""
     def geqrf(self, *args: Any, **kwargs: Any) -> Any:
@@ -1015,13 +1015,13 @@ class Tensor:
     def i0_(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
     def igamma(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral lies below y: P(x, y)."""
+        """The share of Γ(x) whose integral is below y: P(x, y)."""
     def igamma_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral lies below y: P(x, y)."""
+        """The share of Γ(x) whose integral is below y: P(x, y)."""
     def igammac(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral lies above y: Q(x, y)."""
+        """The share of Γ(x) whose integral is above y: Q(x, y)."""
     def igammac_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral lies above y: Q(x, y)."""
+        """The share of Γ(x) whose integral is above y: Q(x, y)."""
     def im2col(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Every window of an image as a column: PyTorch's nn.functional.unfold."""
     def im2col_(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -1188,9 +1188,9 @@ class Tensor:
     def kl_div_(self, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
         """target · (log(target) − x), where x is a logarithm already."""
     def kron(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """Every element of x times all of y, laid out in blocks."""
+        """Multiply every element of x with all of y: a block for each element."""
     def kron_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """Every element of x times all of y, laid out in blocks."""
+        """Multiply every element of x with all of y: a block for each element."""
     def kthvalue(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
         """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
     def kthvalue_(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
@@ -1670,9 +1670,9 @@ class Tensor:
     def qr_(self, mode: str = ...) -> Tensor:
         """Orthonormal columns Q and an upper triangle R of Q · R = x."""
     def quantile(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The value below which a share q of every row lies; several shares come along a first axis."""
+        """The value below which a share q of every row is; several shares come along a first axis."""
     def quantile_(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The value below which a share q of every row lies; several shares come along a first axis."""
+        """The value below which a share q of every row is; several shares come along a first axis."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees."""
     def rad2deg_(self) -> Tensor:
@@ -1689,7 +1689,7 @@ class Tensor:
     def reciprocal_(self) -> Tensor:
         """1 / x."""
     def redistribute(self, device_mesh: Any = ..., placements: Sequence[Placement] | None = ..., *, async_op: _bool = ...) -> Tensor:
-        """The same value, lying as is said: all ranks call it, and gradients pass."""
+        """The value in another layout; all ranks call it, and gradients pass."""
     def register_hook(self, hook: Callable) -> Handle:
         """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
@@ -1719,13 +1719,13 @@ class Tensor:
     def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
         """Copies of x side by side, so many along each axis."""
     def repeat_interleave(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
-        """Each element so many times in a row; without an axis, of x laid flat."""
+        """Repeat each element so many times in a row; without an axis, of flattened x."""
     def repeat_interleave_(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
-        """Each element so many times in a row; without an axis, of x laid flat."""
+        """Repeat each element so many times in a row; without an axis, of flattened x."""
     def requires_grad_(self, requires_grad: _bool = ...) -> Tensor:
         """Say whether backward passes should reach this leaf."""
     def reshape(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-        """The same elements over other axes; one size may be -1."""
+        """Arrange the elements over other axes; one size may be -1."""
     def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def resize_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1941,17 +1941,17 @@ class Tensor:
     def t_(self) -> Tensor:
         """A matrix transposed; a vector stays."""
     def take(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
+        """The slices at positions along an axis, negative ones from the end; no axis: of flattened x."""
     def take_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
+        """The slices at positions along an axis, negative ones from the end; no axis: of flattened x."""
     def take_along_axis(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """gather, whose other axes broadcast and whose negative positions count from the end."""
     def take_along_axis_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """gather, whose other axes broadcast and whose negative positions count from the end."""
     def take_along_dim(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """take_along_axis; no axis: of both laid flat."""
+        """take_along_axis; without an axis, of both flattened."""
     def take_along_dim_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """take_along_axis; no axis: of both laid flat."""
+        """take_along_axis; without an axis, of both flattened."""
     def tan(self) -> Tensor:
         """The tangent of an angle in radians."""
     def tan_(self) -> Tensor:
@@ -1965,7 +1965,7 @@ class Tensor:
     def tanhshrink_(self) -> Tensor:
         """x − tanh(x)."""
     def tensor_split(self, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
-        """So many parts of nearly one size, or parts that begin at the places given."""
+        """Split x into so many parts of nearly one size, or at the positions given."""
     def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
     def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ...) -> Tensor:
@@ -1985,7 +1985,7 @@ class Tensor:
     def to_device(self, device: object, *, stream: object = ...) -> Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
-        """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said."""
+        """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2077,7 +2077,7 @@ class Tensor:
     def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
     def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
-        """The same memory in another shape, or its bytes under another dtype."""
+        """View the memory in another shape, or its bytes under another dtype."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:

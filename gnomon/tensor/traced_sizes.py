@@ -39,7 +39,7 @@ class TracedSize(TracedFace):
 
     @property
     def key(self) -> Any:
-        """Nothing that a node could be known by."""
+        """Raise SizeLeft: a node cannot be known by a size as Python sees it."""
         self._symint.sizes.is_left = True
         raise SizeLeft(f"a node has {self._symint!r} as Python sees it")
 
@@ -107,7 +107,7 @@ class FloatOfSizes(TracedSize):
     __hash__ = TracedFace.__hash__
 
     def hex(self) -> Any:
-        """Its text; nothing that a node could be known by."""
+        """The text of the number once its trace is over; before that, refuse as `key`."""
         return self.pinned().hex() if self.is_over else self.key
 
     def __trunc__(self) -> int:

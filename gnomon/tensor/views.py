@@ -17,7 +17,7 @@ from gnomon.ir.node import Node, kind_of, pattern_of
 from gnomon.ir.operators import constant
 from gnomon.lazy import encodings
 from gnomon.ops.indexing import index_copy
-from gnomon.ops.layouts import Lying, from_local, to_local
+from gnomon.ops.layouts import MeshLayout, from_local, to_local
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import STEPS, pad, permute
@@ -32,8 +32,8 @@ LOST = (
     "write: values that gradients pass were written to a detached tensor, which keeps no history "
     "beside that of its memory. Write to a clone(), or write detach() of the values."
 )
-Step = tuple[str, dict]
-Chain = tuple[Step, ...]
+ViewStep = tuple[str, dict]
+Chain = tuple[ViewStep, ...]
 REPEATS = frozenset({"expand", "window"})
 """Steps that show an element in several places."""
 BOUNDARIES = {"from_local": from_local, "to_local": to_local}
@@ -92,11 +92,11 @@ class View:
         """The storage's when it was last read."""
 
 
-def lying_of(view: View | None) -> Lying:
+def mesh_layout_of(view: View | None) -> MeshLayout:
     """The layout of a view's storage along mesh axes of which the view shows the whole value."""
     if view is None:
         return ()
-    found = lying_of(None if view.base is None else view.base._view)
+    found = mesh_layout_of(None if view.base is None else view.base._view)
     for op, params in view.chain:
         if op in BOUNDARIES:
             named = {name for name, _, _ in params["layout"]}
@@ -121,14 +121,14 @@ def refuse_encoded_leaf(view: View | None) -> None:
 
 def is_shown_by_storage(view: View | None) -> bool:
     """Whether programs take the storage behind a view, and not what it shows."""
-    return bool(lying_of(view)) or is_encoded(view)
+    return bool(mesh_layout_of(view)) or is_encoded(view)
 
 
 def refuse_parts(tensor: Tensor) -> None:
     """Refuse to read, on one rank, what all ranks together hold."""
-    if any(n > 1 and axis is not None for _, n, axis in lying_of(tensor._view)):
+    if any(n > 1 and axis is not None for _, n, axis in mesh_layout_of(tensor._view)):
         raise LayoutError(
-            f"value: a tensor {tuple(tensor.shape)} lies over ranks, and this one holds a part. "
+            f"value: a tensor {tuple(tensor.shape)} is sharded, and this rank holds a part of it. "
             "Take to_local(), or on all ranks full_tensor()."
         )
 
@@ -159,7 +159,7 @@ def full_chain(tensor: Tensor) -> Chain:
 
 def longer(chain: Chain, rank: int) -> Chain:
     """Steps of a view of so many axes, on the pair."""
-    made: list[Step] = []
+    made: list[ViewStep] = []
     for op, params in chain:
         if op == "window":  # its own axis comes behind the parts, and goes before them
             made += [(op, params), ("permute", {"order": (*range(rank), rank + 1, rank)})]
@@ -207,7 +207,7 @@ def shown(view: View, start: Node) -> Node:
 
 
 def settled(view: View, start: Node, version: int) -> Node:
-    """The same where the storage may have been written to since it was last read.
+    """The node of a view whose storage may have been written to since it was last read.
 
     The view then shows the storage alone, and the gradients that are kept of it go with it.
     """
@@ -287,7 +287,7 @@ def put_places(old: Node, chain: Chain, new: Node) -> Node:
     return reshape(index_copy(flat, 0, index, values), old.shape)
 
 
-def kept(layout: Lying) -> Lying:
+def kept(layout: MeshLayout) -> MeshLayout:
     """A layout in which a value can be kept."""
     if any(isinstance(axis, str) for *_, axis in layout):
         raise LayoutError(
@@ -316,7 +316,7 @@ def put_slice(old: Node, bounds: tuple[tuple[int, int, int], ...], new: Node) ->
 
 
 def ascending(bound: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The same places of a slice from the lowest up.
+    """The places of a slice, from the lowest up.
 
     >>> ascending((4, -1, -2)), ascending((0, 4, 3))
     ((0, 5, 2), (0, 4, 3))

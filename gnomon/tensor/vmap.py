@@ -21,12 +21,12 @@ from gnomon.tensor.tensor import Paired, Tensor, node_of, wrap
 
 __all__ = ["vmap"]
 
-Places = int | None | tuple | list
+SampleAxes = int | None | tuple | list
 """Where samples stand: an axis, None where all share a value, or nested like what it is about."""
 
 
 def vmap(
-    func: Callable, in_dims: Places = 0, out_dims: Places = 0, randomness: str = "error"
+    func: Callable, in_dims: SampleAxes = 0, out_dims: SampleAxes = 0, randomness: str = "error"
 ) -> Callable:
     """A function that maps func over an axis of its arguments; gradients pass as ever.
 
@@ -52,7 +52,7 @@ def vmap(
     return mapped
 
 
-def run(func: Callable, args: tuple, named: dict, how: tuple[Places, Places, str]) -> Any:
+def run(func: Callable, args: tuple, named: dict, how: tuple[SampleAxes, SampleAxes, str]) -> Any:
     """One call of a mapped function."""
     in_dims, out_dims, randomness = how
     given: list[Tensor] = []
@@ -94,7 +94,7 @@ def called(func: Callable, given: tuple[tuple, dict], known: dict[Node, Node]) -
             state.unknown = before
 
 
-def with_samples(made: Any, out_dims: Places, known: dict[Node, Node], size: int) -> Any:
+def with_samples(made: Any, out_dims: SampleAxes, known: dict[Node, Node], size: int) -> Any:
     """The function's results, for all samples."""
     found: list[Tensor] = []
     tree = flatten(made, found)

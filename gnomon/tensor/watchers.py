@@ -48,7 +48,7 @@ def apart(node: Node) -> Node:
 
 
 def attach(node: Node, tensor: Tensor) -> None:
-    """Have a node, a tensor's latest value, watched for it."""
+    """Watch a node, a tensor's latest value, for its gradient."""
     kept = tensor._rare
     kept.watcher = GradientWatcher(tensor)
     kept.hooks = kept.watcher.hooks

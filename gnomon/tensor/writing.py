@@ -19,7 +19,7 @@ from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
 from gnomon.tensor.device import is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
-from gnomon.tensor.state import FREED, Storage, grads, laid, refusal, state
+from gnomon.tensor.state import FREED, Storage, grads, mesh_results, refusal, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain, full_chain
@@ -55,7 +55,7 @@ def write(
         give(storage, written_through(tensor, value), chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
-    if laid and state.capture is None and views.lying_of(view):
+    if mesh_results and state.capture is None and views.mesh_layout_of(view):
         evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
 
@@ -109,20 +109,20 @@ def overwrite(memory: DeviceBuffer, node: Node, chain: Chain) -> None:
 
     Another process may write to the rest meanwhile.
     """
-    laid = strided(node.shape, chain, None) if chain else None
-    if laid is None:
+    places = strided(node.shape, chain, None) if chain else None
+    if places is None:
         ctypes.memmove(memory.address, node.value.address, memory.nbytes)
         return
-    steps = tuple(step * node.dtype.itemsize for step in laid.strides)
+    steps = tuple(step * node.dtype.itemsize for step in places.strides)
     parts = [
-        shown_by(x.numpy(node.dtype.numpy, (node.size,))[laid.start :], laid.shape, steps)
+        shown_by(x.numpy(node.dtype.numpy, (node.size,))[places.start :], places.shape, steps)
         for x in (memory, node.value)
     ]
     np.copyto(*parts)
 
 
 def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
-    """Give a storage what a program computed; None where that lies over the old value already."""
+    """Give a storage what a program computed; None where it was written over the old value."""
     tracked, released = flags
     overwritten(storage, since)
     if node is None:
@@ -135,7 +135,7 @@ def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since
 
 
 def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
-    """The same for what a tensor shows; no view is written over without a new value."""
+    """Give a tensor's view what a program computed; a view always gets a new value."""
     tracked, released = flags
     if target._view is None:
         replace(target._storage, node, flags, since)

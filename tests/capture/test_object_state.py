@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.capture.object_state import OPAQUE, Version, are_versions_told, state_of
+from gnomon.capture.object_state import OPAQUE, Version, has_versions, state_of
 
 
 @dataclasses.dataclass
@@ -44,7 +44,7 @@ def test_a_class_has_another_version_after_every_change_of_it_or_of_one_above():
     above = type("Above", (), {"x": 1})
     below = type("Below", (above,), {})
     versions = [Version(above), Version(below)]
-    assert are_versions_told()
+    assert has_versions()
     assert all(version.holds() for version in versions)
 
     above.x = 2

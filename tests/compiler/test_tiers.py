@@ -96,8 +96,8 @@ def test_the_tier_that_is_faster_stays_and_no_bit_changes(seconds, number):
 
     assert made.now.number == number
     assert made.now.run == made.now.executable.run
-    assert f"tier {number}: {1e3 * seconds[0]:.3g} ms by the model" in made.told
-    assert f"{1e3 * seconds[1]:.3g} ms with what was measured" in made.told
+    assert f"tier {number}: {1e3 * seconds[0]:.3g} ms by the model" in made.remark
+    assert f"{1e3 * seconds[1]:.3g} ms with what was measured" in made.remark
     assert any(f"tier {number}:" in name for name in told)
     assert all(same_bits(result, results[0]) for result in results)
 
@@ -118,14 +118,14 @@ def test_a_first_call_runs_before_anything_is_measured(monkeypatch):
     for _ in range(2 * ROUNDS):
         assert same_bits(double().numpy(), first.numpy())
     (program,) = program_of()
-    assert program.tiers.told.startswith((", tier 0: ", ", tier 1: "))
-    assert program.tiers.told in double.explain()
+    assert program.tiers.remark.startswith((", tier 0: ", ", tier 1: "))
+    assert program.tiers.remark in double.explain()
 
 
 def test_choices_that_change_nothing_are_not_tried():
     made, _ = followed(product(1), {0: 1.0, 1: 1.0})
 
-    assert made.told == ", tier 0: tier 1 is the same"
+    assert made.remark == ", tier 0: tier 1 is the same"
 
 
 @pytest.mark.usefixtures("last_wins")
@@ -140,13 +140,13 @@ def test_what_was_kept_runs_at_once_another_time(monkeypatch, seconds, rows, els
     again = Tiers(graph, "f", (), 100.0)
 
     assert again.now.executable.program.steps == first.now.executable.program.steps
-    assert (again.thread, again.told) == (None, ", measured before")
+    assert (again.thread, again.remark) == (None, ", measured before")
 
 
 def test_without_being_asked_there_is_one_tier():
     made = Tiers(product(98), "f")
 
-    assert (made.now.number, made.told, made.thread) == (0, "", None)
+    assert (made.now.number, made.remark, made.thread) == (0, "", None)
     assert made.now.run == made.now.executable.run
 
 
@@ -158,7 +158,7 @@ def test_a_failure_leaves_the_first_tier_and_its_reason(monkeypatch):
 
     made, _ = followed(product(99), {0: 1.0, 1: 1.0})
 
-    assert made.told == ", tier 0: tier 1 failed: no room"
+    assert made.remark == ", tier 0: tier 1 failed: no room"
 
 
 @pytest.mark.usefixtures("last_wins")

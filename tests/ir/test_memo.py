@@ -72,7 +72,7 @@ ALIVE = {
 }
 # what is so on this machine, under this Python, with these sources, whatever is built
 FACTS = {
-    "gnomon/capture/object_state.py": {"are_versions_told"},
+    "gnomon/capture/object_state.py": {"has_versions"},
     "gnomon/drop_in/absences.py": {"table"},
     "gnomon/ops/lapack.py": {"thread_count"},
     "gnomon/profiler/limits.py": {"machine_with"},

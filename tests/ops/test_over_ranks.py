@@ -14,7 +14,7 @@ from gnomon.distributed.device_mesh import init_device_mesh
 from gnomon.distributed.tensor import Shard, distribute_tensor
 from gnomon.ops.registry import OPS
 from gnomon.tensor.functions import apply
-from gnomon.tensor.layouts import lying_as
+from gnomon.tensor.layouts import value_layout
 from gnomon.tensor.pytree import flatten
 from gnomon.tensor.tensor import Tensor
 from tests.distributed.on_threads import on_threads
@@ -44,7 +44,7 @@ def bits(value: Any) -> list[bytes]:
     """The bytes of all results."""
     found: list[Tensor] = []
     flatten(value, found)
-    return [(x.full_tensor() if lying_as(x) else x).detach().numpy().tobytes() for x in found]
+    return [(x.full_tensor() if value_layout(x) else x).detach().numpy().tobytes() for x in found]
 
 
 def over_ranks(name: str, sample: Sample, axis: int, rank: int, ranks: int) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.ops.strides import Laid, form_of, overlaps, reshaped, strides_of
+from gnomon.ops.strides import StridedView, form_of, overlaps, reshaped, strides_of
 from tests import drawn as st
 from tests.drawn import given
 
@@ -18,7 +18,7 @@ def layouts(draw):
     rank = draw(st.integers(0, 4))
     shape = tuple(draw(st.integers(1, 4)) for _ in range(rank))
     strides = tuple(draw(st.sampled_from([0, 1, 2, 3, 4, 6, 8, 12, 24, -1])) for _ in range(rank))
-    return Laid(shape, 0, strides)
+    return StridedView(shape, 0, strides)
 
 
 @given(layouts())
@@ -26,7 +26,7 @@ def test_strides_of_a_form_have_this_form(laid):
     form = form_of(laid)
 
     if form is not None:
-        own = Laid(laid.shape, 0, strides_of(form, laid.shape))
+        own = StridedView(laid.shape, 0, strides_of(form, laid.shape))
         assert form_of(own) in (form, None)
 
 
@@ -40,6 +40,6 @@ def test_overlapping_places_are_found(laid):
 
 
 def test_sizes_of_one_have_any_stride():
-    assert reshaped(Laid((2, 1, 3), 0, (3, 77, 1)), (6,)) == Laid((6,), 0, (1,))
-    assert reshaped(Laid((), 5, ()), (1, 1)) == Laid((1, 1), 5, (1, 1))
-    assert reshaped(Laid((0, 3), 0, (3, 1)), (3, 0)) == Laid((3, 0), 0, (1, 1))
+    assert reshaped(StridedView((2, 1, 3), 0, (3, 77, 1)), (6,)) == StridedView((6,), 0, (1,))
+    assert reshaped(StridedView((), 5, ()), (1, 1)) == StridedView((1, 1), 5, (1, 1))
+    assert reshaped(StridedView((0, 3), 0, (3, 1)), (3, 0)) == StridedView((3, 0), 0, (1, 1))

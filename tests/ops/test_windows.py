@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon.ir.node import Graph
-from gnomon.ops.windows import all_stretches, laid_back, stretches, zero_padded
+from gnomon.ops.windows import add_stretches, all_stretches, stretches, zero_padded
 from tests.compiled import run
 from tests.graphs import built, value
 
@@ -34,7 +34,7 @@ def test_laying_back_is_the_transpose(sizes, stride, dilation, rng):
     y = value(lambda x: all_stretches(x, 1, sizes, stride, dilation), x)
     g = rng.standard_normal(y.shape)
 
-    back = value(lambda g: laid_back(g, 1, (6, 7), stride, dilation), g)
+    back = value(lambda g: add_stretches(g, 1, (6, 7), stride, dilation), g)
 
     assert np.sum(back * x) == pytest.approx(np.sum(g * y))
 

@@ -9,7 +9,7 @@ import pytest
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import Site, inherit, phase
-from gnomon.ops.layouts import Lying, Unit, from_local, place, to_local
+from gnomon.ops.layouts import MeshLayout, Unit, from_local, place, to_local
 from gnomon.ops.linalg import linear
 from gnomon.ops.primitives import reduce
 from gnomon.passes.divide import divide
@@ -19,7 +19,7 @@ from tests.graphs import seed_of
 pytestmark = pytest.mark.unit
 
 LAYERS, WIDTH, RANKS = 3, 8, 2
-ROWS: Lying = (("shard", RANKS, 0),)
+ROWS: MeshLayout = (("shard", RANKS, 0),)
 FORWARD, BACKWARD = Site("model.py", 1, "f"), Site("model.py", 1, "f", phase="backward")
 
 

@@ -30,8 +30,8 @@ def test_types_of_what_mixes_say_how_gradients_lie():
     assert layouts.kinds["dp"][y] == Split(0)
     assert layouts.kinds["dp"][z] == VARYING
     g = arena.input((2, 2), float32)
-    assert layouts.laid(g, y, x).params["layout"] == (("dp", 2, 0),)
-    assert layouts.laid(g, z, plain) is g
+    assert layouts.placed(g, y, x).params["layout"] == (("dp", 2, 0),)
+    assert layouts.placed(g, z, plain) is g
 
 
 def test_a_program_without_a_ranks_own_values_has_no_types_to_ask_for():

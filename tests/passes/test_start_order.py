@@ -10,7 +10,7 @@ from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.operators import elementwise
 from gnomon.ops.collectives import COLLECTIVES
-from gnomon.ops.layouts import Lying, OwnRows, Unit, from_local, to_local
+from gnomon.ops.layouts import MeshLayout, OwnRows, Unit, from_local, to_local
 from gnomon.ops.linalg import linear
 from gnomon.ops.primitives import contract
 from gnomon.passes.divide import divide
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.unit
 
 RANKS = 2
 SEEDS = range(5)
-ROWS: Lying = (("shard", RANKS, 0),)
+ROWS: MeshLayout = (("shard", RANKS, 0),)
 
 
 def step(rows: int, layers: list[tuple[int, int, str]], own: bool = True) -> Graph:

@@ -172,7 +172,7 @@ def test_one_process_alone_calls_nobody():
 def test_ctrl_c_waits_until_llvm_has_compiled(monkeypatch: pytest.MonkeyPatch):
     done: list[str] = []
 
-    def answer(request: workers.Request) -> workers.Answer:
+    def answer(request: workers.Request) -> workers.CompilerAnswer:
         signal.raise_signal(signal.SIGINT)
         done.append(request[0])
         return b"code", ""

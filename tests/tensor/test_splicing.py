@@ -115,7 +115,7 @@ def test_a_leaf_that_is_part_of_a_tensor_shows_its_own_elements():
 
     assert part.grad.tolist() == [4, 0, 1]
     for start in (0, 1, 4):
-        with pytest.raises(ArgumentError, match="lies outside of a leaf"):
+        with pytest.raises(ArgumentError, match="outside of a leaf"):
             gn.as_strided(part, (2,), (1,), start)
     assert gn.as_strided(part, (0,), (1,), 2).shape == (0,)
 

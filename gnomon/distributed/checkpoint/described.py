@@ -55,19 +55,21 @@ class FolderContents(msgspec.Struct, frozen=True):
     """SHA-256 of everything else here."""
 
     def sealed(self) -> FolderContents:
-        """The same with the digest of everything else."""
+        """A copy of the contents with the digest of all other fields."""
         bare = msgspec.structs.replace(self, own="")
         digest = hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
         return msgspec.structs.replace(self, own=digest)
 
 
-def publish_in(folder: Path, told: FolderContents) -> None:
+def publish_in(folder: Path, contents: FolderContents) -> None:
     """Name the files that a folder's checkpoint consists of, and drop those of another."""
-    publish(folder / DESCRIPTION, msgspec.json.encode(told.sealed(), order="sorted"))
+    publish(folder / DESCRIPTION, msgspec.json.encode(contents.sealed(), order="sorted"))
     for path in folder.iterdir():
         stem = path.name.partition(".")[0].partition("-")[0]
-        ours = path.suffix in (".safetensors", ".objects", ".json") and len(stem) == len(told.token)
-        if ours and stem != told.token and set(stem) <= set("0123456789abcdef"):
+        ours = path.suffix in (".safetensors", ".objects", ".json") and len(stem) == len(
+            contents.token
+        )
+        if ours and stem != contents.token and set(stem) <= set("0123456789abcdef"):
             with suppress(OSError):
                 path.unlink()
 
@@ -78,17 +80,17 @@ def described(folder: Path) -> tuple[FolderContents, TensorReader]:
     Raises CheckpointError where a folder has none, or one that changed.
     """
     path = folder / DESCRIPTION
-    told = decoded(path, read_text(path), FolderContents)
-    if told.format != FORMAT:
+    contents = decoded(path, read_text(path), FolderContents)
+    if contents.format != FORMAT:
         raise CheckpointError(
-            f"checkpoint: {path} is of format {told.format}: this version reads {FORMAT}."
+            f"checkpoint: {path} is of format {contents.format}: this version reads {FORMAT}."
         )
-    if told.sealed() != told:
+    if contents.sealed() != contents:
         raise damaged(path)
-    reader = TensorReader(folder / INDEX.format(told.token))
-    if reader.headers != told.headers or reader.keys() != told.sums.keys():
+    reader = TensorReader(folder / INDEX.format(contents.token))
+    if reader.headers != contents.headers or reader.keys() != contents.sums.keys():
         raise damaged(path, "the headers of files beside")
-    return told, reader
+    return contents, reader
 
 
 def digest_of(path: Path) -> str:

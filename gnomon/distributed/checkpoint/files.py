@@ -1,6 +1,6 @@
 """Files of tensors as Hugging Face has them: safetensors, as many as needed, and an index.
 
-Which tensor lies where follows from names, shapes and dtypes alone, so that every rank knows it and
+The place of each tensor follows from names, shapes and dtypes alone: every rank knows it and
 writes its own parts at their places. The files of one model are the same bytes from any mesh.
 """
 
@@ -57,7 +57,7 @@ def planned(stem: str, tensors: Mapping[str, DividedTensor], largest: int = 0) -
     names = [f"{stem}.safetensors"]
     if len(groups) > 1:
         names = [f"{stem}-{i + 1:05d}-of-{len(groups):05d}.safetensors" for i in range(len(groups))]
-    return [laid_out(name, group) for name, group in zip(names, groups, strict=True)]
+    return [arranged(name, group) for name, group in zip(names, groups, strict=True)]
 
 
 def grouped(tensors: Mapping[str, DividedTensor], largest: int) -> list[dict[str, DividedTensor]]:
@@ -74,8 +74,8 @@ def grouped(tensors: Mapping[str, DividedTensor], largest: int) -> list[dict[str
     return groups
 
 
-def laid_out(file: str, tensors: Mapping[str, DividedTensor]) -> TensorFile:
-    """A file in which wide elements come first, so that all are aligned."""
+def arranged(file: str, tensors: Mapping[str, DividedTensor]) -> TensorFile:
+    """Arrange a file's tensors, those with wide elements first, so that all are aligned."""
     entries: dict[str, object] = {"__metadata__": {"format": "pt"}}
     begins, place = {}, 0
     for name in sorted(tensors, key=lambda x: (-tensors[x].dtype.itemsize, x)):

@@ -87,10 +87,10 @@ class SavedFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.told: FolderContents
+        self.contents: FolderContents
         self.tensors: TensorReader
-        self.told, self.tensors = described(folder)
-        self.complex = self.told.complex
+        self.contents, self.tensors = described(folder)
+        self.complex = self.contents.complex
 
     @property
     def paths(self) -> list[str]:
@@ -99,7 +99,7 @@ class SavedFolder:
 
     def verify(self, rank: int, count: int) -> None:
         """Compare with their sums the tensors that are this rank's to look at."""
-        for k, (path, wanted) in enumerate(sorted(self.told.sums.items())):
+        for k, (path, wanted) in enumerate(sorted(self.contents.sums.items())):
             stored = self.tensors[path]
             if k % count == rank and f"{stored.sum():016x}" != wanted:
                 raise damaged(stored.path, f"tensor {path}")
@@ -110,8 +110,8 @@ class SavedFolder:
 
     def read_objects(self) -> dict[str, Any]:
         """All values that are no tensors."""
-        path = self.folder / OBJECTS.format(self.told.token)
-        if digest_of(path) != self.told.objects:
+        path = self.folder / OBJECTS.format(self.contents.token)
+        if digest_of(path) != self.contents.objects:
             raise damaged(path)
         return load_objects(path)
 

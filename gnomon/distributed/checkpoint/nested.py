@@ -58,8 +58,8 @@ def stateful_parts(state_dict: Mapping[str, Any]) -> dict[str, Stateful]:
 
 def states(state_dict: Mapping[str, Any]) -> dict[str, Any]:
     """A dict in whose copy objects are their states."""
-    told = {key: value.state_dict() for key, value in stateful_parts(state_dict).items()}
-    return {**state_dict, **told}
+    own = {key: value.state_dict() for key, value in stateful_parts(state_dict).items()}
+    return {**state_dict, **own}
 
 
 def places(state_dict: dict[str, Any]) -> dict[str, ValuePlace]:

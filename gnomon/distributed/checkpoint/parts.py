@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.ops.layouts import Lying
+from gnomon.ops.layouts import MeshLayout
 
 __all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "runs"]
 
@@ -37,7 +37,7 @@ class DividedTensor:
 
     @property
     def elements(self) -> int:
-        """Their number in the whole."""
+        """Number of elements of the whole tensor."""
         return prod(self.shape)
 
     @property
@@ -46,7 +46,7 @@ class DividedTensor:
         return self.elements * self.dtype.itemsize
 
     def staged(self) -> DividedTensor:
-        """The same with parts copied, so that they stay while training goes on."""
+        """A copy of the tensor with parts of its own, which stay while training goes on."""
         copies = (TensorPart(x.offsets, np.array(x.array, order="C")) for x in self.parts)
         return DividedTensor(self.shape, self.dtype, tuple(copies))
 
@@ -80,7 +80,9 @@ def runs(shape: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]) -> 
     return ElementRuns(starts if length else starts[:0], length)
 
 
-def rectangle(shape: Sequence[int], layout: Lying, place: Mapping[str, int]) -> tuple[slice, ...]:
+def rectangle(
+    shape: Sequence[int], layout: MeshLayout, place: Mapping[str, int]
+) -> tuple[slice, ...]:
     """The part of a tensor that a rank at a place of the mesh holds in a layout.
 
     >>> rectangle((8, 6), (("data", 2, 0), ("tensor", 2, 0)), {"data": 1, "tensor": 0})
@@ -95,7 +97,7 @@ def rectangle(shape: Sequence[int], layout: Lying, place: Mapping[str, int]) -> 
 
 
 def owned(
-    local: np.ndarray, shape: Sequence[int], layout: Lying, mesh: Mesh, rank: int
+    local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: Mesh, rank: int
 ) -> DividedTensor:
     """A tensor of which a rank holds a part, with the rows of it that it owns among its replicas.
 

@@ -18,7 +18,7 @@ class DefaultSavePlanner:
         dedup_save_to_lowest_rank: bool = False,
         enable_plan_caching: bool = False,
     ) -> None:
-        """Nothing is kept."""
+        """Accept PyTorch's options, and keep none."""
 
 
 class DefaultLoadPlanner:

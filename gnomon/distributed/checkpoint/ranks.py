@@ -14,11 +14,11 @@ import numpy as np
 from gnomon.distributed.checkpoint.files import NAMES
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart, rectangle
 from gnomon.distributed.groups import Group, found, is_initialized
-from gnomon.distributed.objects import told
+from gnomon.distributed.objects import gather_objects
 from gnomon.dtypes import dtype_of
 from gnomon.errors import CheckpointError
 from gnomon.runtime.comm import here
-from gnomon.tensor.layouts import layout_of, local_of, lying_as, part_of
+from gnomon.tensor.layouts import layout_of, local_of, part_of, value_layout
 from gnomon.tensor.tensor import Tensor, array_of, pair_of
 
 __all__ = ["Ranks", "divided_tensors", "held", "own_part"]
@@ -34,7 +34,7 @@ class Ranks:
 
     def tell(self, given: Any) -> list[Any]:
         """The objects of all ranks, in rank order."""
-        return [given] if self.group is None else told(self.group, given)
+        return [given] if self.group is None else gather_objects(self.group, given)
 
 
 class Held(NamedTuple):
@@ -51,13 +51,13 @@ def own_part(tensor: Tensor) -> Tensor:
     pair = pair_of(tensor)
     if layout_of(pair):
         return local_of(pair)
-    return part_of(pair).detach() if lying_as(pair) else pair.detach()
+    return part_of(pair).detach() if value_layout(pair) else pair.detach()
 
 
 def held(path: str, tensor: Tensor) -> Held:
     """The rectangle of a tensor that this rank holds."""
     pair = pair_of(tensor)
-    layout, shape = lying_as(pair), tuple(pair.shape)
+    layout, shape = value_layout(pair), tuple(pair.shape)
     if any(isinstance(axis, str) for _, _, axis in layout) or pair.dtype.name not in NAMES:
         raise CheckpointError(
             f"checkpoint: {path} is a partial sum, or of {pair.dtype.name}: expected values of "

@@ -139,9 +139,9 @@ class TensorReader(Mapping[str, StoredTensor]):
         self.headers[path.name] = hashlib.sha256(text).hexdigest()
         entries = decoded(path, text, dict[str, Any])
         entries.pop("__metadata__", None)
-        found = {name: entry_of(path, name, told) for name, told in entries.items()}
+        found = {name: entry_of(path, name, row) for name, row in entries.items()}
         refuse_overlap(path, found, size - 8 - length)
-        return {name: self.placed(path, told, 8 + length) for name, told in found.items()}
+        return {name: self.placed(path, entry, 8 + length) for name, entry in found.items()}
 
     def placed(self, path: Path, entry: Entry, base: int) -> StoredTensor:
         """A tensor as it is read."""
@@ -166,10 +166,10 @@ class TensorReader(Mapping[str, StoredTensor]):
                 raise damaged(self.stored[name].path, f"tensor {name}")
 
 
-def entry_of(path: Path, name: str, told: object) -> Entry:
+def entry_of(path: Path, name: str, row: object) -> Entry:
     """A tensor of a header, whose bytes are as many as its sizes ask for."""
     try:
-        entry = msgspec.convert(told, Entry)
+        entry = msgspec.convert(row, Entry)
     except msgspec.ValidationError as wrong:
         raise unreadable(path, ValueError(f"tensor {name}: {clipped(wrong)}")) from None
     begin, end = entry.data_offsets
@@ -190,7 +190,7 @@ def refuse_overlap(path: Path, entries: Mapping[str, Entry], size: int) -> None:
             )
         place = end
     if place != size:
-        raise unreadable(path, ValueError(f"{size} bytes of tensors where {place} are told of"))
+        raise unreadable(path, ValueError(f"{size} bytes of tensors where the header has {place}"))
 
 
 def read_into(file: BinaryIO, content: memoryview, offset: int) -> None:

@@ -63,14 +63,14 @@ class Save:
         pairs = [path for path, value in tensors.items() if isinstance(value, Paired)]
         objects = {path: value for path, value in values.items() if path not in tensors}
         own = together("hold", ranks, lambda: {x: held(x, v) for x, v in tensors.items()})
-        told = ranks.tell((objects, pairs, uuid.uuid4().hex))
-        self.objects = {path: x for each, *_ in reversed(told) for path, x in each.items()}
-        self.pairs = sorted({path for _, paths, _ in told for path in paths})
-        self.token = told[0][2]
+        rows = ranks.tell((objects, pairs, uuid.uuid4().hex))
+        self.objects = {path: x for each, *_ in reversed(rows) for path, x in each.items()}
+        self.pairs = sorted({path for _, paths, _ in rows for path in paths})
+        self.token = rows[0][2]
         self.tensors = divided_tensors(tensors, own, ranks.rank)
 
     def staged(self) -> Save:
-        """The same with tensors copied, so that they may change meanwhile."""
+        """Copy the tensors to be saved, so that they may change meanwhile."""
         self.tensors = {path: x.staged() for path, x in self.tensors.items()}
         return self
 
@@ -95,8 +95,8 @@ class Save:
             write(self.folder / INDEX.format(self.token), text)
             objects = self.folder / OBJECTS.format(self.token)
             save_objects(self.objects, objects)
-            told = FolderContents(self.token, sums, headers, digest_of(objects), self.pairs)
-            publish_in(self.folder, told)
+            contents = FolderContents(self.token, sums, headers, digest_of(objects), self.pairs)
+            publish_in(self.folder, contents)
 
         together("complete", self.ranks, complete, first=True)
 
@@ -112,11 +112,11 @@ def together(what: str, ranks: Ranks, work: Callable[[], Any], first: bool = Fal
         made = work() if ranks.rank == 0 or not first else None
     except (OSError, CheckpointError, ArgumentError) as wrong:
         failure = f"{type(wrong).__name__}: {wrong}"
-    told = ranks.tell((made, failure))
-    failures = {k: text for k, (_, text) in enumerate(told) if text}
+    answers = ranks.tell((made, failure))
+    failures = {k: text for k, (_, text) in enumerate(answers) if text}
     if failures:
         raise CheckpointException(f"checkpoint: to {what} failed", failures)
-    return [found for found, _ in told]
+    return [found for found, _ in answers]
 
 
 def begun(

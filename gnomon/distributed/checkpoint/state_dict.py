@@ -15,7 +15,7 @@ from gnomon.distributed.sharded_states import by_parts
 from gnomon.errors import ArgumentError, CheckpointError
 from gnomon.nn.module import Module
 from gnomon.optim.optimizer import Optimizer
-from gnomon.tensor.layouts import lying_as, whole_of
+from gnomon.tensor.layouts import value_layout, whole_of
 from gnomon.tensor.tensor import Paired, Tensor
 
 __all__ = [
@@ -59,7 +59,7 @@ def plain_names(model: Module) -> dict[str, str]:
 
 
 def parts_of(model: Module) -> dict[str, Any]:
-    """A model's state as it lies, whatever a wrapper of it would show."""
+    """The state of a model with this rank's parts, whatever a wrapper of it would show."""
     before = by_parts.set(True)
     try:
         return model.state_dict()
@@ -84,7 +84,7 @@ def whole(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: whole(x) for key, x in value.items()}
     if isinstance(value, (Tensor, Paired)):
-        return whole_of(value).detach() if lying_as(value) else value
+        return whole_of(value).detach() if value_layout(value) else value
     return value
 
 
@@ -141,11 +141,11 @@ def get_optimizer_state_dict(
     made: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in listed(optimizers):
         begin(optimizer)
-        names, told = names_of(model, optimizer), optimizer.state_dict()
-        made["state"] |= {names[number]: entry for number, entry in told["state"].items()}
+        names, own = names_of(model, optimizer), optimizer.state_dict()
+        made["state"] |= {names[number]: entry for number, entry in own["state"].items()}
         made["param_groups"] += [
             {**group, "params": [names[number] for number in group["params"]]}
-            for group in told["param_groups"]
+            for group in own["param_groups"]
         ]
     state = given_out(made, chosen)
     return flattened(state) if state and chosen.flatten_optimizer_state_dict else state
@@ -224,8 +224,8 @@ def names_of(model: Module, optimizer: Optimizer) -> dict[int, str]:
     """The plain name of each of an optimizer's parameters, by its number."""
     names = {id(p): plain(model, name) for name, p in model.named_parameters()}
     found: dict[int, str] = {}
-    for group, told in zip(optimizer.param_groups, numbered(optimizer), strict=True):
-        for p, number in zip(group["params"], told["params"], strict=True):
+    for group, numbers in zip(optimizer.param_groups, numbered(optimizer), strict=True):
+        for p, number in zip(group["params"], numbers["params"], strict=True):
             if id(p) not in names:
                 raise ArgumentError(
                     "get_optimizer_state_dict: expected parameters of the model: the optimizer has "

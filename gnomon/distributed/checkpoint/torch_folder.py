@@ -130,13 +130,15 @@ class TorchFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            told = described(folder / METADATA)
-            spans = {place: span_of(folder, where) for place, where in told.storage_data.items()}
+            metadata = described(folder / METADATA)
+            spans = {
+                place: span_of(folder, where) for place, where in metadata.storage_data.items()
+            }
             self.spans = {(x.fqn, offsets_of(x)): span for x, span in spans.items()}
             self.tensors: dict[str, TorchTensor] = {}
             self.complex: list[str] = []
             self.paths: list[str] = []
-            for path, entry in told.state_dict_metadata.items():
+            for path, entry in metadata.state_dict_metadata.items():
                 self.enter(path, entry)
         except (*BROKEN, ArgumentError, AttributeError) as wrong:
             why = wrong.strerror if isinstance(wrong, OSError) and wrong.strerror else str(wrong)
@@ -188,10 +190,10 @@ def offsets_of(place: Any) -> tuple[int, ...] | None:
 def described(path: Path) -> Any:
     """The description of a checkpoint."""
     content = BytesIO(read(path, LARGEST_TEXT))
-    told = Interpreter(NAMES | OTHERS | KINDS, of_record, {}.__getitem__).read(content)
-    if type(told) is not KINDS[f"{HOME}.metadata.Metadata"]:
+    metadata = Interpreter(NAMES | OTHERS | KINDS, of_record, {}.__getitem__).read(content)
+    if type(metadata) is not KINDS[f"{HOME}.metadata.Metadata"]:
         raise ValueError("it is no description of a checkpoint")
-    return told
+    return metadata
 
 
 def of_record(made: Any, state: Any) -> bool:
@@ -205,12 +207,12 @@ def of_record(made: Any, state: Any) -> bool:
     return True
 
 
-def span_of(folder: Path, told: Any) -> FileSpan:
-    """The place that a description names, which lies in a file of the folder."""
-    name, begin, length = told.relative_path, whole(told.offset), whole(told.length)
+def span_of(folder: Path, where: Any) -> FileSpan:
+    """The span of bytes that a description names, checked against the file of the folder."""
+    name, begin, length = where.relative_path, whole(where.offset), whole(where.length)
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(f"a file is called {brief(name)}")
-    if getattr(told, "transform_descriptors", None):
+    if getattr(where, "transform_descriptors", None):
         raise ValueError("its parts are compressed: save it without extensions")
     path = folder / name
     if path.is_symlink() or begin + length > path.stat().st_size:

@@ -1,6 +1,6 @@
-"""Tensors that lie over the ranks of a mesh, by the names of torch.distributed.tensor.
+"""Tensors sharded over the ranks of a mesh, by the names of torch.distributed.tensor.
 
-Any tensor may lie so: a DTensor is what lies over ranks, and operations on it are those of all
+Any tensor may be sharded: a DTensor is one that is, and operations on it are those of all
 tensors. The methods are in gnomon/tensor/placements.py.
 """
 

@@ -1,4 +1,4 @@
-"""Tensors laid over a mesh: from what one rank has, from parts, and all of a module's."""
+"""Tensors sharded over a mesh: from what one rank has, from parts, and all of a module's."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gnomon.distributed.collectives import broadcast
 from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.errors import LayoutError
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import ALONE, Lying, Unit, to_local
+from gnomon.ops.layouts import ALONE, MeshLayout, Unit, to_local
 from gnomon.passes.layout import Placement
-from gnomon.tensor.layouts import lying_as, meet, spread
+from gnomon.tensor.layouts import meet, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.placing import without_elements
 from gnomon.tensor.tensor import Tensor, detached, raw, wrap
@@ -19,15 +19,15 @@ from gnomon.tensor.tensor import Tensor, detached, raw, wrap
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "lay"]
 
 
-class LyingOverRanks(type):
-    """The class of DTensor: what lies over ranks is an instance of it, whatever its class."""
+class ShardedTensorType(type):
+    """The class of DTensor: a sharded tensor is an instance of it, whatever its class."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, Tensor) and bool(lying_as(value))
+        return isinstance(value, Tensor) and bool(value_layout(value))
 
 
-class DTensor(Tensor, metaclass=LyingOverRanks):
-    """A tensor that lies over the ranks of a mesh.
+class DTensor(Tensor, metaclass=ShardedTensorType):
+    """A tensor that is sharded over the ranks of a mesh.
 
     >>> import gnomon as gn
     >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("dp",))
@@ -38,7 +38,7 @@ class DTensor(Tensor, metaclass=LyingOverRanks):
     """
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Refused: a tensor is laid over ranks by from_local or distribute_tensor."""
+        """Refuse: tensors are sharded by from_local or distribute_tensor."""
         raise LayoutError("DTensor: say DTensor.from_local() or distribute_tensor().")
 
     @staticmethod
@@ -78,7 +78,7 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Tensor:
-    """A leaf laid over a mesh: the first rank's values, or with None those of each.
+    """Shard a leaf over a mesh: the first rank's values, or with None those of each.
 
     >>> import gnomon as gn
     >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("dp",))
@@ -86,10 +86,10 @@ def distribute_tensor(
     DTensor(Tensor([0., 1., 2., 3.]), dp=S(0))
     >>> gn.distributed.destroy_process_group()
     """
-    if lying_as(tensor):
-        if lying_as(tensor) == layout_by(device_mesh, placements, tensor.ndim):
+    if value_layout(tensor):
+        if value_layout(tensor) == layout_by(device_mesh, placements, tensor.ndim):
             return tensor
-        raise LayoutError("distribute_tensor: this tensor lies over ranks. Use redistribute().")
+        raise LayoutError("distribute_tensor: this tensor is a DTensor. Use redistribute().")
     if not tensor.is_leaf:
         raise LayoutError(
             "distribute_tensor should be used to distribute leaf tensors: got a result. "
@@ -103,8 +103,10 @@ def distribute_tensor(
     return lay(whole, layout).requires_grad_(tensor.requires_grad)
 
 
-def lay(tensor: Tensor, layout: Lying, keeps: tuple[str, ...] = (), unit: Unit = ALONE) -> Tensor:
-    """The same value as a tensor of its own, of which this rank keeps its part."""
+def lay(
+    tensor: Tensor, layout: MeshLayout, keeps: tuple[str, ...] = (), unit: Unit = ALONE
+) -> Tensor:
+    """Detach a value and shard it: this rank keeps its part."""
     part = wrap(to_local(detached(raw(tensor)), layout))
     if part.is_meta:
         return spread(without_elements(part), layout, keeps, unit)
@@ -143,7 +145,7 @@ def distribute_module(
         if partition_fn is not None:
             partition_fn(name, inner, device_mesh)
         for value in (*inner._parameters.values(), *inner._buffers.values()):
-            if value is not None and not lying_as(value):
+            if value is not None and not value_layout(value):
                 value.data = distribute_tensor(value.detach(), device_mesh)
     if input_fn is not None:
         module.register_forward_pre_hook(lambda m, given: input_fn(m, given, device_mesh))

@@ -1,7 +1,7 @@
 """Tensor parallel by the names of torch.distributed.tensor.parallel: a style for each module.
 
-A style lays a module's parameters over the ranks of a mesh, and says how what goes in lies and how
-what comes out shall. Programs are divided by that; collectives stand where layouts change.
+A style shards a module's parameters over the ranks of a mesh, and says which layouts its inputs
+have and its results get. Programs are divided by that; collectives stand where layouts change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnomon.nn.embedding import Embedding
 from gnomon.nn.linear import Linear
 from gnomon.nn.module import Module
 from gnomon.passes.layout import REPLICATED, Placement, Split
-from gnomon.tensor.layouts import in_order, lying_as, part_of, spread
+from gnomon.tensor.layouts import in_order, part_of, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.tensor import Tensor
 
@@ -158,11 +158,11 @@ class PrepareModuleInput(ParallelStyle):
         def enter(module: Module, inputs: tuple, named: dict[str, Any]) -> Any:
             rest = inputs[len(self.have) :]
             moved = [
-                laid_in(x, mesh, *each, local)
+                redistributed(x, mesh, *each, local)
                 for x, *each in zip(inputs, self.have, self.want, strict=False)
             ]
             named_moved = {
-                word: laid_in(named[word], mesh, have, self.named_want[word], local)
+                word: redistributed(named[word], mesh, have, self.named_want[word], local)
                 for word, have in self.named_have.items()
                 if word in named
             }
@@ -195,7 +195,7 @@ class PrepareModuleOutput(ParallelStyle):
         def leave(module: Module, inputs: tuple, output: Any) -> Any:
             alone = not isinstance(output, tuple)
             moved = [
-                laid_in(x, mesh, *each, self.use_local_output)
+                redistributed(x, mesh, *each, self.use_local_output)
                 for x, *each in zip(
                     [output] if alone else output, self.have, self.want, strict=True
                 )
@@ -224,7 +224,7 @@ def parallelize_module(
         )
     if src_data_rank is not None:
         for p in module.parameters():
-            if not lying_as(p):
+            if not value_layout(p):
                 p.data = from_first(p.detach(), device_mesh, 0, src_data_rank)
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.apply(module, device_mesh)
@@ -255,24 +255,24 @@ def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placem
     """Lay a module's own parameters over a mesh, replicated where nothing else is said."""
     for name, p in module.named_parameters(recurse=False):
         over = layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim)
-        layout = tuple(sorted((*lying_as(p), *over), key=lambda each: in_order(each[0])))
+        layout = tuple(sorted((*value_layout(p), *over), key=lambda each: in_order(each[0])))
         p.data = lay(p.detach(), layout, mesh.axes)
 
 
-def laid_in(
+def redistributed(
     x: Any, mesh: DeviceMesh, have: Placement | None, want: Placement | None, local: bool
 ) -> Any:
-    """An input, which lies one way or is this rank's part so, lying another way."""
+    """Redistribute an input, or this rank's part of one, from one placement to another."""
     if have is None or want is None or not isinstance(x, Tensor):
         return x
-    if not any(name in mesh.axes for name, _, _ in lying_as(x)):
+    if not any(name in mesh.axes for name, _, _ in value_layout(x)):
         x = spread(x, layout_by(mesh, [have], x.ndim))
     return given_out(x, mesh, want, local)
 
 
 def given_out(x: Any, mesh: DeviceMesh, want: Placement, local: bool) -> Any:
-    """A tensor over a mesh lying as is wanted, or this rank's part of it."""
-    here = tuple(each for each in lying_as(x) if each[0] in mesh.axes)
+    """A tensor over a mesh with the wanted placement, or this rank's part of it."""
+    here = tuple(each for each in value_layout(x) if each[0] in mesh.axes)
     if here != layout_by(mesh, [want], x.ndim):
         x = x.redistribute(mesh, [want])
     return part_of(x, mesh.axes) if local else x

@@ -4,7 +4,7 @@ Tokens lie in blocks, stretches of their global order (decision 0066), of which 
 some; experts are shared out in order. What an expert sees is the same whoever holds what: rows of
 one block stand together, sorted by expert, those of an expert in the order of tokens. `routed_mm`
 takes them as they come, so no bit of a product or of its gradient depends on ranks, and no row is
-moved again once it is there. Which messages carry rows is told in the dispatchers' own files.
+moved again once it is there. The dispatchers' own files say which messages carry rows.
 
 Letters: l blocks of this rank, n tokens of a block, t tokens (l n), c experts of a token, s slots
 of a block (n c), d width, e experts.

@@ -73,7 +73,7 @@ class MeshTokenDispatcher(TokenDispatcher):
         return self.moved(x, self.spread, 0)
 
     def to_blocks(self, x: Tensor) -> Tensor:
-        """The same, of which each rank has its blocks' part."""
+        """Reshard a value, so that each rank has its blocks' part."""
         return self.moved(x, 0, self.spread)
 
     @property
@@ -82,6 +82,6 @@ class MeshTokenDispatcher(TokenDispatcher):
         return None if self.blocks % self.ranks else 1
 
     def moved(self, x: Tensor, have: int | None, want: int | None) -> Tensor:
-        """x lying another way, and its gradient lying as x did."""
+        """Change the layout of x; its gradient gets the layout that x had."""
         there, back = (((self.mesh, self.ranks, axis),) for axis in (want, have))
         return apply(lambda node: place(node, there, back=back), (x,))

@@ -111,7 +111,7 @@ class StaticTokenDispatcher(TokenDispatcher):
         rows_lpd = rows_rlkd.transpose(0, 1).reshape(blocks, self.ranks * self.capacity, d)
         rows_lpd = FUNCTIONS["where"](places.held_lp.unsqueeze(2), rows_lpd, 0.0)
         y_lsd = FUNCTIONS["reordered"](rows_lpd, places.place_ls, places.slot_lp)
-        # tokens that had no place: whoever forgets to replay the step is told
+        # tokens that had no place become NaN: it shows where a step was not replayed
         return FUNCTIONS["where"](places.fits_ls.unsqueeze(2), y_lsd, float("nan"))
 
     @property

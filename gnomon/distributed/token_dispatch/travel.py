@@ -2,7 +2,7 @@
 
 Places for every routing are as many times more than an even one fills as there are ranks. So steps
 have `load` times the most that was measured, and one that passes it is taken again with places for
-all: it has told so, and has changed nothing (gnomon/train/step.py).
+all: it has reported so, and has changed nothing (gnomon/train/step.py).
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class Link(ABC):
         return found.collective(number - 1, precise) if found is not None and number else ""
 
     @abstractmethod
-    def tell(self, told: bytes) -> list[bytes]:
+    def tell(self, message: bytes) -> list[bytes]:
         """Give every rank some bytes, and get theirs, in rank order."""
 
     @abstractmethod
@@ -279,7 +279,7 @@ class Link(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what the group holds."""
+        """Release the resources of the group."""
 
 
 class Backend(ABC):
@@ -327,7 +327,7 @@ class CallbackLink(Link):
         """Return when what it receives is there."""
 
     def close(self) -> None:
-        """Let go of what native code calls, which holds this end."""
+        """Drop the callbacks that native code has: they keep this object alive."""
         self._entries.clear()
 
     def _started(self, transfer: Transfer) -> None:

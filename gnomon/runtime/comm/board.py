@@ -68,8 +68,8 @@ class LeftOut(NamedTuple):
 
 def table(rows: dict[int, Row], size: int) -> list[str]:
     """A line for each rank, those that never came too."""
-    told = {rank: str(row) for rank, row in rows.items()}
-    return [f"  rank {rank}: {told.get(rank, 'has not begun')}" for rank in range(size)]
+    places = {rank: str(row) for rank, row in rows.items()}
+    return [f"  rank {rank}: {places.get(rank, 'has not begun')}" for rank in range(size)]
 
 
 class Server(ThreadingTCPServer):
@@ -97,41 +97,41 @@ class Board:
         self.address = f"{host}:{self._server.server_address[1]}:{self.token}"
         Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
-    def hear(self, rank: int, told: dict[str, Any]) -> object:
+    def hear(self, rank: int, message: dict[str, Any]) -> object:
         """Keep what a rank says; what it asked for."""
         with self.changed:
             row = self.rows.setdefault(rank, Row())
             row.heard = monotonic()
-            answer = ANSWERS[told["kind"]](self, row, rank, told)
+            answer = ANSWERS[message["kind"]](self, row, rank, message)
             self.changed.notify_all()
         return answer
 
-    def state(self, row: Row, rank: int, told: dict[str, Any]) -> None:
+    def state(self, row: Row, rank: int, message: dict[str, Any]) -> None:
         """Keep where a rank is."""
-        row.place, row.last = told["place"], told["last"]
+        row.place, row.last = message["place"], message["last"]
 
-    def fail(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+    def fail(self, row: Row, rank: int, message: dict[str, Any]) -> object:
         """A rank failed; whether another one did before, and for the same reason."""
-        row.failed, row.last, row.code = told["text"], told["last"], told["code"]
+        row.failed, row.last, row.code = message["text"], message["last"], message["code"]
         before = any(self.rows[k].failed == row.failed for k in self.ended)
         self.ended.setdefault(rank, monotonic())
         return before
 
-    def leave(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+    def leave(self, row: Row, rank: int, message: dict[str, Any]) -> object:
         """A rank's program has ended."""
         row.left = True
         return True
 
-    def leave_out(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+    def leave_out(self, row: Row, rank: int, message: dict[str, Any]) -> object:
         """The next job is to be without some ranks."""
-        self.left_out = LeftOut(tuple(told["hosts"]), told["remaining"], told["why"])
+        self.left_out = LeftOut(tuple(message["hosts"]), message["remaining"], message["why"])
         return True
 
-    def ask(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+    def ask(self, row: Row, rank: int, message: dict[str, Any]) -> object:
         """Give where all ranks are."""
-        return table(self.rows, told["size"])
+        return table(self.rows, message["size"])
 
-    def clock(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+    def clock(self, row: Row, rank: int, message: dict[str, Any]) -> object:
         """The time here."""
         return monotonic_ns()
 
@@ -176,14 +176,14 @@ SINCE_ACK = 8 + 12 * 4
 
 
 def last_heard(connection: socket.socket) -> float:
-    """When the other side last sent anything, its end too, as the system knows; else now.
+    """Time at which the other side last sent anything, its end included; now, if unknown.
 
     Ranks are killed within milliseconds of each other, and threads may notice in any order.
     """
     if not sys.platform.startswith("linux"):
         return monotonic()
-    told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SINCE_ACK + 4)
-    return monotonic() - int.from_bytes(told[SINCE_ACK:], sys.byteorder) / 1e3
+    options = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SINCE_ACK + 4)
+    return monotonic() - int.from_bytes(options[SINCE_ACK:], sys.byteorder) / 1e3
 
 
 class Talk(StreamRequestHandler):
@@ -197,12 +197,12 @@ class Talk(StreamRequestHandler):
         rank, board = -1, self.server.board
         try:
             for line in self.rfile:
-                told = msgspec.json.decode(line)
-                if told.get("token") != board.token:
+                message = msgspec.json.decode(line)
+                if message.get("token") != board.token:
                     return
-                rank = told["rank"]
-                answer = board.hear(rank, told)
-                if told["kind"] != "state":
+                rank = message["rank"]
+                answer = board.hear(rank, message)
+                if message["kind"] != "state":
                     self.wfile.write(msgspec.json.encode(answer) + b"\n")
         except (OSError, msgspec.DecodeError):
             pass

@@ -135,7 +135,7 @@ def found_in(given: Mapping[str, str]) -> Environment:
 
 
 def launchers(given: Mapping[str, str]) -> Sequence[Names]:
-    """Those whose variables can be meant."""
+    """Launchers whose variables may be set in this environment."""
     if KUBERNETES.rank not in given or "RANK" in given:
         return LAUNCHERS
     if KUBERNETES.size not in given:

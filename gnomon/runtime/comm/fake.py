@@ -31,14 +31,14 @@ class FakeBackend(Backend):
         self.rank, self.size = rank, size
 
     def link(self, name: str, ranks: Sequence[int]) -> FakeLink:
-        """Its end of a group."""
+        """Make this rank's end of a group."""
         return FakeLink(name, ranks, list(ranks).index(self.rank))
 
     def abort(self, cause: BaseException) -> None:
         """Nobody else is there to end."""
 
     def close(self) -> None:
-        """Nothing to leave."""
+        """Do nothing: no rank is connected."""
 
 
 class FakeLink(CallbackLink):
@@ -61,12 +61,12 @@ class FakeLink(CallbackLink):
                 ctypes.memset(piece.address, 0, piece.nbytes)
 
     def wait(self, transfer: Transfer) -> None:
-        """It is there already."""
+        """Return at once: the result of a transfer is there when it starts."""
 
     def is_done(self, transfer: Transfer) -> bool:
-        """It is."""
+        """Return True: a transfer is done when it starts."""
         return True
 
-    def tell(self, told: bytes) -> list[bytes]:
+    def tell(self, message: bytes) -> list[bytes]:
         """All say what this rank says."""
-        return [told] * self.count
+        return [message] * self.count

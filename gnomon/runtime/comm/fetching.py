@@ -33,7 +33,7 @@ from gnomon.runtime.comm.streams import (
 )
 from gnomon.runtime.native import private, word
 
-__all__ = ["WITHDRAWN", "answer", "read", "refuse", "still_lies", "write_fetch", "write_read"]
+__all__ = ["WITHDRAWN", "answer", "read", "refuse", "still_valid", "write_fetch", "write_read"]
 
 FETCH = 1 << 20
 """Bytes that are fetched at a time."""
@@ -63,7 +63,7 @@ def read(e: Emitter, to: str, source: str, nbytes: str | int) -> str:
 
 
 def write_fetch(module: LLVMModule) -> None:
-    """`fetch` reads one round of a message from where it lies; whether there was one."""
+    """`fetch` reads one round of a message out of its sender's memory; whether there was one."""
     e = private(module, "fetch", ("ptr", "peer"), returns="i64")
     still = e.value("alloca i64, align 8")
     fetched = e.offset("%peer", 8 * FETCHED)
@@ -80,10 +80,10 @@ def write_fetch(module: LLVMModule) -> None:
     number = e.load(e.call("ptr", "__errno_location"), "i32", 4)
     some = e.value(f"icmp sgt i64 {came}, 0")
     number = e.value(f"select i1 {some}, i32 {errno.EAGAIN}, i32 {number}")
-    told, lies = still_lies(e, still, message, source)
-    number = e.value(f"select i1 {lies}, i32 {number}, i32 {WITHDRAWN}")
-    some = e.value(f"and i1 {some}, {told}")
-    e.do(f"br i1 {e.value(f'and i1 {some}, {lies}')}, label %on, label %refused")
+    was_read, valid = still_valid(e, still, message, source)
+    number = e.value(f"select i1 {valid}, i32 {number}, i32 {WITHDRAWN}")
+    some = e.value(f"and i1 {some}, {was_read}")
+    e.do(f"br i1 {e.value(f'and i1 {some}, {valid}')}, label %on, label %refused")
     e.label("refused")
     refuse(e, fetched, message, number)
     e.ret("i64 0")
@@ -100,18 +100,18 @@ def write_fetch(module: LLVMModule) -> None:
     e.ret("i64 1")
 
 
-def still_lies(e: Emitter, place: str, message: str, source: str) -> tuple[str, str]:
-    """Whether the sender's word could be read, and does not say that it gave the message up.
+def still_valid(e: Emitter, place: str, message: str, source: str) -> tuple[str, str]:
+    """Whether the sender's word was read, and whether the message is still valid.
 
-    Its own word of where the message lies is none then.
+    The word holds the message's address; a sender that gives the message up clears it.
     """
     e.store(source, place, "i64", 8)
     # the word is read after the message, on processors that would do either first
     e.settle()
     at = e.add(word(e, message, NUMBER), 8 * SOURCE)
-    told = read(e, e.value(f"ptrtoint ptr {place} to i64"), at, 8)
-    lies = e.value(f"icmp eq i64 {e.load(place, 'i64', 8)}, {source}")
-    return e.value(f"icmp eq i64 {told}, 8"), lies
+    nbytes = read(e, e.value(f"ptrtoint ptr {place} to i64"), at, 8)
+    valid = e.value(f"icmp eq i64 {e.load(place, 'i64', 8)}, {source}")
+    return e.value(f"icmp eq i64 {nbytes}, 8"), valid
 
 
 def answer(e: Emitter, peer: str, message: str) -> None:

@@ -37,17 +37,17 @@ def link_along(mesh: str) -> Link:
 
 
 def along(own: Mapping[str, Link]) -> holding[dict[str, Link] | None]:
-    """Have this thread's context use these groups for a while."""
+    """Use these groups in this thread's context within a `with` block."""
     return holding(_own, dict(own))
 
 
 def settle(found: Mapping[str, Link]) -> None:
-    """Have the whole process use these groups, beside those that it has."""
+    """Use these groups in the whole process, beside those that it has."""
     _of_process.update(found)
 
 
 def add(link: Link) -> None:
-    """Have this rank use one more group, under its name."""
+    """Add a group to those of this rank, under its name."""
     links()[link.name] = link
 
 

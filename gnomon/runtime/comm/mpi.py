@@ -189,19 +189,19 @@ class MpiLink(Link):
                 return False
         return True
 
-    def tell(self, told: bytes) -> list[bytes]:
+    def tell(self, message: bytes) -> list[bytes]:
         """Exchange bytes in a communicator of their own, apart from what programs move."""
         about = partial(self.waiting, True)
         if self._own is None:
             self._own, made = self.comm.Idup()
             self.backend.settle(made, about, self.name)
         sizes = np.zeros(self.count, np.int64)
-        given = np.array([len(told)], np.int64)
+        given = np.array([len(message)], np.int64)
         self.backend.settle(self._own.Iallgather(given, sizes), about, self.name)
         found = np.empty(int(sizes.sum()), np.uint8)
         starts = np.cumsum(sizes) - sizes
         whole = [found, sizes, starts, MPI.BYTE]
-        sent = np.frombuffer(told, np.uint8)
+        sent = np.frombuffer(message, np.uint8)
         self.backend.settle(self._own.Iallgatherv(sent, whole), about, self.name)
         return [found[k : k + n].tobytes() for k, n in zip(starts, sizes, strict=True)]
 

@@ -136,7 +136,7 @@ def scratch_at(e: Emitter, request: str, count: str) -> str:
 
 
 def write_fold(module: LLVMModule) -> None:
-    """`fold_here` folds what has come with the own stretch, which is read where it lies."""
+    """`fold_here` folds the received stretches with this rank's own, which is read in place."""
     e = private(module, "fold_here", ("ptr", "group"), ("ptr", "slots"), ("ptr", "request"))
     place, count = word(e, "%group", PLACE), word(e, "%group", COUNT)
     nbytes = word(e, "%slots", base.NBYTES)

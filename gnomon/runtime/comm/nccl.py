@@ -59,20 +59,20 @@ def version_of(code: int) -> Version:
     return major, *divmod(rest, 100)
 
 
-def told(version: Version) -> str:
-    """A version in words."""
+def dotted(version: Version) -> str:
+    """Write a version as numbers with dots between."""
     return ".".join(map(str, version))
 
 
 def examined(library: Any) -> dict[str, str]:
-    """Of each feature why it is off, or nothing; refuses a library that is too old."""
+    """Map each feature to the reason why it is off, "" if on; refuse a library that is too old."""
     code = ctypes.c_int()
     failed = library.ncclGetVersion(ctypes.byref(code))
     version = version_of(code.value)
     if failed or version < FLOOR:
-        found = f"error {failed}" if failed else told(version)
+        found = f"error {failed}" if failed else dotted(version)
         raise CollectiveError(
-            f"nccl: {LIBRARY}: expected version {told(FLOOR)} or newer: got {found}. "
+            f"nccl: {LIBRARY}: expected version {dotted(FLOOR)} or newer: got {found}. "
             "Install a newer one: pip install nvidia-nccl-cu12."
         )
     functions = {name for _, by in NATIVE for name in by.split() if name.startswith("nccl")}
@@ -85,7 +85,7 @@ def examined(library: Any) -> dict[str, str]:
 def reason(library: Any, version: Version, feature: Feature) -> str:
     """Why a feature is off; empty where it is on."""
     if version < feature.since:
-        return f"needs {told(feature.since)}: this is {told(version)}"
+        return f"needs {dotted(feature.since)}: this is {dotted(version)}"
     return "" if hasattr(library, feature.symbol) else f"{feature.symbol} is missing"
 
 

@@ -62,7 +62,7 @@ def entries() -> linking.Library:
 
 
 class MemorySpan(ctypes.Structure):
-    """Bytes at an address, as the system is told of them."""
+    """Address and length of some bytes, as the system call takes them."""
 
     _fields_ = (("start", ctypes.c_void_p), ("nbytes", ctypes.c_size_t))
 
@@ -83,7 +83,7 @@ class NodeWorld(TcpWorld):
     leaving = False
 
     def _read(self, rank: int, peer: Connection) -> None:
-        """Hear a rank until it leaves; who then waits for it is told."""
+        """Receive from a rank until it leaves; then fail what still waits for it."""
         super()._read(rank, peer)
         while not self.leaving and not self.failure:
             if any(link.owed(rank) for link in links_of_process() if isinstance(link, NodeLink)):
@@ -128,19 +128,19 @@ class NodeBackend(TcpBackend):
         """The processes of the others; zeros where not every one may read every other's memory."""
         mark = ctypes.create_string_buffer(secrets.token_bytes(TOKEN), TOKEN)
         words = os.getpid(), ctypes.addressof(mark)
-        told = [struct.unpack(PLACE, x) for x in control.tell(struct.pack(PLACE, *words))]
+        places = [struct.unpack(PLACE, x) for x in control.tell(struct.pack(PLACE, *words))]
         marks = control.tell(mark.raw)
-        pairs = zip(told, marks, strict=True)
+        pairs = zip(places, marks, strict=True)
         may = all(read_memory(*place, TOKEN) == found for place, found in pairs)
         if not all(answer == b"yes" for answer in control.tell(b"yes" if may else b"no")):
             return [0] * self.size
-        return [0 if k == self.rank else process for k, (process, _) in enumerate(told)]
+        return [0 if k == self.rank else process for k, (process, _) in enumerate(places)]
 
     def _mapped(self, control: ThreadLink) -> mmap.mmap:
         """The memory that all ranks share."""
         nbytes = mmap.PAGESIZE + WINDOW * self.size**2
-        made, told = (-1, b"") if self.rank else self._memory(nbytes)
-        path, token = control.tell(told)[0].rsplit(b"\0", 1)
+        made, own = (-1, b"") if self.rank else self._memory(nbytes)
+        path, token = control.tell(own)[0].rsplit(b"\0", 1)
         try:
             found = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -148,7 +148,7 @@ class NodeBackend(TcpBackend):
             finally:
                 os.close(found)
             if shared[:TOKEN] != token:
-                raise OSError("another memory lies there")
+                raise OSError("other memory is at this path")
         except (OSError, ValueError) as cause:
             raise CollectiveError(
                 f"node: rank {self.rank} does not reach rank 0's memory: {cause}. Start all ranks "
@@ -160,7 +160,7 @@ class NodeBackend(TcpBackend):
         return shared
 
     def _memory(self, nbytes: int) -> tuple[int, bytes]:
-        """New memory, and what others are told of it."""
+        """Create the shared memory: its descriptor, and its path and token for the other ranks."""
         if not hasattr(os, "memfd_create"):
             raise CollectiveError('node: this system has no memfd_create. Use "mpi" or "tcp".')
         made, token = os.memfd_create("gnomon"), secrets.token_hex(TOKEN // 2).encode()
@@ -221,11 +221,11 @@ class NodeLink(Link):
         """The address of the first request."""
         return ctypes.addressof(self._requests)
 
-    def tell(self, told: bytes) -> list[bytes]:
+    def tell(self, message: bytes) -> list[bytes]:
         """Exchange bytes by sockets, apart from what programs move."""
         self._talk.talk = self.talk
         try:
-            return self._talk.tell(told)
+            return self._talk.tell(message)
         finally:
             self._talk.talk = None
 
@@ -267,7 +267,7 @@ class NodeLink(Link):
         )
 
     def close(self) -> None:
-        """Let go of the group; the memory of its messages is touched no more."""
+        """Close the group; the memory of its messages is not touched any more."""
         self._forget()
         self._talk.close()
         self.block[FAILED] = GONE

@@ -1,7 +1,7 @@
 """Folds of what the ranks of a node send each other, as IR text.
 
-What is large enough is read from where it lies, a piece of every rank at a time, and folded while
-it is in the caches; what is smaller has come through the windows.
+A large message is read out of its sender's memory, a piece of every rank at a time, and folded
+while it is in the caches; smaller ones have come through the windows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.runtime.comm import base
-from gnomon.runtime.comm.fetching import WITHDRAWN, answer, read, refuse, still_lies
+from gnomon.runtime.comm.fetching import WITHDRAWN, answer, read, refuse, still_valid
 from gnomon.runtime.comm.node_words import PROCESS, lock, messages_of, peer_at, unlock
 from gnomon.runtime.comm.streams import (
     DIRECT,
@@ -43,12 +43,12 @@ def scratch_for(e: Emitter, group: str, nbytes: str) -> str:
 
 
 def row_of(e: Emitter, group: str, nbytes: str) -> str:
-    """The bytes of a row: a piece of what may be read where it lies, else the whole message."""
+    """Bytes of a row: a piece if the senders' memory may be read, else the whole message."""
     beside = e.value(f"urem i64 {e.add(word(e, group, PLACE), 1)}, {word(e, group, COUNT)}")
     readable = e.value(f"icmp ne i64 {word(e, peer_at(e, group, beside), PEER_PROCESS)}, 0")
     large = e.value(f"icmp sge i64 {nbytes}, {LEAST_FOLDED}")
-    lies = e.value(f"and i1 {large}, {readable}")
-    return e.value(f"select i1 {lies}, i64 {e.least(nbytes, PIECE)}, i64 {nbytes}")
+    direct = e.value(f"and i1 {large}, {readable}")
+    return e.value(f"select i1 {direct}, i64 {e.least(nbytes, PIECE)}, i64 {nbytes}")
 
 
 def rows_of(e: Emitter, group: str, listed: str, nbytes: str) -> tuple[str, str]:
@@ -58,8 +58,8 @@ def rows_of(e: Emitter, group: str, listed: str, nbytes: str) -> tuple[str, str]
     return row_of(e, group, nbytes), e.offset(listed, first)
 
 
-def lies_there(e: Emitter, message: str) -> str:
-    """Whether a message is shown, and read where it lies."""
+def is_direct(e: Emitter, message: str) -> str:
+    """Whether a message is to be read out of its sender's memory."""
     shown = e.value(f"icmp eq i64 {word(e, message, MOVED)}, 0")
     direct = e.value(f"icmp eq i64 {word(e, message, KIND)}, {DIRECT}")
     return e.value(f"and i1 {shown}, {direct}")
@@ -68,14 +68,14 @@ def lies_there(e: Emitter, message: str) -> str:
 def write_arrived(module: LLVMModule) -> None:
     """`arrived` tells whether all that a transfer folds has come, or is shown."""
     e = private(module, "arrived", ("ptr", "group"), ("ptr", "listed"), returns="i1")
-    # messages of other sizes, and those given up, are told of
+    # `finished` reports messages of other sizes, and those that were given up
     e.call("i1", "finished", ("ptr", "%group"), ("ptr", "%listed"))
 
     def one(k: str, left: str) -> list[str]:
         message = messages_of(e, "%listed")(k)
         moved, nbytes = (word(e, message, index) for index in (MOVED, NBYTES))
         came = e.value(f"icmp eq i64 {moved}, {nbytes}")
-        there = e.value(f"or i1 {came}, {lies_there(e, message)}")
+        there = e.value(f"or i1 {came}, {is_direct(e, message)}")
         return [e.value(f"and i1 {left}, {there}")]
 
     # what is received stands before what is sent
@@ -84,10 +84,10 @@ def write_arrived(module: LLVMModule) -> None:
 
 
 def write_bring(module: LLVMModule) -> None:
-    """`bring` reads a piece of a message that lies elsewhere; whether it is there now."""
+    """`bring` reads a piece of a message out of its sender's memory; whether it is here now."""
     given = ("ptr", "group"), ("ptr", "peer"), ("ptr", "message"), ("ptr", "row")
     e = private(module, "bring", *given, ("i64", "start"), ("i64", "nbytes"), returns="i1")
-    e.do(f"br i1 {lies_there(e, '%message')}, label %read, label %here")
+    e.do(f"br i1 {is_direct(e, '%message')}, label %read, label %here")
     e.label("here")
     came = e.value(f"icmp eq i64 {word(e, '%message', MOVED)}, {word(e, '%message', NBYTES)}")
     e.ret(f"i1 {came}")
@@ -116,9 +116,9 @@ def write_end(module: LLVMModule) -> None:
     held = e.offset("%peer", 8 * HELD)
 
     def end() -> None:
-        told, lies = still_lies(e, still, "%message", word(e, "%message", SOURCE))
-        e.when(e.value(f"and i1 {told}, {lies}"), thank)
-        e.when(e.value(f"xor i1 {lies}, true"), withdrawn)
+        was_read, valid = still_valid(e, still, "%message", word(e, "%message", SOURCE))
+        e.when(e.value(f"and i1 {was_read}, {valid}"), thank)
+        e.when(e.value(f"xor i1 {valid}, true"), withdrawn)
 
     def thank() -> None:
         put(e, word(e, "%message", NBYTES), "%message", MOVED)
@@ -128,7 +128,7 @@ def write_end(module: LLVMModule) -> None:
     def withdrawn() -> None:
         refuse(e, held, "%message", str(WITHDRAWN))
 
-    e.when(lies_there(e, "%message"), end)
+    e.when(is_direct(e, "%message"), end)
     e.ret()
 
 
@@ -161,7 +161,7 @@ def write_fold(module: LLVMModule) -> None:
             came = e.call("i1", "bring", *ends, ("i64", start), ("i64", size))
             return [e.value(f"and i1 {there}, {came}")]
 
-        # one that could not be read is told of: nothing is read after it
+        # a piece that could not be read is reported: nothing is read after it
         last = e.value(f"select i1 {readable}, i64 {count}, i64 1")
         (there,) = e.loop(1, last, 1, bring, [("i1", readable)])
         put_pointer(e, e.offset(own, start), e.offset(places, e.mul(place, 8)))

@@ -50,10 +50,10 @@ from gnomon.runtime.comm.streams import (
     free,
     is_null,
     is_zero,
-    lies_at,
     peer_of,
     put,
     put_pointer,
+    set_source,
     shown,
     unlink,
 )
@@ -116,7 +116,7 @@ def write_post(module: LLVMModule) -> None:
         number = e.value("ptrtoint ptr %message to i64")
         source = e.value("ptrtoint ptr %address to i64")
         direct = e.value(f"and i1 {large}, {open_to_read}")
-        e.when(direct, lambda: lies_at(e, "%message", source, number))
+        e.when(direct, lambda: set_source(e, "%message", source, number))
         append(e, e.offset(peer, 8 * SENDS), "%message")
 
     def ask() -> None:
@@ -146,7 +146,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
         free(e, found)
 
     def take_direct() -> None:
-        lies_at(e, "%message", word(e, found, SOURCE), word(e, found, NUMBER))
+        set_source(e, "%message", word(e, found, SOURCE), word(e, found, NUMBER))
         shown(e, peer, "%message")
 
     def take_streamed() -> None:
@@ -248,13 +248,13 @@ def post(
     e: Emitter,
     group: str,
     place: str,
-    told: tuple[str, str],
+    flags: tuple[str, str],
     message: str,
     what: tuple[str, str, str],
 ) -> None:
-    """Call `post`; `told`: whether it is sent, and whether it is folded."""
+    """Call `post`; `flags`: whether the message is sent, and whether it is folded."""
     address, nbytes, tag = what
-    sent, folds = told
+    sent, folds = flags
     ends_of = ("ptr", group), ("i64", place), ("i1", sent), ("i1", folds), ("ptr", message)
     e.call("void", "post", *ends_of, ("ptr", address), ("i64", nbytes), ("i64", tag))
 
@@ -329,7 +329,7 @@ def write_sending(module: LLVMModule) -> None:
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
     peer = peer_of(e, "%k")
-    left = e.add(some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: lies(e, x)))
+    left = e.add(some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: live(e, x)))
     unlock(e, "%process")
     e.ret(f"i64 {left}")
 
@@ -340,7 +340,7 @@ def some(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str
     return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
 
 
-def lies(e: Emitter, message: str) -> str:
+def live(e: Emitter, message: str) -> str:
     """Whether a message was not given up."""
     return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
@@ -359,7 +359,7 @@ def write_owed(module: LLVMModule) -> None:
     e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
     e.label("count")
     peer = peer_of(e, "%k")
-    owed = some(e, peer, SHOWN, lambda message: lies(e, message))
+    owed = some(e, peer, SHOWN, lambda message: live(e, message))
     for listed in (SENDS, ASKED, FETCHED, HELD):
         owed = e.add(owed, some(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")

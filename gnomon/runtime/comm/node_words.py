@@ -34,5 +34,5 @@ def lock(e: Emitter, process: str, brief: str) -> None:
 
 
 def unlock(e: Emitter, process: str) -> None:
-    """Let other threads."""
+    """Release a process's lock."""
     e.do(f"store atomic i64 0, ptr {e.offset(process, 8 * LOCK)} release, align 8")

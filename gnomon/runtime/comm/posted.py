@@ -92,8 +92,8 @@ def messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
 
     def about() -> str:
         rows = [(m.sent, link.ranks[m.peer], m.nbytes) for m in ordered[:SHOWN]]
-        told = [f"{n} bytes {'to' if sent else 'from'} rank {rank}" for sent, rank, n in rows]
-        return ", ".join(told) + (" ..." if len(ordered) > SHOWN else "")
+        parts = [f"{n} bytes {'to' if sent else 'from'} rank {rank}" for sent, rank, n in rows]
+        return ", ".join(parts) + (" ..." if len(ordered) > SHOWN else "")
 
     return Posted(link, transfer, about, held)
 
@@ -136,9 +136,9 @@ class Comparison:
 
     def _refuse(self) -> None:
         """Raise, with what two ranks begin, and where."""
-        told = f"{self.what}\n{self.site}".encode()[:LABEL]
+        label = f"{self.what}\n{self.site}".encode()[:LABEL]
         rows = (ctypes.c_char * (LABEL * self.link.count))()
-        self._gather(ctypes.create_string_buffer(told, LABEL), rows, LABEL).wait()
+        self._gather(ctypes.create_string_buffer(label, LABEL), rows, LABEL).wait()
         labels = [rows[k * LABEL :][:LABEL].rstrip(b"\0") for k in range(self.link.count)]
         found = [row.decode(errors="replace").partition("\n") for row in labels]
         other = next(k for k, (what, *_) in enumerate(found) if what != found[0][0])

@@ -2,7 +2,7 @@
 
 Each pair of ranks has a window each way: a ring of bytes, written by the one and read by the other.
 A message is a line that says what it is, and its bytes; what doesn't fit goes in rounds, as the
-reader makes place. Of a large one the line says where it lies: the reader fetches it there, and
+reader makes place. Of a large one the line says its address: the reader fetches it there, and
 answers by a line, where processes may read each other's memory. What comes before it is asked for
 is kept. Transfers are node_native.py's part.
 """
@@ -21,15 +21,15 @@ LOCK, PEER_COUNT, FIRST_PEER = range(3)
 # the words of a peer: the window to it and what waits to be sent; the window from it, what is
 # asked for, what is coming in now, and what has come unasked; what is fetched; its process, if its
 # memory may be read; the messages that it was shown and has not fetched; those that were shown
-# here and are folded from where they lie
+# here and are folded out of the sender's memory
 OUT, SENDS, IN, ASKED, COMING, KEPT, FETCHED, PEER_PROCESS, SHOWN, HELD, PEER_WORDS = range(11)
 
 # the words of a message under way: the next of its list; MOVED is -1 before it begins, and less
-# where another number of bytes came; STAYS is 1 where its reader folds it from where it lies
+# where another number of bytes came; STAYS is 1 where its reader folds it out of that memory
 NEXT, ADDRESS, NBYTES, MOVED, KEY, TAG, KIND, SOURCE, NUMBER, STAYS, MESSAGE_WORDS = range(11)
 STREAMED, DIRECT, ANSWER, UNREADABLE = range(4)
-"""Kinds: the bytes follow; they lie at SOURCE, and the sender's NUMBER is answered; the answer;
-what lies there was refused, by the system's error that MOVED says."""
+"""Kinds: the bytes follow; they are at SOURCE, and the sender's NUMBER is answered; the answer;
+the message there was refused, by the system's error that MOVED says."""
 MESSAGE_BYTES = 8 * MESSAGE_WORDS
 
 # the bytes of a window: how many were written, how many were read, and the ring
@@ -40,9 +40,9 @@ LINE = 64
 ROUND = 64 << 10
 """Bytes that are moved before they are shown to the reader."""
 LEAST_DIRECT = RING_BYTES
-"""Bytes from which on a message is fetched from where it lies: what doesn't fit into a window."""
+"""Least bytes of a message that is fetched from the sender's memory: it fits into no window."""
 LEAST_FOLDED = 32 << 10
-"""The same for what is folded, which no window has to hold."""
+"""Least bytes of a message to fold that is read there: no window has to hold it."""
 LINE_WORDS = (NBYTES, KEY, TAG, KIND, SOURCE, NUMBER)
 """The words of a message that its line has."""
 
@@ -81,7 +81,7 @@ def is_null(e: Emitter, pointer: str) -> str:
 
 
 def show(e: Emitter, window: str, at: int, count: str) -> None:
-    """Let the other side see how many bytes were written, or read."""
+    """Publish how many bytes were written, or read, to the other side."""
     e.do(f"store atomic i64 {count}, ptr {e.offset(window, at)} release, align 8")
 
 
@@ -152,7 +152,7 @@ def unlink(e: Emitter, at: str, message: str) -> None:
 
 
 def piece(e: Emitter, message: str, space: str, at: str) -> tuple[str, str]:
-    """The bytes of a message that move now, and the place where the next one lies or goes."""
+    """The bytes of a message that move now, and the address of the first of them."""
     moved = word(e, message, MOVED)
     left = e.sub(word(e, message, NBYTES), moved)
     in_ring = e.sub(RING_BYTES, at)
@@ -261,7 +261,7 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
         fill(e, made, e.offset(made, MESSAGE_BYTES), nbytes, key, tag)
         append(e, e.offset("%peer", 8 * KEPT), made)
         if direct:
-            lies_at(e, made, source, number)
+            set_source(e, made, source, number)
         else:
             comes(made)
 
@@ -275,7 +275,7 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
 
         def go() -> None:
             if direct:
-                lies_at(e, message, source, number)
+                set_source(e, message, source, number)
                 shown(e, "%peer", message)
             else:
                 comes(message)
@@ -289,14 +289,14 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
     e.either(is_null(e, message), keep, take)
 
 
-def lies_at(e: Emitter, message: str, source: str, number: str) -> None:
-    """Note where a message lies, and who is told when it has been fetched."""
+def set_source(e: Emitter, message: str, source: str, number: str) -> None:
+    """Mark a message as read from its sender's memory: its address, and the number to answer."""
     for index, value in ((KIND, DIRECT), (SOURCE, source), (NUMBER, number)):
         put(e, value, message, index)
 
 
 def shown(e: Emitter, peer: str, message: str) -> None:
-    """Have a message be fetched from where it lies, or hold it until its reader folds it there."""
+    """Put a message on the list to fetch, or on that of messages which their reader folds."""
     put(e, 0, message, MOVED)
     stays = e.value(f"icmp ne i64 {word(e, message, STAYS)}, 0")
     listed = e.value(f"select i1 {stays}, i64 {8 * HELD}, i64 {8 * FETCHED}")

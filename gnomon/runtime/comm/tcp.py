@@ -38,7 +38,7 @@ LOOPBACK = "127."
 ENDED = "its connection ended"
 LEFT = "it has ended"
 Key = tuple[tuple[tuple[int, ...], int], int, int, int | str, int]
-"""How a message is told from others: as threads tell them, with the group's ranks and number."""
+"""What identifies a message: as between threads, with the group's ranks and number."""
 
 
 class Address(NamedTuple):
@@ -159,7 +159,7 @@ class TcpWorld(World):
                 sleep(LOOK)
 
     def _accept(self, server: socket.socket, count: int) -> dict[int, tuple[socket.socket, Hello]]:
-        """So many ranks that connect, by their numbers."""
+        """Accept connections of `count` ranks; each with the rank's greeting, by rank."""
         found: dict[int, tuple[socket.socket, Hello]] = {}
         while len(found) < count:
             self._timed(server)
@@ -241,9 +241,9 @@ class TcpWorld(World):
             peer.connection.close()
 
 
-def say(connection: socket.socket, told: Any) -> None:
+def say(connection: socket.socket, message: Any) -> None:
     """Say one thing before messages begin."""
-    line = msgspec.msgpack.encode(told)
+    line = msgspec.msgpack.encode(message)
     connection.sendall(HEAD.pack(len(line), 0) + line)
 
 
@@ -256,7 +256,7 @@ def hear(connection: socket.socket, kind: type) -> Any:
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """So many bytes."""
+    """Receive exactly `size` bytes."""
     parts = []
     while size:
         part = connection.recv(min(size, MOST), socket.MSG_WAITALL)

@@ -109,7 +109,7 @@ class ThreadBackend(Backend):
         self._made: Counter[tuple[int, ...]] = Counter()
 
     def link(self, name: str, ranks: Sequence[int]) -> ThreadLink:
-        """A group, told apart from others of the same ranks by its number."""
+        """Make a group, which its number tells from others of the same ranks."""
         members = tuple(ranks)
         self._made[members] += 1
         return self.group(name, members, (members, self._made[members]))
@@ -123,7 +123,7 @@ class ThreadBackend(Backend):
         self.world.fail(self.rank, cause)
 
     def close(self) -> None:
-        """Nothing to leave: a world lasts as long as its ranks."""
+        """Do nothing: a world lasts as long as its ranks."""
 
 
 class ThreadLink(CallbackLink):
@@ -139,7 +139,7 @@ class ThreadLink(CallbackLink):
         """Messages so far to, and from, each peer by tag."""
         self._due: dict[int, list[tuple[Piece, Message]]] = defaultdict(list)
         """What transfers under way will receive, by their numbers."""
-        self._told = 0
+        self._tells = 0
 
     def start(self, transfer: Transfer) -> None:
         """Send all at once; note in which order messages will come."""
@@ -185,13 +185,13 @@ class ThreadLink(CallbackLink):
         due = self._due.get(transfer.first, ())
         return all(self.backend.world.has(message) for _, message in due)
 
-    def tell(self, told: bytes) -> list[bytes]:
+    def tell(self, message: bytes) -> list[bytes]:
         """Exchange bytes by messages of their own numbers."""
-        self._told += 1
+        self._tells += 1
         world, here, what = self.backend.world, self.place, partial(self.waiting, True)
         for k in range(self.count):
-            world.put((self.key, here, k, "told", self._told), told)
+            world.put((self.key, here, k, "tell", self._tells), message)
         return [
-            world.take((self.key, k, here, "told", self._told), self.backend.rank, self.name, what)
+            world.take((self.key, k, here, "tell", self._tells), self.backend.rank, self.name, what)
             for k in range(self.count)
         ]

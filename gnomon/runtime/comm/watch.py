@@ -32,7 +32,7 @@ ANSWER = 5.0
 
 
 class Watch:
-    """A connection with the board, and the thread that keeps it told."""
+    """A connection with the board, and the thread that reports this rank's place to it."""
 
     def __init__(self, address: str, rank: int, size: int) -> None:
         host, port, self._token = address.rsplit(":", 2)
@@ -52,16 +52,16 @@ class Watch:
         except OSError:
             return
 
-    def _send(self, **told: Any) -> None:
+    def _send(self, **content: Any) -> None:
         """Say something."""
-        line = msgspec.json.encode({"rank": self.rank, "token": self._token, **told})
+        line = msgspec.json.encode({"rank": self.rank, "token": self._token, **content})
         with self._speaking:
             self._socket.sendall(line + b"\n")
 
-    def ask(self, kind: str, **told: Any) -> Any:
+    def ask(self, kind: str, **content: Any) -> Any:
         """Say something that is answered; None where nobody answers."""
         try:
-            self._send(kind=kind, **told)
+            self._send(kind=kind, **content)
             return msgspec.json.decode(self._answers.readline())
         except (OSError, msgspec.DecodeError):
             return None
@@ -113,7 +113,7 @@ def begin(address: str, rank: int, size: int) -> Watch:
 
 
 def leave_out(found: LeftOut) -> None:
-    """Have the launcher start the next job without some ranks."""
+    """Ask the launcher to start the next job without some ranks."""
     watch = of_process()
     if watch is not None:
         watch.ask("leave_out", **found._asdict())
@@ -134,9 +134,9 @@ def table() -> str:
 def doing(precise: bool = False) -> str:
     """The place of this rank: the wait that it is in, or else a line of the user's."""
     for link in links_of_process():
-        told = link.waiting(precise)
-        if told:
-            return f"{WAITS}{told}"
+        wait = link.waiting(precise)
+        if wait:
+            return f"{WAITS}{wait}"
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     return f"at {user_line(frame)}"
 

@@ -222,7 +222,7 @@ def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
     try:
         gradients = pull_back(seeds, [node for node in order if node.watch])
     except GradientError:
-        return ()  # told when a backward pass asks for it
+        return ()  # raised once a backward pass asks for it
     finally:
         state.looks_ahead = False
     found: dict[Node, None] = {}
@@ -238,7 +238,7 @@ def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
             continue
         while node.value is None and (is_view(node) or node.op in LAYOUTS):
             (node,) = node.inputs
-        # what lies over ranks is computed again, from the parts of what it came from
+        # a sharded value is computed again, from the parts of what it came from
         if node.value is None and node.op not in CHEAP and not axes_of(node):
             found[node] = None
     return tuple(order[node] for node in found)

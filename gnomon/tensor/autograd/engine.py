@@ -117,7 +117,7 @@ class enable_grad(Mode):
 
 
 class inference_mode(Mode):
-    """As no_grad."""
+    """Record nothing for gradients, as no_grad."""
 
     inference = True
 
@@ -257,7 +257,7 @@ def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> b
 
 
 def release(roots: Iterable[Tensor], retain: bool) -> None:
-    """Let the roots' graphs go once their values are known."""
+    """Free the graphs of roots whose values are known."""
     if retain:
         return
     for root in roots:
@@ -308,7 +308,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 @method
 def detach(input: Tensor) -> Tensor:
-    """The same storage, behind which no backward pass looks."""
+    """A tensor of the same storage through which no gradients flow."""
     return alias(input, (), detached=True)
 
 

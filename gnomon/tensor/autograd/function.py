@@ -109,7 +109,7 @@ class Function:
 
 
 class InplaceFunction(Function):
-    """A Function whose forward may be told to write; one that does is refused."""
+    """A Function whose forward may be asked to write; one that does is refused."""
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace

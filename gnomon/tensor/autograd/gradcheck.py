@@ -42,10 +42,10 @@ def gradcheck(
             "Use x.double().requires_grad_()."
         )
     given = [x.detach() if isinstance(x, Tensor) else x for x in given]
-    told = [told for k in places for told in misfits(func, given, k, (eps, atol, rtol))]
-    if told and raise_exception:
-        raise GradientError(f"gradcheck: {told[0]}")
-    return not told
+    found = [text for k in places for text in misfits(func, given, k, (eps, atol, rtol))]
+    if found and raise_exception:
+        raise GradientError(f"gradcheck: {found[0]}")
+    return not found
 
 
 def gradgradcheck(

@@ -321,7 +321,7 @@ class Group:
         self.watchers: list[object] = []
 
     def join(self, place: int, tensor: Tensor) -> Handle:
-        """Have a tensor's gradients noted."""
+        """Register a hook that notes a tensor's gradient at a place."""
         handle = tensor.register_hook(lambda gradient: self.note(place, gradient))
         pair = pair_of(tensor)
         self.watchers.append(pair if pair._requires else pair._rare.watcher)
@@ -368,9 +368,9 @@ class saved_tensors_hooks(ModeBlock):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        told = _disabled.get()
-        if told is not None:
-            raise GradientError(told)
+        message = _disabled.get()
+        if message is not None:
+            raise GradientError(message)
         if state.capture is not None:
             raise refusal(
                 "compile: saved_tensors_hooks inside of a compiled function: its program decides "
@@ -395,7 +395,7 @@ class SavedMutations:
     """The context of allow_mutation_on_saved_tensors: old values are part of graphs."""
 
     def clear(self) -> None:
-        """Nothing is kept beside graphs."""
+        """Do nothing: old values are part of graphs."""
 
 
 class allow_mutation_on_saved_tensors(ModeBlock):

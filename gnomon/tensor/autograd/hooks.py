@@ -18,7 +18,7 @@ from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
-from gnomon.tensor.state import grads, laid
+from gnomon.tensor.state import grads, mesh_results
 from gnomon.tensor.tensor import (
     Tensor,
     detached,
@@ -87,7 +87,7 @@ def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
 
 
 def watch(tensor: Tensor) -> None:
-    """Have backward passes find this tensor, with the gradient of the value that it has now."""
+    """Make backward passes find this tensor, with the gradient of the value that it has now."""
     if not tensor.requires_grad:
         raise GradientError("hook: this tensor does not require grad. Set requires_grad_() first.")
     kept = rare(tensor)
@@ -99,7 +99,7 @@ def watch(tensor: Tensor) -> None:
 
 
 def own_node(tensor: Tensor) -> Node:
-    """The node of this tensor alone, as far as it can be told: equal expressions are one node.
+    """The node of this tensor alone, as far as it is known: equal expressions are one node.
 
     One that nothing was computed from yet gets an identity of its own. Behind one that was used
     stand the uses, so it is kept, and equal expressions to come are others.
@@ -188,7 +188,9 @@ def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
     node = gradient if tracked else detached(gradient)
     before = tensor.grad
     if before is None:
-        tensor.grad = layouts.lying_like(node, tensor, tracked) if laid else wrap(node, tracked)
+        tensor.grad = (
+            layouts.sharded_like(node, tensor, tracked) if mesh_results else wrap(node, tracked)
+        )
     elif tracked:
         tensor.grad = wrap(node_of(before) + node, True)
     else:

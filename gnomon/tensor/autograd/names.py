@@ -47,7 +47,7 @@ __getattr__ = modules_below("gnomon.autograd")
 
 
 class set_multithreading_enabled(nullcontext):
-    """Nothing to switch: a backward pass is one program, and gives the same bits on any threads.
+    """Do nothing: a backward pass is one program, with the same bits on any number of threads.
 
     >>> with set_multithreading_enabled(False):
     ...     pass

@@ -58,7 +58,7 @@ _derived: dict[tuple, Derived | None] = memo({})
 
 
 def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
-    """The same for a nested result."""
+    """A nested result whose nodes take what their gradients read from a user's hooks."""
     if isinstance(result, (tuple, list)):
         parts = [kept(hooks, part, found) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
@@ -147,7 +147,7 @@ class plainly(ModeBlock):
 
 
 def packed(pack: Callable[[Tensor], Any], node: Node) -> Any:
-    """Have a user's function pack a value; a leaf is given to it as itself."""
+    """Pack a value by a user's function; a leaf is given to it as itself."""
     leaf = next((x for x in (ref() for ref in node.watch or ()) if x is not None), None)
     whole = leaf is not None and leaf._requires
     tensor = leaf if whole else wrap(node, node.dtype.kind == "float" and leads_to_leaves(node))

@@ -220,7 +220,7 @@ def reads_overwritten(node: Node, on_the_way: set[Node], since: Mapping[Node, fl
 
 
 def reader_inside(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> Node | None:
-    """The same inside of a compiled function, one of whose results the node is.
+    """The node inside of a compiled function's result whose gradient reads an overwritten value.
 
     A value in it is written over where the input is that it stands for, or another of its results.
     """
