@@ -25,7 +25,6 @@ from gnomon.dtypes import (
     int16,
     int32,
     int64,
-    package,
     uint8,
 )
 from gnomon.errors import ArgumentError, GradientError, ShapeError
@@ -195,22 +194,6 @@ def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
 def astype(self: Tensor, dtype: object, /, *, copy: bool = True, device: object = None) -> Tensor:
     """The tensor in another dtype, in memory of its own unless copy says otherwise."""
     return self.to(dtype_of(dtype), copy=copy, device=device)
-
-
-CLASSES = {
-    **{bfloat16: "BFloat16", bool_: "Bool", uint8: "Byte", int8: "Char", float64: "Double"},
-    **{float32: "Float", float16: "Half", int32: "Int", int64: "Long", int16: "Short"},
-    **{complex64: "ComplexFloat", complex128: "ComplexDouble"},
-}
-"""Dtype -> the name of its tensors' class in PyTorch's older versions."""
-
-
-@method
-def type(self: Tensor, dtype: object = None) -> Any:
-    """The tensor in another dtype; without one, the name of the class that stands for its own."""
-    if dtype is None:
-        return f"{package[0]}.{CLASSES.get(self.dtype, self.dtype.name.title())}Tensor"
-    return self.to(dtype_of(getattr(dtype, "dtype", dtype)))
 
 
 @method

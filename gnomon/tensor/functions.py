@@ -289,6 +289,7 @@ LATE: dict[str, tuple[str, ...]] = {
         *("nanmedian", "nanquantile", "renorm", "resolve_conj", "resolve_neg"),
     ),
     "choices": ("multinomial",),
+    "legacy": ("type",),
     "matrices": (*("geqrf", "lu", "lu_solve", "ormqr", "svd", "triangular_solve"),),
     "spectrograms": ("istft", "stft"),
     "questions": (

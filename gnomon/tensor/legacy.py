@@ -10,7 +10,11 @@ from typing import Any, Union
 
 from gnomon.dtypes import (
     DType,
+    bfloat16,
     bool_,
+    complex64,
+    complex128,
+    dtype_of,
     float16,
     float32,
     float64,
@@ -18,6 +22,7 @@ from gnomon.dtypes import (
     int16,
     int32,
     int64,
+    package,
     uint8,
 )
 from gnomon.tensor.creation import from_sizes_or_values
@@ -64,3 +69,18 @@ HalfTensor, BoolTensor = Constructor("HalfTensor", float16), Constructor("BoolTe
 LongTensor, IntTensor = Constructor("LongTensor", int64), Constructor("IntTensor", int32)
 ShortTensor, CharTensor = Constructor("ShortTensor", int16), Constructor("CharTensor", int8)
 ByteTensor = Constructor("ByteTensor", uint8)
+
+
+CLASSES = {
+    **{bfloat16: "BFloat16", bool_: "Bool", uint8: "Byte", int8: "Char", float64: "Double"},
+    **{float32: "Float", float16: "Half", int32: "Int", int64: "Long", int16: "Short"},
+    **{complex64: "ComplexFloat", complex128: "ComplexDouble"},
+}
+"""Dtype -> the name of its tensors' class in PyTorch's older versions."""
+
+
+def type(self: Tensor, dtype: object = None) -> Any:
+    """The tensor in another dtype; without one, the name of the class that stands for its own."""
+    if dtype is None:
+        return f"{package[0]}.{CLASSES.get(self.dtype, self.dtype.name.title())}Tensor"
+    return self.to(dtype_of(getattr(dtype, "dtype", dtype)))

@@ -150,7 +150,7 @@ class Tensor:
     def __floordiv__(self, other: Any) -> Tensor:
         ...
     def __format__(self, spec: str) -> str:
-        """A single element is formatted as its number."""
+        """A single element is formatted as its number; a parameter's only by a format."""
     def __ge__(self, other: Any) -> Tensor:
         ...
     def __getitem__(self, index: Any = ..., *, input: Any = ..., indices: Any = ...) -> Tensor:
@@ -2022,8 +2022,8 @@ class Tensor:
         """The whole part."""
     def trunc_(self) -> Tensor:
         """The whole part."""
-    def type(self, dtype: object = ...) -> Any:
-        """The tensor in another dtype; without one, the name of its own."""
+    def type(self, *args: Any, **kwargs: Any) -> Any:
+        """type of this tensor."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in another's dtype."""
     def unbind(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
