@@ -144,7 +144,7 @@ gnomon.nn.utils.prune gnomon.nn.utils.rnn
 gnomon.multiprocessing
 gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides
 gnomon.profiler gnomon.random
-gnomon.utils.checkpoint gnomon.utils.data
+gnomon.utils.benchmark gnomon.utils.checkpoint gnomon.utils.data
 """
 """Modules by which users reach what is theirs."""
 HANDED = {

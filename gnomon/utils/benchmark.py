@@ -256,10 +256,10 @@ class Compare:
     >>> times = [Measurement(1, [1e-6 * k], "sum", f"{k} rows", "ours") for k in (1, 2)]
     >>> Compare(times).print()
     [ sum ]
-              |  ours
-    1 threads: ------
-     1 rows   |  1.0
-     2 rows   |  2.0
+               |  ours
+    1 threads: -------
+     1 rows    |   1.0
+     2 rows    |   2.0
     Times are in microseconds (us).
     """
 
