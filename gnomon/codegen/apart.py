@@ -29,9 +29,11 @@ def taken_apart(module: LLVMModule, kernel: str) -> tuple[Code, ...]:
 
 def is_part(function: Emitter) -> bool:
     """Whether a function is long, and calls nothing but LLVM's own."""
+    if len(function.lines) < LEAST:
+        return False
     text = function.text()
     known = all(name == function.name or name.startswith("llvm.") for name in NAME.findall(text))
-    return len(function.lines) >= LEAST and known and "!" not in text
+    return known and "!" not in text
 
 
 def taken(module: LLVMModule, name: str) -> Code:
@@ -42,8 +44,10 @@ def taken(module: LLVMModule, name: str) -> Code:
     declared = [x for x in sorted(module.declared) if NAME.findall(x)[0] in used]
     text = "\n".join([*declared, text, ""])
     symbol = f"{PREFIX}{digest(text.replace(f'@{name}(', '@('))}"
+    before, after = f"@{name}(", f"@{symbol}("
     for other in module.functions.values():
-        other.lines = [line.replace(f"@{name}(", f"@{symbol}(") for line in other.lines]
+        if before in "\n".join(other.lines):
+            other.lines = [line.replace(before, after) for line in other.lines]
     kinds = ", ".join(kind for kind, _ in function.parameters)
     module.declare(f"declare {function.returns} @{symbol}({kinds})")
-    return Code(symbol, text.replace(f"@{name}(", f"@{symbol}("), 0)
+    return Code(symbol, text.replace(before, after), 0)

@@ -159,11 +159,10 @@ class Emitter:
     def call(self, returns: str, name: str, *arguments: tuple[str, str]) -> str:
         """Call a function, declaring it when it is not ours; arguments are (type, value) pairs."""
         if name not in self.module.functions:
-            kinds = ", ".join(kind for kind, _ in arguments)
+            kinds = ", ".join([kind for kind, _ in arguments])
             self.module.declare(f"declare {returns} @{name}({kinds})")
-        text = (
-            f"call {returns} @{name}({', '.join(f'{kind} {value}' for kind, value in arguments)})"
-        )
+        given = ", ".join([f"{kind} {value}" for kind, value in arguments])
+        text = f"call {returns} @{name}({given})"
         if returns == "void":
             self.do(text)
             return ""
@@ -383,7 +382,7 @@ class Emitter:
 
 def spells(x: object, number: int) -> bool:
     """Whether an operand is this very number, in the text."""
-    return isinstance(x, int | str) and x in (number, str(number))
+    return x == str(number) if isinstance(x, str) else isinstance(x, int) and x == number
 
 
 def short(scalar: str) -> str:

@@ -95,7 +95,7 @@ class Lifting:
 
     def _needed(self, lines: Sequence[str]) -> list[str]:
         """The instructions behind the numbers that these lines use, in order."""
-        waiting, needed = list(lines), set()
+        waiting, needed = ["\n".join(lines)], set()
         while waiting:
             new = {*NAME.findall(waiting.pop())} - needed
             needed |= new

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
 from gnomon.dtypes import DType, bool_, computed, float32, float64, int32, int64
-from gnomon.ir.memo import digest
+from gnomon.ir.memo import digest, memo
 from gnomon.ir.node import Node, row_of
 from gnomon.ir.sizes import SymInt, agree, is_symbolic
 from gnomon.ir.substitution import substituted
@@ -223,7 +224,14 @@ def parts_of(x: object) -> list[tuple[str, object, str | None]]:
     """The parts of a tuple or a dataclass: name, value, and the field that it follows from."""
     if not is_dataclass(x):
         return [("", part, None) for part in x]
-    return [(f.name, getattr(x, f.name), f.metadata.get("follows")) for f in fields(x)]
+    return [(name, getattr(x, name), leader) for name, leader in leaders_of(type(x))]
+
+
+@memo
+@cache
+def leaders_of(kind: type) -> list[tuple[str, str | None]]:
+    """The fields of a dataclass, each with the one that it follows from."""
+    return [(f.name, f.metadata.get("follows")) for f in fields(kind)]
 
 
 VARYING = ("size", "leaves", "coefs", "offset")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from weakref import WeakKeyDictionary
 
 from gnomon.codegen.choices import chosen
 from gnomon.codegen.epilogue import Ending
@@ -19,6 +20,7 @@ from gnomon.codegen.plan_loops import overwritable
 from gnomon.codegen.prologue import Prologue, emit_product_with
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import hint
 from gnomon.ops.primitives import split_spec, summed
@@ -118,9 +120,20 @@ def in_panels(
     return replace(spec, ready=True, starts=starts, narrow=narrow), units, before
 
 
+_oriented: WeakKeyDictionary[Node, tuple[Nested, Nested, MatmulSpec]] = memo(WeakKeyDictionary())
+
+
 def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
     """A product's factors and description, so that columns are neighbours where they can be."""
-    a, b = factors(node)
+    found = _oriented.get(node)
+    if found is None:
+        # epilogues, prologues and the kernel ask
+        found = _oriented[node] = with_neighbours(node, *factors(node))
+    return found
+
+
+def with_neighbours(node: Node, a: Nested, b: Nested) -> tuple[Nested, Nested, MatmulSpec]:
+    """A product's factors, in the order in which columns are neighbours, and its description."""
     spec = product_of(node, a, b)
     # a single column is a vector of results as well
     upright = count(spec.columns) == 1 or spec.columns[-1].c != 1

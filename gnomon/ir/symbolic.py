@@ -195,8 +195,13 @@ def by_divisibility(a: Node, k: int) -> tuple[NodeTerms, NodeTerms, int]:
     """The terms that k divides (already divided), the others, and the offset."""
     assert k > 0, f"division by {k}"
     terms, offset = split(a)
-    whole = {atom: c // k for atom, c in terms.items() if divides(k, c)}
-    rest = {atom: c for atom, c in terms.items() if not divides(k, c)}
+    whole: NodeTerms = {}
+    rest: NodeTerms = {}
+    for atom, c in terms.items():
+        if divides(k, c):
+            whole[atom] = c // k
+        else:
+            rest[atom] = c
     return whole, rest, offset
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from operator import ne
 from typing import Any
 
 from gnomon.codegen.calls import OPAQUE, results_of
@@ -206,7 +207,9 @@ class KernelBuilder:
         taken = dissected(call.spec)
         known = self.described.setdefault((call.name, taken.outline), {})
         known[taken.numbers] = None
-        return len(known) >= CLUSTERS.enough and any(are_near(taken.numbers, x) for x in known)
+        return len(known) >= CLUSTERS.enough and any(
+            are_near(taken.numbers, x) for x in reversed(known)
+        )
 
     def _packing(self, pack: OpaqueCall, node: Node) -> Kernel:
         """The kernel that lays a factor out as panels, which may last from run to run."""
@@ -232,7 +235,7 @@ def part_of(elements: int, domain: int, flops: int) -> int:
 
 def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
     """Whether few numbers differ."""
-    return 0 < sum(n != m for n, m in zip(numbers, others, strict=True)) <= FEW
+    return 0 < sum(map(ne, numbers, others)) <= FEW
 
 
 def bound_at(fields: tuple[Any, ...], nest: NestAtSizes) -> tuple[Any, ...]:

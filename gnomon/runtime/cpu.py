@@ -49,6 +49,8 @@ class CompileBatch:
         self._futures: dict[str, Future[bytes]] = {}
         self._mine: list[str] = []
         self._asked: list[str] = []
+        self._keys: dict[str, str] = {}
+        """The keys of functions' texts, by name: each text is long, and asked for many times."""
         self._elsewhere: dict[str, str] = {}
         """The texts that another process compiles now, by key."""
         self._began = time.perf_counter()
@@ -73,7 +75,13 @@ class CompileBatch:
     def ask(self, name: str, text: str) -> None:
         """Begin with a function, unless it is there; its name must follow from its text."""
         if name not in self._known:
-            self.begin(text)
+            self._begin_once(name, text)
+
+    def _begin_once(self, name: str, text: str) -> str:
+        """Begin with the text of a function, whose name tells whether that is done; its key."""
+        if name not in self._keys:
+            self._keys[name] = self.begin(text)
+        return self._keys[name]
 
     def begin(self, text: str) -> str:
         """Begin with a text, unless somebody has; gives its key."""
@@ -169,7 +177,9 @@ class CompileBatch:
     def load(self, texts: Mapping[str, str]) -> Functions:
         """The addresses of functions, given the IR text that defines each."""
         there = there_of(self._known, texts)
-        keys = {name: self.begin(text) for name, text in texts.items() if name not in there}
+        keys = {
+            name: self._begin_once(name, text) for name, text in texts.items() if name not in there
+        }
         codes = self.finish()
         fresh = {name: codes[key] for name, key in keys.items()}
         return Functions(link_new(self._known, there, fresh))

@@ -147,14 +147,16 @@ class Candidate:
                 kept.add(node)
                 kept.update(r.node for r in self.placed.reads[node] if r.node in self.nodes)
         every, some = tuple(self.nodes), tuple(x for x in self.nodes if x in kept)
-        either = dict.fromkeys(nodes for nodes in (every, some) if nodes)
-        return sorted(either, key=lambda nodes: self.traffic(set(nodes)))
+        if not some or some == every:
+            return [every]
+        return sorted((every, some), key=lambda nodes: self.traffic(set(nodes)))
 
     def _is_stored(self, node: Node, moved: Set[Node] = frozenset()) -> bool:
         """Whether a node has a buffer, when others have moved to the product."""
+        if node in self.placed.required:
+            return True
         own = self._home(node, moved)
-        readers = self.placed.readers.get(node, ())
-        return node in self.placed.required or any(self._home(x, moved) is not own for x in readers)
+        return any([self._home(x, moved) is not own for x in self.placed.readers.get(node, ())])
 
     def _home(self, node: Node, moved: Set[Node]) -> Cluster | None:
         return self.cluster if node in moved else self.placed.home.get(node)
@@ -179,13 +181,13 @@ class Candidate:
 
     def weigh(self, nodes: tuple[Node, ...]) -> Fusion:
         """The decision about some nodes."""
-        apart, together = self.traffic(set()), self.traffic(set(nodes))
+        moved = set(nodes)
+        apart, together = self.traffic(set()), self.traffic(moved)
         read = {r.node for x in nodes for r in self.placed.reads[x]} - {*nodes, self.product}
         large = [x for x in read if hint(x.size) * SMALL > hint(self.product.size)]
         refused = ""
         if any(
-            self._is_stored(x, set(nodes))
-            for x in self.placed.rematerialized - self.placed.required
+            self._is_stored(x, moved) for x in self.placed.rematerialized - self.placed.required
         ):
             refused = REMATERIALIZED
         elif apart - together < hint(nbytes(self.product)):
