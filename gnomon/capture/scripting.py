@@ -18,7 +18,7 @@ def script(obj: Any, *options: Any, **named: Any) -> Any:
 
 
 export = freeze = interface = optimize_for_inference = script_if_tracing = unused = script
-trace = script
+script_method = trace = script
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:

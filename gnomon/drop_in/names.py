@@ -86,13 +86,16 @@ MEANINGS: dict[str, Any] = {
 
 SPELLED = {
     "GradScaler": "amp.GradScaler",
+    **dict.fromkeys(("OutOfMemoryError", "cuda.OutOfMemoryError"), "errors.OutOfMemory"),
     "_grouped_mm": "grouped_mm",
+    "backends.cuda.SDPBackend": "nn.attention.SDPBackend",
     "distributed._functional_collectives.DeviceMesh": "distributed.DeviceMesh",
     "distributed._all_gather_base": "distributed.all_gather_single",
     "distributed._reduce_scatter_base": "distributed.reduce_scatter_single",
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
     "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
+    "jit.ScriptModule": "nn.scripted.ScriptModule",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",

@@ -153,9 +153,6 @@ class Complex(Paired):
         notes += [] if self.is_leaf else [f"grad_fn={self._pair.grad_fn}"]
         return f"Tensor({', '.join([values_as_text(self.numpy(force=True), 7), *notes])})"
 
-    def __format__(self, spec: str) -> str:
-        return format(self.item() if spec and not self.ndim else str(self), spec)
-
     def numel(self) -> int:
         """Number of elements."""
         return self._pair.numel() // 2

@@ -41,7 +41,7 @@ from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, laid_of, unviewed
-from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
+from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, pair_of, raw, value_of
 from gnomon.tensor.views import lying_of
 from gnomon.tensor.writing import write
 
@@ -151,9 +151,15 @@ def __index__(self: Tensor) -> int:
 @method
 def __format__(self: Tensor, spec: str) -> str:
     """A single element is formatted as its number."""
-    if raw(self).shape == () and spec:
-        return format(array_of(self).item(), spec)
+    if self.ndim == 0 and (spec or is_plain(self)):
+        return format(self.item(), spec)
     return format(str(self), spec)
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor's text is its number's: of no other class, and with a value to be read."""
+    traced = state.capture is not None and not state.capture.breaks
+    return pair_of(tensor).__class__ is Tensor and not traced and tensor.device.type != "meta"
 
 
 @method
