@@ -18,6 +18,7 @@ import numpy as np
 from gnomon.dtypes import DType, bool_, default_float, float32, float64
 from gnomon.errors import ArgumentError, ComplexError, DtypeError, GradientError
 from gnomon.ops.registry import operations
+from gnomon.tensor.conversions import is_plain
 from gnomon.tensor.creation import full_like, tensor
 from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
@@ -152,6 +153,10 @@ class Complex(Paired):
         notes += ["requires_grad=True"] if self.is_leaf and self.requires_grad else []
         notes += [] if self.is_leaf else [f"grad_fn={self._pair.grad_fn}"]
         return f"Tensor({', '.join([values_as_text(self.numpy(force=True), 7), *notes])})"
+
+    def __format__(self, spec: str) -> str:
+        alone = not self.ndim and (spec or is_plain(self))
+        return format(self.item() if alone else str(self), spec)
 
     def numel(self) -> int:
         """Number of elements."""

@@ -320,6 +320,12 @@ WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
 """Functions with a method that stores the result."""
 
 
+OF_SPARSE = ("coalesce", "indices", "to_sparse", "values")
+"""Methods of sparse_forms.py."""
+LATE_METHODS = (("splicing", METHODS), ("storage", OF_STORAGE), ("sparse_forms", OF_SPARSE))
+"""Methods that are no functions, by their files."""
+
+
 def waiting(home: Lazy, name: str) -> Callable:
     """A method whose file loads when it is first called."""
 
@@ -331,7 +337,7 @@ def waiting(home: Lazy, name: str) -> Callable:
     return method
 
 
-for _file, _names in (*LATE.items(), ("splicing", METHODS), ("storage", OF_STORAGE)):
+for _file, _names in (*LATE.items(), *LATE_METHODS):
     for _name in _names:
         _waiting = waiting(Lazy(f"gnomon.tensor.{_file}"), _name)
         setattr(Tensor, _name, _waiting)

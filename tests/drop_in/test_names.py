@@ -78,6 +78,12 @@ assert Made()(torch.ones(1)).item() == 2
 assert not isinstance(torch.nn.Linear(1, 1), torch.jit.ScriptModule)
 assert torch.backends.cuda.SDPBackend is torch.nn.attention.SDPBackend
 assert torch.profiler.ProfilerActivity.XPU.name == "XPU"
+from torch.distributed.distributed_c10d import GroupMember, _get_global_rank
+outside = torch.distributed._rank_not_in_group
+assert outside(GroupMember.NON_GROUP_MEMBER) and not outside(None)
+assert _get_global_rank is torch.distributed.get_global_rank
+from torch.cuda import _lazy_call
+assert _lazy_call(lambda: 1 / 0) is None  # what waits for a card that never comes
 """
     with installed(NameReport()):
         exec(import_torch, {})
