@@ -1,4 +1,4 @@
-"""Programs that ask for sparse tensors get dense ones, which tell the places of what is not zero."""
+"""Programs that ask for sparse tensors get dense ones, which tell what is not zero, and where."""
 
 from __future__ import annotations
 
