@@ -18,11 +18,11 @@ import numpy as np
 from gnomon.dtypes import DType, bool_, default_float, float32, float64
 from gnomon.errors import ArgumentError, ComplexError, DtypeError, GradientError
 from gnomon.ops.registry import operations
-from gnomon.tensor.conversions import is_plain
 from gnomon.tensor.creation import full_like, tensor
 from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import COMPARISONS, OPERATORS, write_result
+from gnomon.tensor.read_numbers import is_plain
 from gnomon.tensor.show import values_as_text
 from gnomon.tensor.state import grads, state
 from gnomon.tensor.tensor import Paired, Size, Tensor, alias, from_array

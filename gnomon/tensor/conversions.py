@@ -39,6 +39,7 @@ from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
+from gnomon.tensor.read_numbers import is_plain
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, laid_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, pair_of, raw, value_of
@@ -154,12 +155,6 @@ def __format__(self: Tensor, spec: str) -> str:
     if self.ndim == 0 and (spec or is_plain(self)):
         return format(self.item(), spec)
     return format(str(self), spec)
-
-
-def is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor's text is its number's: of no other class, and with a value to be read."""
-    traced = state.capture is not None and not state.capture.breaks
-    return pair_of(tensor).__class__ is Tensor and not traced and tensor.device.type != "meta"
 
 
 @method
