@@ -42,7 +42,7 @@ from gnomon.tensor.placing import moved, names_device, place, with_like
 from gnomon.tensor.read_numbers import is_plain
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, laid_of, unviewed
-from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, pair_of, raw, value_of
+from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
 from gnomon.tensor.views import lying_of
 from gnomon.tensor.writing import write
 
