@@ -153,8 +153,8 @@ class NanError(GnomonError, ArithmeticError):
     """A NaN that debug_nans looked for."""
 
 
-class OutOfMemory(GnomonError, MemoryError):
-    """A program that does not fit in memory."""
+class OutOfMemory(GnomonError, MemoryError, RuntimeError):
+    """A program that does not fit in memory; PyTorch's is a RuntimeError."""
 
 
 def clipped(text: object, most: int = 2 * LONGEST) -> str:

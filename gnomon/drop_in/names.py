@@ -86,15 +86,18 @@ MEANINGS: dict[str, Any] = {
 
 SPELLED = {
     "GradScaler": "amp.GradScaler",
+    **dict.fromkeys(("OutOfMemoryError", "cuda.OutOfMemoryError"), "errors.OutOfMemory"),
     "_grouped_mm": "grouped_mm",
+    "backends.cuda.SDPBackend": "nn.attention.SDPBackend",
     "distributed._functional_collectives.DeviceMesh": "distributed.DeviceMesh",
     "distributed._all_gather_base": "distributed.all_gather_single",
     "distributed._reduce_scatter_base": "distributed.reduce_scatter_single",
+    "distributed.distributed_c10d._get_global_rank": "distributed.get_global_rank",
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
     "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
-    "jit.RecursiveScriptModule": "nn.Module",
-    "jit.ScriptModule": "nn.Module",
+    "jit.RecursiveScriptModule": "nn.scripted.ScriptModule",
+    "jit.ScriptModule": "nn.scripted.ScriptModule",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
@@ -132,6 +135,11 @@ def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
     return [(key_of(key), value) for key, value in d.items()], list(d)
 
 
+def is_outside(group: Any) -> bool:
+    """Whether this rank is in none of what `new_group` gave."""
+    return group == reached("distributed.GroupMember").NON_GROUP_MEMBER
+
+
 def answer_no(*_: Any, **__: Any) -> bool:
     """The answer to a question about what PyTorch has and Gnomon does without."""
     return False
@@ -155,6 +163,11 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
 """Questions of programs that ask first -> what answers them."""
 ANSWERS |= {
     "_utils._element_size": lambda dtype: dtype.itemsize,
+    **dict.fromkeys(
+        ("distributed._rank_not_in_group", "distributed.distributed_c10d._rank_not_in_group"),
+        is_outside,
+    ),
+    "cuda._lazy_call": lambda callable, **_: None,
     "distributed.constants.default_pg_timeout": timedelta(minutes=30),
     "hub.urlparse": urlparse,
     "optim.optimizer.ParamsT": Any,

@@ -47,7 +47,6 @@ def scaled_dot_product_attention(
         raise ArgumentError(
             "scaled_dot_product_attention: is_causal and attn_mask cannot both be given."
         )
-    most = max(query.ndim, key.ndim, value.ndim)
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(
             "scaled_dot_product_attention: query, key and value need at least 2 axes: got "
@@ -58,9 +57,7 @@ def scaled_dot_product_attention(
             "scaled_dot_product_attention: attn_mask must be truth values, or floats to add: got "
             f"{attn_mask.dtype.name}. Use bool()."
         )
-    if min(query.ndim, key.ndim, value.ndim) < most:
-        batch = joint_shape("scaled_dot_product_attention", [x.shape[:-3] for x in (query, key)])
-        query, key, value = (x.expand(*batch, *x.shape[-3:]) for x in (query, key, value))
+    query, key, value = in_one_batch(query, key, value)
     t, s = query.shape[-2], key.shape[-2]
     if is_causal and t != s:
         attn_mask, is_causal = ones(t, s, dtype=bool_).tril(), False
@@ -75,6 +72,22 @@ def scaled_dot_product_attention(
         (query, key, value),
         {"causal": is_causal, "scale": scale, "mask": attn_mask},
     )
+
+
+def in_one_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+    """Queries, keys and values with the batch axes that they have together.
+
+    Heads of one kind are repeated for several of another, but for keys that query heads share.
+    """
+    shapes = [tuple(x.shape[:-2]) for x in (query, key, value)]
+    if shapes[0] == shapes[1] == shapes[2]:
+        return query, key, value
+    batch = joint_shape("scaled_dot_product_attention", [shape[:-1] for shape in shapes])
+    q, k, v = ((1, *shape)[-1] for shape in shapes)
+    shared = max(k, v) if min(k, v) == 1 else k
+    heads = (shared if q == 1 else q, shared, shared if v == 1 else v)
+    given = zip((query, key, value), heads, strict=True)
+    return tuple(x.expand(*batch, count, *x.shape[-2:]) for x, count in given)
 
 
 def attention_weights(

@@ -38,6 +38,7 @@ class ProfilerActivity(Enum):
 
     CPU = 0
     CUDA = 1
+    XPU = 2
 
 
 Schedule = Callable[[int], ProfilerAction]

@@ -39,6 +39,7 @@ from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
+from gnomon.tensor.read_numbers import is_plain
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, strided_view_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
@@ -150,10 +151,9 @@ def __index__(self: Tensor) -> int:
 
 @method
 def __format__(self: Tensor, spec: str) -> str:
-    """A single element is formatted as its number; a parameter's only by a format."""
-    plain = self.__class__ is Tensor and state.capture is None and not self.is_meta
-    if raw(self).shape == () and (spec or plain):
-        return format(array_of(self).item(), spec)
+    """A single element is formatted as its number."""
+    if self.ndim == 0 and (spec or is_plain(self)):
+        return format(self.item(), spec)
     return format(str(self), spec)
 
 

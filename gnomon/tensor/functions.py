@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.errors import BareCall, DtypeError
+from gnomon.errors import BareCall, DtypeError, GnomonError
 from gnomon.lazy import Lazy, out, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
+from gnomon.tensor.read_numbers import read_numbers
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Paired, Tensor, node_of, pair_of
 
@@ -103,7 +104,13 @@ def as_function(op: Op, name: str = "") -> Callable:
             return out.into(function, args, kwargs)
         if not args:
             args, kwargs = with_first(op, kwargs)
-        return call(op, args, kwargs)
+        try:
+            return call(op, args, kwargs)
+        except GnomonError:
+            again = read_numbers(op, args, kwargs)
+            if again is None:
+                raise
+        return call(op, *again)
 
     functools.update_wrapper(function, op.function, updated=())
     function.__module__ = "gnomon"
@@ -314,6 +321,12 @@ WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
 """Functions with a method that stores the result."""
 
 
+OF_SPARSE = ("coalesce", "indices", "to_sparse", "values")
+"""Methods of sparse_forms.py."""
+LATE_METHODS = (("splicing", METHODS), ("storage", OF_STORAGE), ("sparse_forms", OF_SPARSE))
+"""Methods that are no functions, by their files."""
+
+
 def waiting(home: Lazy, name: str) -> Callable:
     """A method whose file loads when it is first called."""
 
@@ -325,7 +338,7 @@ def waiting(home: Lazy, name: str) -> Callable:
     return method
 
 
-for _file, _names in (*LATE.items(), ("splicing", METHODS), ("storage", OF_STORAGE)):
+for _file, _names in (*LATE.items(), *LATE_METHODS):
     for _name in _names:
         _waiting = waiting(Lazy(f"gnomon.tensor.{_file}"), _name)
         setattr(Tensor, _name, _waiting)

@@ -26,7 +26,7 @@ from gnomon.tensor.device import META, check_device, default_device
 from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import with_placing
-from gnomon.tensor.state import acted, asked, of_complex, state
+from gnomon.tensor.state import acted, asked, of_complex, state, whole
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
 
 ml_dtypes = Lazy("ml_dtypes")
@@ -218,10 +218,12 @@ def randint(
 ) -> Tensor:
     """Integers from low (or 0) up to, not including, high."""
     check_device(device)
-    if not isinstance(high, int):
-        low, high, size = 0, low, high if size is None else size
-    kind = int64 if dtype is None else dtype
-    return draw("random_integers", (low, high, shape_of((size,))), generator, dtype=kind)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    kind, ends = int64 if dtype is None else dtype, (whole(low), whole(high))
+    return draw("random_integers", (*ends, shape_of((size,))), generator, dtype=kind)
 
 
 @with_placing
@@ -230,7 +232,7 @@ def randperm(
 ) -> Tensor:
     """0 … n − 1 in a random order."""
     check_device(device)
-    kind = dtype_of(int64 if dtype is None else dtype)
+    n, kind = whole(n), dtype_of(int64 if dtype is None else dtype)
     if kind is not int64 and n > exact_integers(kind):
         raise ArgumentError(
             f"randperm: {kind.name} does not hold all of 0 to {n - 1}. Use a wider dtype."

@@ -22,6 +22,7 @@ from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.masks import positions
 from gnomon.tensor.placing import with_placing
+from gnomon.tensor.state import whole
 from gnomon.tensor.tensor import Tensor, array_of, from_array, method, raw
 
 
@@ -385,9 +386,9 @@ def triu_indices(
 
 def places_of(kept: Callable, name: str, given: tuple[int, int, int]) -> Tensor:
     """The positions of a matrix that are kept of one that is all true."""
-    if any(not isinstance(n, int) for n in given) or min(given[:2]) < 0:
+    if any(not hasattr(n, "__index__") for n in given) or min(given[:2]) < 0:
         raise ArgumentError(f"{name}: sizes are integers, not negative: got {given}.")
-    row, col, offset = given
+    row, col, offset = map(whole, given)
     check_size(name, row * col, 17)
     offset = max(-row, min(offset, col))
     places = np.nonzero(kept(np.ones((row, col), bool), offset))

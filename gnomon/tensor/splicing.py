@@ -20,6 +20,7 @@ from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, t
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.size import Size
+from gnomon.tensor.state import whole
 from gnomon.tensor.strides import FORMATS, over_storage
 from gnomon.tensor.tensor import Tensor, array_of, from_array, pair_of, source
 
@@ -162,8 +163,8 @@ def as_strided(
     Tensor([[0, 2, 4],
             [1, 3, 5]])
     """
-    start = input.storage_offset() if storage_offset is None else storage_offset
-    view = StridedView(tuple(size), start, tuple(stride))
+    start = input.storage_offset() if storage_offset is None else whole(storage_offset)
+    view = StridedView(tuple(map(whole, size)), start, tuple(map(whole, stride)))
     pair = pair_of(input)
     count = source(pair._storage).size // (1 + (pair is not input))
     check_inside(view, count)

@@ -188,8 +188,8 @@ class Paired:
 
 
 def single(value: Any) -> Any:
-    """A number: that of a tensor of one element, or a size as programs know it."""
-    return value.item() if isinstance(value, Tensor) else known(value)
+    """A number: that of a tensor of one element or of numpy, or a size as programs know it."""
+    return value.item() if isinstance(value, (Tensor, np.generic)) else known(value)
 
 
 def pair_of(tensor: Any) -> Any:

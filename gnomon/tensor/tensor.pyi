@@ -150,7 +150,7 @@ class Tensor:
     def __floordiv__(self, other: Any) -> Tensor:
         ...
     def __format__(self, spec: str) -> str:
-        """A single element is formatted as its number; a parameter's only by a format."""
+        """A single element is formatted as its number."""
     def __ge__(self, other: Any) -> Tensor:
         ...
     def __getitem__(self, index: Any = ..., *, input: Any = ..., indices: Any = ...) -> Tensor:
@@ -602,6 +602,8 @@ class Tensor:
         """x, but at least min and at most max, where these are given."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
         """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
+    def coalesce(self, *args: Any, **kwargs: Any) -> Any:
+        """coalesce of this tensor."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -1053,6 +1055,8 @@ class Tensor:
         """The slices at positions along an axis."""
     def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
+    def indices(self, *args: Any, **kwargs: Any) -> Any:
+        """indices of this tensor."""
     def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sums of products over the last axes of both."""
     def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -1986,6 +1990,8 @@ class Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
+    def to_sparse(self, *args: Any, **kwargs: Any) -> Any:
+        """to_sparse of this tensor."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2052,6 +2058,8 @@ class Tensor:
         """Every position of an axis, which goes."""
     def untyped_storage(self, *args: Any, **kwargs: Any) -> Any:
         """untyped_storage of this tensor."""
+    def values(self, *args: Any, **kwargs: Any) -> Any:
+        """values of this tensor."""
     def vander(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:

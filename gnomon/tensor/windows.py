@@ -13,6 +13,7 @@ from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import finished, get_default_dtype
 from gnomon.tensor.device import check_device
 from gnomon.tensor.placing import with_placing
+from gnomon.tensor.state import whole
 from gnomon.tensor.tensor import Tensor, from_array
 
 
@@ -51,8 +52,8 @@ def window(name: str, shape: Callable[[np.ndarray], np.ndarray], what: str) -> C
         requires_grad: bool = False,
     ) -> Tensor:
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
-        gaps = window_length if periodic else window_length - 1
-        return drawn(name, window_length, gaps, shape, **options)
+        count = whole(window_length)
+        return drawn(name, count, count if periodic else count - 1, shape, **options)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"{what} A periodic one leaves out its last number."

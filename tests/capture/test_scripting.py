@@ -21,6 +21,7 @@ def test_what_is_marked_is_itself():
         jit.ignore(drop=True),
     ):
         assert mark(layer) is layer
+    assert jit.script_method(gn.nn.Linear.forward) is gn.nn.Linear.forward
     assert jit.trace(layer, gn.ones(1, 2)) is layer
     assert not jit.is_scripting()
     assert not jit.is_tracing()

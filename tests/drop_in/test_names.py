@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
+from gnomon.drop_in.modules import installed
 from gnomon.drop_in.names import MEANINGS, parse_to
+from gnomon.drop_in.report import NameReport
 
 pytestmark = pytest.mark.unit
 
@@ -50,3 +52,38 @@ def test_dtypes_are_cast_to_one_of_no_fewer_kinds_of_numbers():
     assert not can_cast(gn.float32, gn.int64)
     assert not can_cast(gn.int64, gn.bool)
     assert not can_cast(gn.complex64, gn.float64)
+
+
+def test_names_of_errors_and_of_the_older_compiler_are_found_where_pytorch_has_them():
+    import_torch = """
+import torch
+try:
+    try:
+        raise KeyError("k")
+    except torch.cuda.OutOfMemoryError:
+        raise AssertionError
+except KeyError:
+    pass
+try:
+    torch.empty(10**15)
+except torch.cuda.OutOfMemoryError as error:
+    assert isinstance(error, RuntimeError) and isinstance(error, torch.OutOfMemoryError)
+
+class Made(torch.jit.ScriptModule):
+    @torch.jit.script_method
+    def forward(self, x):
+        return x + 1
+
+assert Made()(torch.ones(1)).item() == 2
+assert not isinstance(torch.nn.Linear(1, 1), torch.jit.ScriptModule)
+assert torch.backends.cuda.SDPBackend is torch.nn.attention.SDPBackend
+assert torch.profiler.ProfilerActivity.XPU.name == "XPU"
+from torch.distributed.distributed_c10d import GroupMember, _get_global_rank
+outside = torch.distributed._rank_not_in_group
+assert outside(GroupMember.NON_GROUP_MEMBER) and not outside(None)
+assert _get_global_rank is torch.distributed.get_global_rank
+from torch.cuda import _lazy_call
+assert _lazy_call(lambda: 1 / 0) is None  # what waits for a card that never comes
+"""
+    with installed(NameReport()):
+        exec(import_torch, {})

@@ -9,7 +9,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 from gnomon.nn.attention import SDPBackend, sdpa_kernel
 
@@ -134,3 +134,46 @@ def test_dropout_goes_with_fewer_key_heads():
 
     whole = F.scaled_dot_product_attention(q, k, v, None, 0.0, True, enable_gqa=True)
     np.testing.assert_allclose(most.numpy(), whole.numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "batch"),
+    [
+        ((3, 2), (1, 2), (1, 2), (3, 2)),
+        ((1, 2), (3, 2), (3, 2), (3, 2)),
+        ((3, 1), (3, 2), (3, 2), (3, 2)),
+        ((3, 2), (3, 2), (1, 2), (3, 2)),
+        ((3, 2), (3, 1), (3, 2), (3, 2)),
+        ((3, 2), (3, 2), (3, 1), (3, 2)),
+        ((3, 4), (1, 2), (3, 1), None),
+        ((), (2,), (2,), (2,)),
+        ((4, 2), (2,), (1,), (4, 2)),
+        ((2, 1, 2), (1, 4, 2), (2, 4, 1), (2, 4, 2)),
+        ((0, 2), (1, 2), (1, 2), (0, 2)),
+    ],
+)
+def test_batches_of_one_go_with_batches_of_many(query, key, value, batch, rng):
+    q, k, v = (
+        gn.tensor(rng.standard_normal((*shape, rows, 4)).astype(np.float32), requires_grad=True)
+        for shape, rows in ((query, 3), (key, 5), (value, 5))
+    )
+    if batch is None:  # keys of two heads, which four query heads share
+        wide = [x.expand(3, 2, 5, 4).repeat_interleave(2, 1) for x in (k, v)]
+        whole = [q, *wide]
+    else:
+        whole = [x.expand(*batch, *x.shape[-2:]) for x in (q, k, v)]
+    scores = (whole[0] @ whole[1].mT / 2).softmax(-1)
+    wanted = scores @ whole[2]
+
+    found = F.scaled_dot_product_attention(q, k, v)
+
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found.numpy(force=True), wanted.numpy(force=True), atol=1e-6)
+    ours, theirs = (gn.autograd.grad(y.square().sum(), (q, k, v)) for y in (found, wanted))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), atol=2e-5)
+
+
+def test_batches_of_two_and_three_do_not_go_together():
+    with pytest.raises(ShapeError, match="broadcast"):
+        F.scaled_dot_product_attention(*(gn.ones(n, 2, 3, 4) for n in (2, 3, 3)))

@@ -19,6 +19,21 @@ def test_one_element_is_a_number():
     assert bool(gn.tensor([[1]]))
 
 
+@pytest.mark.parametrize("number", [0.1, -3, True, 1e-9, float("inf"), 1 + 2j])
+def test_one_element_alone_is_formatted_as_its_number(number):
+    x = gn.tensor(number)
+    assert f"{x}" == f"{x.item()}"
+    assert f"{x.requires_grad_() if x.is_floating_point() else x:>8}" == f"{x.item():>8}"
+    assert f"{gn.tensor([number])}" == str(gn.tensor([number]))
+
+
+def test_a_parameter_and_what_has_no_value_are_formatted_as_printed():
+    p = gn.nn.Parameter(gn.tensor(1.5))
+    assert f"{p}" == str(p)
+    absent = gn.empty((), device="meta")
+    assert f"{absent}" == str(absent)
+
+
 def test_several_elements_are_not():
     with pytest.raises(ArgumentError, match="2 elements cannot be converted"):
         gn.ones(2).item()

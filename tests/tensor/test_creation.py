@@ -105,3 +105,20 @@ def test_a_list_of_tensors_has_their_dtype():
     assert gn.tensor([short, 2]).dtype is gn.int64
     assert gn.tensor([short, 2.5]).dtype is gn.float32
     assert gn.tensor([short, double], dtype=gn.float32).dtype is gn.float32
+
+
+def test_numbers_of_numpy_are_numbers():
+    three, half = np.int64(3), np.float32(0.5)
+    assert (
+        gn.arange(three).tolist()
+        == gn.arange(np.int32(0), three, np.uint8(1)).tolist()
+        == [0, 1, 2]
+    )
+    assert gn.arange(three).dtype is gn.full((2,), three).dtype is gn.int64
+    assert gn.full((2,), half).tolist() == gn.zeros(2).new_full((2,), half).tolist() == [0.5, 0.5]
+    assert gn.full((2,), half).dtype is gn.float32
+    assert gn.full((1,), np.bool_(True)).dtype is gn.bool
+    assert gn.linspace(half, three, three).tolist() == [0.5, 1.75, 3.0]
+    assert gn.eye(three, np.int16(2)).shape == (3, 2)
+    assert gn.arange(half, 2).dtype is gn.float32
+    assert gn.logspace(np.float64(0), three, np.int64(2)).tolist() == [1.0, 1000.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import gnomon as gn
@@ -146,3 +147,15 @@ def test_draws_that_make_no_sense_are_refused(call, words):
 def test_a_permutation_may_be_as_long_as_its_dtype_is_exact():
     assert gn.randperm(256, dtype=gn.uint8).sort().values.tolist() == list(range(256))
     assert gn.randperm(2**11 + 1, dtype=gn.float16).max().item() == 2**11
+
+
+@pytest.mark.parametrize("high", [np.int64(7), gn.tensor(7), np.array(7)])
+def test_ends_of_integers_may_be_numbers_of_arrays_and_tensors(high):
+    for drawn in (
+        gn.randint(5, high, (100,)),
+        gn.randint(low=5, high=high, size=(100,)),
+        gn.randint(gn.tensor(5), high, size=(100,)),
+    ):
+        assert set(drawn.tolist()) == {5, 6}
+    assert set(gn.randint(high, (200,)).tolist()) == set(range(7))
+    assert set(gn.randint(high, size=(200,)).tolist()) == set(range(7))

@@ -21,6 +21,7 @@ from gnomon.ops.arguments import sum_like
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule
+from gnomon.tensor.operators import write_result
 from gnomon.tensor.state import grads, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
@@ -33,7 +34,7 @@ class Context:
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
         self.saved_tensors: tuple[Tensor | None, ...] = ()
-        self.materializes, self.silent = True, frozenset()
+        self.materializes, self.silent, self.dirty = True, frozenset(), frozenset()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep arguments, results, or other tensors."""
@@ -44,8 +45,8 @@ class Context:
         self.silent = frozenset(map(id, results))
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Refused: forward may not write to its arguments."""
-        raise GradientError("Function: forward may not write to its arguments. Return new tensors.")
+        """Say that forward writes to these arguments; it is to give them back as results."""
+        self.dirty = frozenset(map(id, args))
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros, rather than None, for results that have no gradient."""
@@ -95,6 +96,7 @@ class Function:
         """The results of forward on these arguments."""
         wanted = tuple(isinstance(x, Tensor) and x.requires_grad and grads.get() for x in args)
         context = Context(wanted)
+        nodes = [node_of(x) if isinstance(x, Tensor) else x for x in args] if any(wanted) else []
         before = grads.get()
         try:
             grads.set(False)
@@ -105,11 +107,27 @@ class Function:
                 cls.setup_context(context, args, made)
         finally:
             grads.set(before)
-        return connected(cls, context, args, made) if any(wanted) else made
+        if not any(wanted):
+            return made
+        if context.dirty:
+            args = as_they_came(context, args, nodes, made)
+        return connected(cls, context, args, made)
+
+
+def as_they_came(context: Context, args: tuple, nodes: Sequence[Node], made: Any) -> tuple:
+    """Arguments with the values and the histories that they had before forward wrote to them."""
+    given_back = set(map(id, made if isinstance(made, tuple) else (made,)))
+    if not context.dirty <= given_back:
+        raise GradientError("Function: what forward marks as dirty must be among its results.")
+    needs = context.needs_input_grad
+    return tuple(
+        wrap(node, need) if id(x) in context.dirty else x
+        for x, node, need in zip(args, nodes, needs, strict=True)
+    )
 
 
 class InplaceFunction(Function):
-    """A Function whose forward may be asked to write; one that does is refused."""
+    """A Function whose forward may be told to write to its arguments."""
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
@@ -134,6 +152,11 @@ def connected(kind: type[Function], context: Context, args: tuple, made: Any) ->
         params = {"name": name, "body": body, "call": call, "index": index, "serial": rule}
         shown[k] = wrap(state.arena.node("region", inputs, **params), True)
     del rule.inputs
+    if context.dirty:
+        shown = [
+            write_result(old, new, kind.__name__) if id(old) in context.dirty else new
+            for old, new in zip(results, shown, strict=True)
+        ]
     return tuple(shown) if isinstance(made, tuple) else shown[0]
 
 

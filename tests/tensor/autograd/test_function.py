@@ -155,15 +155,79 @@ def test_what_is_not_defined_or_not_allowed_is_said():
     class Empty(gn.autograd.Function):
         pass
 
-    class Writes(gn.autograd.Function):
+    class Hides(gn.autograd.Function):
         @staticmethod
         def forward(context, x):
             context.mark_dirty(x)
+            return x + 1
 
     with pytest.raises(NotImplementedError, match="define forward"):
         Empty.apply(leaf(1))
-    with pytest.raises(GradientError, match="may not write"):
-        Writes.apply(leaf(1))
+    with pytest.raises(GradientError, match="must be among its results"):
+        Hides.apply(leaf(1) * 1)
+
+
+class Clipped(gn.autograd.Function):
+    """ReLU in place, whose backward reads the result."""
+
+    @staticmethod
+    def forward(context, x, scale):
+        context.mark_dirty(x)
+        x.clamp_(min=0).mul_(scale)
+        context.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(context, gradient):
+        (y,) = context.saved_tensors
+        return gradient * (y > 0) * 3, None
+
+
+def test_forward_may_write_to_an_argument_that_it_marks_and_gives_back():
+    a = gn.tensor([-1.0, 2.0, 3.0], requires_grad=True)
+    x = a * 2
+
+    y = Clipped.apply(x, 3)
+
+    assert y is x
+    assert x.tolist() == [0.0, 12.0, 18.0]
+    (x * x).sum().backward()
+    assert a.grad.tolist() == [0.0, 2 * 12 * 3 * 2, 2 * 18 * 3 * 2]
+
+
+def test_a_view_that_is_written_to_changes_its_base():
+    a = gn.tensor([-1.0, 2.0], requires_grad=True)
+    x = a * 1
+
+    Clipped.apply(x[:1], 3)
+
+    assert x.tolist() == [0.0, 2.0]
+    x.sum().backward()
+    assert a.grad.tolist() == [0.0, 1.0]
+
+
+def test_a_leaf_is_not_written_to_and_what_needs_no_gradient_is():
+    with pytest.raises(GradientError, match="leaf"):
+        Clipped.apply(gn.ones(2, requires_grad=True), 3)
+    x = gn.tensor([-1.0, 2.0])
+    assert Clipped.apply(x, 2) is x
+    assert x.tolist() == [0.0, 4.0]
+
+
+def test_an_argument_may_be_marked_and_given_back_unchanged():
+    class Passes(gn.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            context.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(context, gradient):
+            return gradient * 5
+
+    a = gn.ones(2, requires_grad=True)
+    (Passes.apply(a * 1) * 2).sum().backward()
+    assert a.grad.tolist() == [10.0, 10.0]
 
 
 def test_a_function_that_may_be_told_to_write_is_a_function():
