@@ -124,8 +124,10 @@ complex_factorizations = Lazy("gnomon.tensor.complex_factorizations")
 layouts = Lazy("gnomon.tensor.layouts")
 modes = Lazy("gnomon.tensor.modes")
 numpy_calls = Lazy("gnomon.tensor.numpy_calls")
+operators = Lazy("gnomon.tensor.operators")
 out = Lazy("gnomon.tensor.out")
 placements = Lazy("gnomon.tensor.placements")
+read_numbers = Lazy("gnomon.tensor.read_numbers")
 
 
 # modules of PyTorch's names

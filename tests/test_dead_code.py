@@ -139,7 +139,7 @@ gnomon.distributed.tensor.parallel gnomon.export gnomon.export.graph_signature g
 gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters
 gnomon.fft gnomon.futures gnomon.gguf gnomon.library gnomon.linalg gnomon.models
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
-gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
+gnomon.nn.scripted gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn
 gnomon.multiprocessing
 gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides

@@ -104,10 +104,10 @@ def stride_of_windows(module: Any) -> None:
 def factors(module: Any) -> None:
     """Factors of an upsampling are floats."""
     given = module.scale_factor
-    if isinstance(given, (tuple, list)):
-        module.scale_factor = tuple(map(float, given))
-    elif given is not None and not isinstance(given, float):
-        module.scale_factor = float(given)
+    each = given if isinstance(given, (tuple, list)) else [given]
+    if all(isinstance(x, (int, float)) for x in each):  # others are refused when it is called
+        floats = tuple(map(float, each))
+        module.scale_factor = floats if each is given else floats[0]
 
 
 WINDOWS = ("kernel_size", "stride", "padding")

@@ -22,8 +22,7 @@ from gnomon.tensor.creation import full_like, tensor
 from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import COMPARISONS, OPERATORS, write_result
-from gnomon.tensor.read_numbers import is_plain
-from gnomon.tensor.show import values_as_text
+from gnomon.tensor.show import prints_number, values_as_text
 from gnomon.tensor.state import grads, state
 from gnomon.tensor.tensor import Paired, Size, Tensor, alias, from_array
 from gnomon.tensor.views import Chain
@@ -155,7 +154,7 @@ class Complex(Paired):
         return f"Tensor({', '.join([values_as_text(self.numpy(force=True), 7), *notes])})"
 
     def __format__(self, spec: str) -> str:
-        alone = not self.ndim and (spec or is_plain(self))
+        alone = not self.ndim and (spec or prints_number(self))
         return format(self.item() if alone else str(self), spec)
 
     def numel(self) -> int:

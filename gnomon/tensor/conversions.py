@@ -39,7 +39,7 @@ from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
-from gnomon.tensor.read_numbers import is_plain
+from gnomon.tensor.show import prints_number
 from gnomon.tensor.state import state
 from gnomon.tensor.strides import FORMATS, strided_view_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
@@ -152,7 +152,7 @@ def __index__(self: Tensor) -> int:
 @method
 def __format__(self: Tensor, spec: str) -> str:
     """A single element is formatted as its number."""
-    if self.ndim == 0 and (spec or is_plain(self)):
+    if self.ndim == 0 and (spec or prints_number(self)):
         return format(self.item(), spec)
     return format(str(self), spec)
 

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnomon.errors import BareCall, DtypeError, GnomonError
-from gnomon.lazy import Lazy, out, repeats
+from gnomon.lazy import Lazy, out, read_numbers, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
-from gnomon.tensor.read_numbers import read_numbers
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Paired, Tensor, node_of, pair_of
 
@@ -107,10 +106,10 @@ def as_function(op: Op, name: str = "") -> Callable:
         try:
             return call(op, args, kwargs)
         except GnomonError:
-            again = read_numbers(op, args, kwargs)
-            if again is None:
+            read = read_numbers.read_numbers(op, args, kwargs)
+            if read is None:
                 raise
-        return call(op, *again)
+        return call(op, *read)
 
     functools.update_wrapper(function, op.function, updated=())
     function.__module__ = "gnomon"

@@ -11,10 +11,9 @@ from typing import Any
 
 from gnomon.ops.fitting import alternatives
 from gnomon.ops.registry import Op
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, pair_of
+from gnomon.tensor.tensor import Tensor
 
-__all__ = ["is_plain", "read_numbers"]
+__all__ = ["read_numbers"]
 
 NUMBERS = {"int": ("int", "uint"), "float": ("int", "uint", "float")}
 """Kind of a parameter -> the kinds of dtypes whose one element it takes."""
@@ -61,9 +60,3 @@ def leaves(kind: str) -> set[str]:
         inner = each.removeprefix("Sequence[").removesuffix("]")
         found |= {each} if inner == each else leaves(inner)
     return found
-
-
-def is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor's text is its number's: of no other class, and with a value to be read."""
-    traced = state.capture is not None and not state.capture.breaks
-    return pair_of(tensor).__class__ is Tensor and not traced and tensor.device.type != "meta"

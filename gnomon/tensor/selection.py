@@ -389,7 +389,7 @@ def places_of(kept: Callable, name: str, given: tuple[int, int, int]) -> Tensor:
     if any(not hasattr(n, "__index__") for n in given) or min(given[:2]) < 0:
         raise ArgumentError(f"{name}: sizes are integers, not negative: got {given}.")
     row, col, offset = map(whole, given)
-    check_size(name, row * col, 17)
+    check_size(name, max(row * col, row, col), 17)
     offset = max(-row, min(offset, col))
     places = np.nonzero(kept(np.ones((row, col), bool), offset))
     return from_array(np.stack(places).astype(int64.numpy))

@@ -11,7 +11,7 @@ from gnomon.lazy import Lazy, layouts, placements
 from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import mesh_results, state
-from gnomon.tensor.tensor import Tensor, array_of, method, raw
+from gnomon.tensor.tensor import Tensor, array_of, method, pair_of, raw
 
 html = Lazy("html")
 
@@ -137,3 +137,9 @@ def _repr_html_(self: Tensor) -> str:
     head = f"Tensor {tuple(self.shape)} {self.dtype.name}, {'computed' if known else 'pending'}"
     body = values_of(self, 0) if known or node.size <= _now[0].threshold else "..."
     return f"<div><b>{html.escape(head)}</b><pre>{html.escape(body)}</pre></div>"
+
+
+def prints_number(tensor: Tensor) -> bool:
+    """Whether a tensor of one number is formatted as that: of no other class, with a value."""
+    traced = state.capture is not None and not state.capture.breaks
+    return pair_of(tensor).__class__ is Tensor and not traced and tensor.device.type != "meta"

@@ -41,7 +41,7 @@ def indices(input: Tensor) -> Tensor:
 
 
 def values(input: Tensor) -> Tensor:
-    """What is not zero, in the order of the places.
+    """The elements that are not zero, in the order of their places.
 
     >>> import gnomon as gn
     >>> values(gn.tensor([[0, 5], [7, 0]]))
