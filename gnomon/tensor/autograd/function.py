@@ -17,13 +17,13 @@ from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, Shape
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import scope
-from gnomon.lazy import operators
 from gnomon.ops.arguments import sum_like
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule
 from gnomon.tensor.state import grads, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
+from gnomon.tensor.writing import write
 
 __all__ = ["Function", "InplaceFunction"]
 
@@ -154,7 +154,7 @@ def connected(kind: type[Function], context: Context, args: tuple, made: Any) ->
     del rule.inputs
     if context.dirty:
         shown = [
-            operators.write_result(old, new, kind.__name__) if id(old) in context.dirty else new
+            write(old, node_of(new), new.requires_grad) if id(old) in context.dirty else new
             for old, new in zip(results, shown, strict=True)
         ]
     return tuple(shown) if isinstance(made, tuple) else shown[0]
