@@ -60,6 +60,8 @@ utils._import_utils utils._mode_utils utils._ordered_set utils._python_dispatch 
 utils._cxx_pytree utils._stats utils._sympy utils._sympy.functions utils._sympy.numbers
 utils._sympy.value_ranges utils._triton utils._typing_utils utils._zip nn.modules._functions
 nn.utils._named_member_accessor nn.utils._per_sample_grad nn.parallel._functions
+utils.data._utils utils.data._utils.collate utils.data._utils.fetch utils.data._utils.pin_memory
+utils.data._utils.signal_handling utils.data._utils.worker
 """
 """Modules that programs import though they are not public: their names, and those that follow."""
 SINGLE = """
@@ -175,7 +177,13 @@ torch._dynamo.source torch._dynamo.backends.common.aot_autograd
 torch.testing._internal.common_utils.TestCase torch.testing._internal.common_utils.run_tests
 torch.utils.viz._cycles torch.multiprocessing.start_processes
 torch.distributed._composable.fsdp.fully_shard torch._dynamo._trace_wrapped_higher_order_op
-torch._C._distributed_rpc
+torch._C._distributed_rpc torch.utils.data._utils.HAS_NUMPY
+torch.utils.data.datapipes.datapipe._IterDataPipeSerializationWrapper
+torch.utils.data.datapipes.datapipe._MapDataPipeSerializationWrapper
+torch.utils.data._utils.worker._IterableDatasetStopIteration
+torch.utils.data._utils.worker._ResumeIteration torch.utils.data._utils.worker._generate_state
+torch.utils.data.dataloader._share_dist_seed torch.utils.data.dataloader._sharding_worker_init_fn
+torch.utils.data.dataloader._collate_fn_t torch.utils.data.dataloader._worker_init_fn_t
 """
 """Private names that programs use one by one."""
 MARKS = """
@@ -202,6 +210,7 @@ torch.optim.optimizer._use_grad_for_differentiable torch._logging.set_logs
 torch.optim.optimizer._disable_dynamo_if_unsupported torch._dynamo.external_utils.wrap_inline
 torch.overrides.enable_reentrant_dispatch torch.autograd.function.once_differentiable
 torch.jit._overload torch.jit._overload_method torch.jit._script_if_tracing
+torch.distributed.rpc.api._require_initialized
 """
 """Functions that annotate or register: whoever calls one gets back what it was given."""
 REGISTERS = ("torch._C.DispatchKeySet", "torch.library.Library")
@@ -249,6 +258,9 @@ FOREIGN = frozenset(
 )
 """Whose names PyTorch's modules hold by importing them."""
 
+ANNOTATING = ("_collections_abc", "collections.abc", "types", "typing")
+"""The modules of the types of annotations."""
+
 
 def kind_of(full: str, value: Any) -> str:
     """The kind under which a name is written; empty for one that is left out."""
@@ -256,7 +268,7 @@ def kind_of(full: str, value: Any) -> str:
         return ""  # modules of the table have rows of their own
     if full in MARKS.split():
         return "mark"
-    if full in SINGLE.split() and type(value).__module__ in ("types", "typing"):
+    if full in SINGLE.split() and type(value).__module__ in ANNOTATING:
         return "class"  # one of several types, to annotate with
     if full in PYTHON:
         return "alias"

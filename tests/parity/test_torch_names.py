@@ -9,7 +9,7 @@ from tools.torch_names import FILE, asked, lacking, written
 pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
 pytestmark = pytest.mark.parity
 
-MOST = 6_548
+MOST = 6_568
 """Names that may be in the table, of all public modules of PyTorch: what is written leaves it."""
 
 
