@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gnomon.errors import ConfigError, brief
+from gnomon.errors import ConfigError, brief, clipped
 
 __all__ = ["SAYS_NOTHING", "gathered_rope", "refuse_other", "windows"]
 
@@ -50,7 +50,7 @@ def refuse_other(found: Mapping[str, object], known: Iterable[str], named: str) 
             )
         if name not in NEUTRAL and value not in EMPTY:
             raise ConfigError(
-                f"config.json: {name} is not implemented for {named}: got {brief(value)}. "
+                f"config.json: {clipped(name)} is not implemented for {named}: got {brief(value)}. "
                 "Take a model without it."
             )
 
