@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from gnomon.drop_in.script import run_script
+from gnomon.drop_in.script import run_module, run_script
 from gnomon.errors import ConfigError, GnomonError, told
 from gnomon.lazy import commands, ending
 from gnomon.runtime.comm.environment import environment
@@ -39,7 +39,11 @@ def run(words: Sequence[str]) -> None:
 def code_of(words: Sequence[str]) -> int:
     """The exit code of a command: 0, 1 for what failed, 2 for a mistake in what was asked."""
     try:
-        return run_script(words[1], words[2:]) if names_script(words) else commands.called(words)
+        if names_script(words):
+            return run_script(words[1], words[2:])
+        if words[:2] == ["run", "-m"] and len(words) > 2:
+            return run_module(words[2], words[3:])
+        return commands.called(words)
     except GnomonError as wrong:
         return complain(str(wrong), 2 if isinstance(wrong, ConfigError) else 1)
     except KeyboardInterrupt:

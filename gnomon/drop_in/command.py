@@ -15,6 +15,8 @@ __all__ = ["run"]
 def run(script: Path, /, *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
     """Run a script that imports torch, as it stands, with Gnomon in torch's place.
 
+    `gnomon run -m MODULE` runs a module or package, as `python -m` does.
+
     No file is changed. A report at the end lists names of PyTorch that could not be resolved, and
     slow source lines. The exit code is the script's.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from gnomon.drop_in.children import in_children
@@ -15,23 +16,42 @@ from gnomon.drop_in.report import NameReport
 from gnomon.errors import ConfigError
 from gnomon.lazy import Lazy
 
-__all__ = ["run_script"]
+__all__ = ["run_module", "run_script"]
 
 CARDS = "GNOMON_CUDA"
+BEFORE = (str(Path(__file__).parent), "<frozen runpy>", "<frozen importlib", runpy.__file__)
+"""The files of what starts a program."""
 consoles, tracebacks = Lazy("rich.console"), Lazy("traceback")
 """What a script that ends well and misses nothing needs none of."""
 
 
 def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
     """Run a script with its arguments, then tell which names it missed; gives its exit code."""
-    path, report = Path(script), NameReport()
+    path = Path(script)
     if not path.is_file():
         raise ConfigError(f"run: there is no script {str(path)!r}. Give a Python file.")
-    argv, searched = sys.argv, list(sys.path)
-    sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.parent.resolve())]
+    start = partial(runpy.run_path, str(path), run_name="__main__")
+    return run_as_torchs(start, str(path), path.parent, arguments)
+
+
+def run_module(name: str, arguments: Sequence[str] = ()) -> int:
+    """Run a module or package as `python -m` does, and as a script is run; gives its exit code."""
+    start = partial(runpy.run_module, name, run_name="__main__", alter_sys=True)
+    return run_as_torchs(start, name, Path.cwd(), arguments)
+
+
+def run_as_torchs(
+    start: Callable[[], object], name: str, folder: Path, arguments: Sequence[str]
+) -> int:
+    """Start a program whose `import torch` is Gnomon, and report the names that it missed.
+
+    name: what it is called in sys.argv; folder: where its own modules are.
+    """
+    report, argv, searched = NameReport(), sys.argv, list(sys.path)
+    sys.argv, sys.path[:0] = [name, *arguments], [str(folder.resolve())]
     try:
         with installed(report), in_children(), asked_cards():
-            return ended(path)
+            return ended(start)
     finally:
         sys.argv, sys.path[:] = argv, searched
         sys.stdout.flush()
@@ -51,25 +71,25 @@ def asked_cards() -> Iterator[None]:
             del os.environ[CARDS]
 
 
-def ended(path: Path) -> int:
+def ended(start: Callable[[], object]) -> int:
     """The exit code of a script, as Python gives it."""
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        start()
     except SystemExit as left:
         if left.code is None or isinstance(left.code, int):
             return left.code or 0
         print(left.code, file=sys.stderr)
         return 1
     except Exception as error:
-        show(error, path)
+        show(error)
         return 1
     return 0
 
 
-def show(error: Exception, path: Path) -> None:
-    """Print an error from the script's first line on."""
+def show(error: Exception) -> None:
+    """Print an error from the program's first line on."""
     shown = tracebacks.TracebackException.from_exception(error)
     lines = list(shown.stack)
-    first = next((k for k, line in enumerate(lines) if line.filename == str(path)), 0)
-    shown.stack = tracebacks.StackSummary.from_list(lines[first:])
+    first = (k for k, line in enumerate(lines) if not line.filename.startswith(BEFORE))
+    shown.stack = tracebacks.StackSummary.from_list(lines[next(first, 0) :])
     print("".join(shown.format()), end="", file=sys.stderr)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gnomon.drop_in import run_script
+from gnomon.__main__ import code_of
+from gnomon.drop_in import run_module, run_script
 from gnomon.errors import ConfigError
 from gnomon.settings import override
 
@@ -163,3 +164,47 @@ def test_a_script_has_no_card_unless_it_is_asked_for(tmp_path, monkeypatch, caps
     assert run_script(tmp_path / "script.py") == 0
     assert capsys.readouterr().out == f"{seen}\n"
     assert os.environ.get("GNOMON_CUDA") == given
+
+
+def package(folder: Path, text: str) -> None:
+    """Write a package whose __main__ has a text, and a module beside it."""
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "sizes.py").write_text("import torch\nROWS = torch.zeros(3)\n")
+    (folder / "__main__.py").write_text(textwrap.dedent(text))
+
+
+def test_a_package_runs_as_python_runs_one(tmp_path, capfd, monkeypatch):
+    package(
+        tmp_path / "whole_program",
+        """
+        import sys
+        from whole_program.sizes import ROWS
+        from . import sizes
+        print(__name__, sys.argv[0].endswith("__main__.py"), sys.argv[1:], ROWS, sizes.ROWS is ROWS)
+        raise SystemExit(4)
+        """,
+    )
+    monkeypatch.chdir(tmp_path)
+
+    assert code_of(["run", "-m", "whole_program", "-m", "--help"]) == 4
+    assert capfd.readouterr() == (
+        "__main__ True ['-m', '--help'] tensor([0., 0., 0.]) True\n",
+        "",
+    )
+    assert "torch" not in sys.modules
+
+
+def test_an_error_of_a_module_is_shown_from_its_first_line_on(tmp_path, capfd, monkeypatch):
+    package(
+        tmp_path / "wrong_program", "import torch\n\n\ndef f():\n    raise ValueError(1)\n\n\nf()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    assert run_module("wrong_program") == 1
+    told = capfd.readouterr().err
+    assert "runpy" not in told
+    assert "script.py" not in told
+    assert told.count("wrong_program/__main__.py") == 2
+    assert run_module("no_such_module") == 1
+    assert "ImportError: No module named no_such_module" in capfd.readouterr().err
