@@ -313,6 +313,11 @@ def check_items(query: Any, key: Any, value: Any) -> None:
             "scaled_dot_product_attention: needs query, key and value ragged along axis 2 of 4, "
             f"(b, h, j, d): got {[x if isinstance(x, RaggedBatch) else x.shape for x in given]}."
         )
+    if query.shape[0] != key.shape[0]:
+        raise ShapeError(
+            "scaled_dot_product_attention: q and k share batch axes: got "
+            f"{query.shape[0]} and {key.shape[0]} items."
+        )
     values_beside(value, key)
 
 

@@ -60,7 +60,7 @@ def test_a_write_to_a_part_leaves_what_others_write_beside_it(write, dtype: str,
     t, others = gn.from_numpy(memory), alone == 0
     original = writing.evaluate
 
-    def evaluate(nodes: list) -> None:
+    def evaluate(nodes: list, goal: object = None) -> None:
         original(nodes)
         memory[others] = 7  # as another process does meanwhile
 
