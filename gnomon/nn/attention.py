@@ -80,10 +80,10 @@ def in_one_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...
     Heads of one kind are repeated for several of another, but for keys that query heads share.
     """
     shapes = [tuple(x.shape[:-2]) for x in (query, key, value)]
-    if shapes[0] == shapes[1] == shapes[2]:
+    (q, k, v), batches = ((1, *shape)[-1] for shape in shapes), [shape[:-1] for shape in shapes]
+    if batches[0] == batches[1] == batches[2] and k == v and (q == k or q != 1):
         return query, key, value
-    batch = joint_shape("scaled_dot_product_attention", [shape[:-1] for shape in shapes])
-    q, k, v = ((1, *shape)[-1] for shape in shapes)
+    batch = joint_shape("scaled_dot_product_attention", batches)
     shared = max(k, v) if min(k, v) == 1 else k
     heads = (shared if q == 1 else q, shared, shared if v == 1 else v)
     given = zip((query, key, value), heads, strict=True)

@@ -130,6 +130,9 @@ def transposed_convolution(
 
     >>> transposed_convolution(ones(1, 1, 3), ones(1, 1, 2), None, ((0, 0),), (4,), ((1,), (1,), 1))
     Tensor([[[1., 2., 2., 1.]]])
+    >>> transposed_convolution(ones(1, 1, 3), ones(1, 1, 2), None, ((0,),), (4,), ((1,), (1,), 1))
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: transposed_convolution: arguments do not fit each other: ...
     """
     if not all(hasattr(width, "__index__") for pair in padding for width in pair):
         raise TypeError(f"widths are integers: got {padding}")  # which is said of the argument

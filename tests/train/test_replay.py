@@ -153,7 +153,7 @@ class WrongMessage(World):
 
     def take(self, message, rank, name, what) -> bytes:
         content = super().take(message, rank, name, what)
-        if rank == self.receiver and message[3] != "told":
+        if rank == self.receiver and message[3] != "tell":
             self.left -= 1
             if self.left == 0:
                 return bytes([content[0] ^ 16]) + content[1:]
