@@ -52,7 +52,7 @@ OTHERS = {
         "jiterator_binary_return_by_ref jiterator_unary"
     ),
     "needs a GPU": ("nn_functional_batch_norm_without_cudnn torch__scaled_mm torch__scaled_mm_v2"),
-    "sparse": "sparse_mm_reduce sparse_sampled_addmm to_sparse",
+    "sparse": "sparse_mm_reduce sparse_sampled_addmm",
     "differs: the triangle that is not read has no gradient": "cholesky_inverse cholesky_solve",
     "differs: what is written over has no gradient": "as_strided_scatter",
     "differs: torch's gradient is that of log_softmax as well": "nn_functional_ctc_loss",
