@@ -6,7 +6,9 @@ python tools/schemas.py
 from __future__ import annotations
 
 import json
+from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +19,17 @@ SCHEMAS = {"records.schema.json": SavedRecords}
 
 def text_of(kind: type) -> str:
     """A schema as text."""
-    return json.dumps(msgspec.json.schema(kind), indent=2) + "\n"
+    return json.dumps(cleaned(msgspec.json.schema(kind)), indent=2) + "\n"
+
+
+def cleaned(part: Any) -> Any:
+    """A part of a schema, descriptions without the source's margin: msgspec 0.22 keeps it."""
+    if isinstance(part, list):
+        return [cleaned(x) for x in part]
+    if not isinstance(part, dict):
+        return part
+    texts = {k: cleandoc(x) for k, x in part.items() if k == "description" and isinstance(x, str)}
+    return {k: texts.get(k, cleaned(x)) for k, x in part.items()}
 
 
 if __name__ == "__main__":

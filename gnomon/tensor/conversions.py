@@ -153,7 +153,7 @@ def __index__(self: Tensor) -> int:
 def __format__(self: Tensor, spec: str) -> str:
     """A single element is formatted as its number."""
     if self.ndim == 0 and (spec or prints_number(self)):
-        return format(self.item(), spec)
+        return format(array_of(self).item(), spec)
     return format(str(self), spec)
 
 
