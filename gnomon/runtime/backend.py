@@ -16,7 +16,7 @@ from gnomon.runtime.buffer import Allocator, memory
 from gnomon.runtime.cuda.kernels import STORE
 from gnomon.runtime.cuda.memory import card_memory
 from gnomon.runtime.cuda.program import CardProgram
-from gnomon.runtime.program import Program
+from gnomon.runtime.program import DeviceProgram, Program
 
 __all__ = ["BACKENDS", "CUDA", "DeviceBackend", "HOST", "Handles", "KernelStore", "REFERENCE"]
 
@@ -51,7 +51,7 @@ class DeviceBackend:
     name: str
     memory: Allocator
     kernels: KernelStore
-    program: Callable[..., Any]
+    program: Callable[..., DeviceProgram]
     """Makes what runs a table of steps by these handles: see Program."""
     interprets: bool = False
     """Whether a kernel is a node of a graph as it is, which no pass has opened."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic_ns
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -168,20 +168,53 @@ Tables = tuple[np.ndarray, np.ndarray]
 """The steps as rows of numbers, and every slot's base and offset."""
 
 
-class Program:
+class DeviceProgram:
+    """A table of steps whose kernels have handles; a backend's own class runs it.
+
+    `tables` are those of the steps, from an earlier process. A run never changes a program.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        handles: Mapping[str, Any],
+        needs: Needs,
+        tables: Tables | None = None,
+    ) -> None:
+        self.steps, self.needs = steps if tables else tuple(steps), needs
+        self.handles = handles  # whose code is there while they are held
+
+    @staticmethod
+    def prepare() -> None:
+        """Start what runs programs, since much is to come; here nothing has to be ready."""
+
+    def run(
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int] = (),
+        scalars: Sequence[int] = (),
+        caller: RunCaller | None = None,
+    ) -> None:
+        """Run on buffers given by address. The caller keeps them alive until this returns.
+
+        Subscribers to events get the `caller`, since others may run the same program.
+        """
+        raise NotImplementedError
+
+
+class Program(DeviceProgram):
     """Runs its steps in order, in one native call."""
 
     def __init__(
         self,
         steps: Sequence[Step],
-        addresses: Mapping[str, int],
+        handles: Mapping[str, Any],
         needs: Needs,
         tables: Tables | None = None,
     ) -> None:
-        self.steps, self.needs = steps if tables else tuple(steps), needs
-        self._functions = addresses  # whose code is there while they are held
+        super().__init__(steps, handles, needs, tables)
         self._arena = size_class(needs.arena) if needs.arena else 0
-        self._calls, self._bindings = tables or tables_of(steps, addresses, needs)
+        self._calls, self._bindings = tables or tables_of(steps, handles, needs)
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
@@ -196,7 +229,7 @@ class Program:
         self._capacity = max(64, 4 * len(self.steps))
 
     prepare = staticmethod(threads.prepare_pool)
-    """Starts what runs programs, since much is to come."""
+    """Starts the pool of threads, since much is to come."""
 
     def run(
         self,
@@ -205,10 +238,7 @@ class Program:
         scalars: Sequence[int] = (),
         caller: RunCaller | None = None,
     ) -> None:
-        """Run on buffers given by address. The caller keeps them alive until this returns.
-
-        Subscribers to events get the `caller`, since others may run the same program.
-        """
+        """Run on buffers given by address, on all threads; it returns when the last is done."""
         counts = (len(inputs), len(outputs), len(scalars))
         assert counts == self._counts, (
             f"Program.run: needs {self.needs}, got {counts} inputs, outputs and scalars."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import monotonic_ns
 from types import SimpleNamespace
@@ -25,12 +25,11 @@ from gnomon.runtime.cache import digest
 from gnomon.runtime.program import (
     ArenaSlot,
     Call,
+    DeviceProgram,
     InputSlot,
-    Needs,
     OutputSlot,
     RunCaller,
     Slot,
-    Step,
     announce_run,
 )
 
@@ -124,15 +123,8 @@ AS_THEY_ARE = (lambda: nullcontext(_batch)), dict, key_of, (lambda keys: None), 
 """What a store of kernels does with graphs: each is its own handle, and none is on the disk."""
 
 
-class ReferenceProgram:
+class ReferenceProgram(DeviceProgram):
     """Runs its calls in order, each by the interpreter on the values in its slots."""
-
-    def __init__(
-        self, steps: Sequence[Step], handles: Mapping[str, Any], needs: Needs, tables: None = None
-    ) -> None:
-        self.steps, self.needs, self._graphs = tuple(steps), needs, handles
-
-    prepare = staticmethod(nothing)
 
     def run(
         self,
@@ -146,7 +138,7 @@ class ReferenceProgram:
         with closed_memory.opened():
             for number, step in enumerate(self.steps):
                 assert isinstance(step, Call), f"reference: no step {step}."
-                begun, graph = monotonic_ns(), self._graphs[step.kernel]
+                begun, graph = monotonic_ns(), self.handles[step.kernel]
                 places = [place_of(x, arena.address, inputs, outputs) for x in step.slots]
                 made, *given = map(elements, places, (*graph.outputs, *graph.inputs))
                 made[...] = interpret_graph(graph, given)[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ctypes import c_int64
 from time import monotonic_ns
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from gnomon.runtime.cuda.memory import card_memory
 from gnomon.runtime.program import (
     ARENA_BASE,
     FIRST_BASE,
+    DeviceProgram,
     Needs,
     RunCaller,
     Step,
@@ -41,18 +43,17 @@ APART = 256
 """Scratch memory of a thread begins at a multiple of so many bytes."""
 
 
-class CardProgram:
+class CardProgram(DeviceProgram):
     """Runs its steps in order; it never changes, so that any number of threads may run it."""
 
     def __init__(
         self,
         steps: Sequence[Step],
-        handles: Mapping[str, int],
+        handles: Mapping[str, Any],
         needs: Needs,
         tables: Tables | None = None,
     ) -> None:
-        self.steps, self.needs = steps if tables else tuple(steps), needs
-        self._functions = handles  # whose code is there while they are held
+        super().__init__(steps, handles, needs, tables)
         calls, bound = tables or tables_of(steps, handles, needs)
         self._rows = [(int(f), int(at) // 8, int(k), int(t)) for f, at, _, k, t in calls]
         self._bases, self._offsets = bound[:, 0] // 8, bound[:, 1]
@@ -62,10 +63,6 @@ class CardProgram:
         base = FIRST_BASE + needs.inputs + self._report
         self._checks = bool(needs.outputs) and bool((self._bases == base).any())
         self._stride = -(-max(needs.scratch, 1) // APART) * APART
-
-    @staticmethod
-    def prepare() -> None:
-        """Do nothing: no thread has to be ready."""
 
     def run(
         self,
