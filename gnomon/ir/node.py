@@ -122,6 +122,11 @@ class Node:
         """Number of axes."""
         return len(self.shape)
 
+    @property
+    def called(self) -> str:
+        """The operation's name as users know it: a function's or a region's where it has one."""
+        return self.params.get("f") or self.params.get("name") or self.op
+
     __add__, __radd__ = operator("add"), reflected("add")
     __sub__, __rsub__ = operator("sub"), reflected("sub")
     __mul__, __rmul__ = operator("mul"), reflected("mul")
@@ -131,8 +136,7 @@ class Node:
         return elementwise("neg", self)
 
     def __repr__(self) -> str:
-        name = self.params.get("f") or self.params.get("name") or self.op
-        return f"{name}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
+        return f"{self.called}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
 
 _KINDS: dict[tuple[Any, ...], int] = {}

@@ -87,9 +87,8 @@ def check(
     given = (*zip(graph.inputs, inputs, strict=True), *zip(graph.outputs, outputs, strict=True))
     for x, placement in given:
         if placement is not None and not fits(x.shape, placement, across.ranks):
-            name = x.params.get("name") or x.op
             raise LayoutError(
-                f"shard: {name} {x.shape} cannot lie as {placement}: {across.ranks} ranks of mesh "
+                f"shard: {x.called} {x.shape} cannot be {placement}: {across.ranks} ranks of mesh "
                 f"axis {across.name!r} do not divide that axis. Split another, or none."
             )
 

@@ -343,5 +343,4 @@ def settle(held: dict[Node, list[Storage]]) -> None:
 def named_sites(node: Node) -> tuple[Site, ...]:
     """The lines of a node with its operation's name, which a leaf in its place has not."""
     first = node.sites[:1] or (Site("<gnomon>", 0, ""),)
-    name = node.params.get("f") or node.params.get("name") or node.op
-    return (first[0]._replace(op=name), *node.sites[1:])
+    return (first[0]._replace(op=node.called), *node.sites[1:])

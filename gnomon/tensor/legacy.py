@@ -71,16 +71,16 @@ ShortTensor, CharTensor = Constructor("ShortTensor", int16), Constructor("CharTe
 ByteTensor = Constructor("ByteTensor", uint8)
 
 
-CLASSES = {
-    **{bfloat16: "BFloat16", bool_: "Bool", uint8: "Byte", int8: "Char", float64: "Double"},
-    **{float32: "Float", float16: "Half", int32: "Int", int64: "Long", int16: "Short"},
-    **{complex64: "ComplexFloat", complex128: "ComplexDouble"},
-}
+CONSTRUCTORS = (FloatTensor, DoubleTensor, HalfTensor, BoolTensor, LongTensor, IntTensor)
+CONSTRUCTORS += (ShortTensor, CharTensor, ByteTensor)
+CLASSES = {made.dtype: made.__name__ for made in CONSTRUCTORS}
+CLASSES |= {bfloat16: "BFloat16Tensor", complex64: "ComplexFloatTensor"}
+CLASSES[complex128] = "ComplexDoubleTensor"
 """Dtype -> the name of its tensors' class in PyTorch's older versions."""
 
 
 def type(self: Tensor, dtype: object = None) -> Any:
     """The tensor in another dtype; without one, the name of the class that stands for its own."""
     if dtype is None:
-        return f"{package[0]}.{CLASSES.get(self.dtype, self.dtype.name.title())}Tensor"
+        return f"{package[0]}.{CLASSES.get(self.dtype, self.dtype.name.title() + 'Tensor')}"
     return self.to(dtype_of(getattr(dtype, "dtype", dtype)))

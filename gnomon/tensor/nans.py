@@ -85,5 +85,4 @@ def described(node: Node, inputs: list[np.ndarray]) -> str:
     line = f"   [{node.sites[0]}]" if node.sites else ""
     if not node.inputs:
         return f"an input is NaN already.{line}"
-    name = node.params.get("name") or node.params.get("f") or node.op
-    return f"{name} made a NaN of inputs that have none.{line}"
+    return f"{node.called} made a NaN of inputs that have none.{line}"

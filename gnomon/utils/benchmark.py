@@ -182,12 +182,8 @@ class Timer:
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
         """Measurements of one size, until they took `min_run_time` seconds together."""
-        number, times = self._block(min_run_time), []
-        while sum(times) < min_run_time:
-            times.append(self._times(number))
-            if callback is not None:
-                callback(number, times[-1])
-        return self._measured(number, times)
+        *_, last = self._measurements(self._block(min_run_time), min_run_time, callback)
+        return last
 
     def adaptive_autorange(
         self,
@@ -198,18 +194,25 @@ class Timer:
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
         """Measurements until they differ by less than a part of their median, or time is over."""
-        number, times = self._block(min_run_time), []
-        while sum(times) < max_run_time:
+        for last in self._measurements(self._block(min_run_time), max_run_time, callback):
+            times = last.raw_times
+            enough = len(times) > 3 and sum(times) >= min_run_time
+            if enough and last.meets_confidence(threshold):
+                break
+        return last
+
+    autorange = blocked_autorange
+
+    def _measurements(
+        self, number: int, most: float, callback: Callable[[int, float], Any] | None
+    ) -> Iterator[Measurement]:
+        """Runs of one number, until they took `most` seconds: after each all that were measured."""
+        times: list[float] = []
+        while not times or sum(times) < most:
             times.append(self._times(number))
             if callback is not None:
                 callback(number, times[-1])
-            found = self._measured(number, times)
-            enough = len(times) > 3 and sum(times) >= min_run_time
-            if enough and found.meets_confidence(threshold):
-                break
-        return self._measured(number, times)
-
-    autorange = blocked_autorange
+            yield self._measured(number, times)
 
     def _block(self, least: float) -> int:
         """The runs of one measurement: its time is far above that of reading the clock."""

@@ -68,5 +68,5 @@ def test_other_numbers_of_microbatches_are_refused():
 
 
 def test_rows_that_microbatches_do_not_divide_are_refused():
-    with pytest.raises(LayoutError, match=r"x \(8, 3\) cannot lie as S\(0\): 16 ranks"):
+    with pytest.raises(LayoutError, match=r"x \(8, 3\) cannot be S\(0\): 16 ranks"):
         accumulate(mean_of_squares(), [0, None], 16)

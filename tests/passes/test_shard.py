@@ -156,7 +156,7 @@ def test_attention_stays_a_region_over_its_parts():
 
 
 def test_unequal_parts_are_refused_by_name():
-    with pytest.raises(LayoutError, match=r"shard: w1 \(512, 256\) cannot lie as S\(0\): 3 ranks"):
+    with pytest.raises(LayoutError, match=r"shard: w1 \(512, 256\) cannot be S\(0\): 3 ranks"):
         shard(layers(), across(3), (REPLICATED, Split(0), REPLICATED), (None,) * 3)
 
 

@@ -183,8 +183,7 @@ def kind_of(name: str) -> type[Node]:
 def plain_name(node: ir.Node) -> str:
     """The operation's name, as values show it."""
     rule = rule_of(node)
-    name = node.params.get("f") or node.params.get("name") or node.op
-    name = rule.called if isinstance(rule, Unpacking) else name
+    name = rule.called if isinstance(rule, Unpacking) else node.called
     if node.op == "input" and node.sites and node.sites[0].op:
         name = node.sites[0].op  # its history went with a backward pass
     if is_written(node):

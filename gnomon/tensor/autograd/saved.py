@@ -83,8 +83,7 @@ def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:
     if derived is None or not derived.read:
         return root
     inputs = (detached(root), *operands)
-    called = root.params.get("f") or root.params.get("name") or root.op
-    rule = Unpacking(derived, hooks.hold(inputs, derived.read), called)
+    rule = Unpacking(derived, hooks.hold(inputs, derived.read), root.called)
     kinds = tuple((x.shape, x.dtype) for x in inputs)
     params = {"name": "saved", "body": passed_on(kinds, 1), "call": PLAIN, "index": 0}
     return root.arena.node("region", inputs, **params, serial=rule)

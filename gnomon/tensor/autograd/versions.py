@@ -127,10 +127,9 @@ def check(roots: Iterable[Node], order: Iterable[Node], wanted: Iterable[Node]) 
 
 def message(node: Node) -> str:
     """The error of a node whose gradient reads an overwritten value."""
-    called = node.params.get("f") or node.params["name"]
     return (
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: {called} needs a value that was written over. Write to a clone(), "
+        f"operation: {node.called} needs a value that was written over. Write to a clone(), "
         f"or use the operation that is not in place.   [{node.sites[0] if node.sites else ''}]"
     )
 
