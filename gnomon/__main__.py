@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from gnomon.drop_in.script import run_module, run_script
-from gnomon.errors import ConfigError, GnomonError, told
+from gnomon.errors import ConfigError, GnomonError, system_message
 from gnomon.lazy import commands, ending
 from gnomon.runtime.comm.environment import environment
 
@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> None:
     try:
         sys.stdout.flush()
     except OSError as wrong:
-        code = code or complain(f"the output cannot be written: {told(wrong)}.", 1)
+        code = code or complain(f"the output cannot be written: {system_message(wrong)}.", 1)
         # Python would try again when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
@@ -53,7 +53,7 @@ def code_of(words: Sequence[str]) -> int:
         sys.stderr.close()
         return 0
     except OSError as wrong:
-        return complain(f"{told(wrong)}.", 1)
+        return complain(f"{system_message(wrong)}.", 1)
     except MemoryError:
         return complain("there is not enough memory. Nothing that was saved is lost.", 1)
 

@@ -20,7 +20,7 @@ from gnomon.bisect.command import bisect as bisect_script
 from gnomon.distributed.launcher import Launch, delimited
 from gnomon.distributed.restarts import Restarts, counts_of
 from gnomon.drop_in.command import run as run_torch_script
-from gnomon.errors import ConfigError, GnomonError, told
+from gnomon.errors import ConfigError, GnomonError, system_message
 from gnomon.train.chat import chat
 from gnomon.train.config import keys
 from gnomon.train.diverge import diverge as compare_runs
@@ -94,7 +94,7 @@ def train(
             if run.lock:
                 run.lock.check()
             raise GnomonError(
-                f"train: {told(wrong)}. Checkpoints that were saved are whole. Once that is mended:"
+                f"train: {system_message(wrong)}. Checkpoints that were saved are whole. Once that is mended:"
                 f"\n  gnomon train --resume --set run.dir={run.folder}"
             ) from wrong
         finally:

@@ -197,7 +197,7 @@ def has_few_parts(value: object, most: int = MOST_PARTS) -> bool:
     return most >= 0
 
 
-def told(wrong: OSError) -> str:
+def system_message(wrong: OSError) -> str:
     """The system's message, and the file that it is about."""
     why = wrong.strerror or str(wrong)
     return f"{os.fsdecode(wrong.filename)}: {why}" if isinstance(wrong.filename, str) else why

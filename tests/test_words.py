@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import PACKAGE, ROOT, short, sources, tree
+from tests.house import ROOT, short, sources, tree
 
 pytestmark = pytest.mark.unit
 
@@ -49,18 +49,7 @@ GONE = {
     "lying": "layout, sharded, stored, contiguous",
     "told": "reported, sent, named; a local variable has the name of its value",
 }
-"""Words that are going, folder by folder: word -> the words instead, in names and in prose."""
-DONE = (
-    *("bench", "bisect", "capture", "codegen", "compiler", "distributed", "distributions"),
-    *("drop_in", "export", "fx", "gguf", "ir", "library", "models", "multiprocessing"),
-    *("nn", "onnx", "ops", "optim", "passes", "profiler", "program", "quant", "runtime"),
-    *("schedule", "serialization", "settings.py", "tensor", "testing", "train", "utils"),
-)
-"""The folders in which they are gone, and files beside folders."""
-BUT = ("gnomon/compiler/elsewhere.py", "gnomon/runtime/cuda/", "gnomon/tensor/cards.py")
-"""Beginnings of the files in them in which they are not."""
-OF_OTHERS = ("told",)
-"""Names of modules in other folders, which the finished ones import."""
+"""Words that are in no line of the package: word -> the words instead, in names and in prose."""
 PYTHONS_FRAMES = (
     "gnomon/capture/effects.py",
     "gnomon/ir/provenance.py",
@@ -113,11 +102,11 @@ def retired(path: Path) -> Iterator[str]:
             yield f"{short(path)}:{line}: {name}: say {RETIRED[word]}."
 
 
-def going(path: Path) -> Iterator[str]:
-    """The places in a file, code or prose, of a word that is gone from its folder."""
+def gone(path: Path) -> Iterator[str]:
+    """The places in a file, code or prose, of a word that is gone from the package."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for name in re.findall(r"\w+", re.sub(r"\w+(\.\w+)+ import", "", line)):
-            for word in {*parts(name)} & GONE.keys() if name not in OF_OTHERS else ():
+        for name in re.findall(r"\w+", line):
+            for word in {*parts(name)} & GONE.keys():
                 yield f"{short(path)}:{number}: {name}: say {GONE[word]}."
 
 
@@ -145,12 +134,8 @@ def test_retired_words_are_in_no_name():
     assert not found, "\n".join(found)
 
 
-def test_words_that_are_gone_from_a_folder_do_not_come_back():
-    files = [path for path in sources() if path.relative_to(PACKAGE).parts[0] in DONE]
-    done = [path for path in files if not short(path).startswith(BUT)]
-
-    assert {path.relative_to(PACKAGE).parts[0] for path in files} == {*DONE}
-    assert not [each for path in done for each in going(path)]
+def test_words_that_are_gone_do_not_come_back():
+    assert not [each for path in sources() for each in gone(path)]
 
 
 def test_retired_words_are_in_no_documentation():

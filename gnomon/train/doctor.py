@@ -144,12 +144,12 @@ def accelerators() -> Iterator[Finding]:
     """The card that the NVIDIA driver has, or why there is none."""
     found = driver.driver_or_none()
     if found is None:
-        told = f"{driver.reason()}: everything runs on the processor"
-        yield Finding("gpu", told, good=False)
+        text = f"{driver.reason()}: everything runs on the processor"
+        yield Finding("gpu", text, good=False)
     else:
         card, version = found.card, ".".join(map(str, found.card.capability))
-        told = f"{card.name}, compute capability {version}, {bytes_text(card.memory)}"
-        yield Finding("gpu", f"{told}: device 'cuda', by the CPU's kernels: right, and slow")
+        text = f"{card.name}, compute capability {version}, {bytes_text(card.memory)}"
+        yield Finding("gpu", f"{text}: device 'cuda', by the CPU's kernels: right, and slow")
 
 
 def files() -> Iterator[Finding]:

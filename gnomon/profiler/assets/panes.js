@@ -188,8 +188,8 @@ function codePane() {
     const sorted = [...of.members].sort((a, b) => b.part - a.part);
     const more = sorted.length > 40 ? [element("div", {}, `and ${sorted.length - 40} more`)] : [];
     const title = "Only the batch is measured: its kernels share the time by their bytes.";
-    const told = sorted.slice(0, 40).map((m) => element("div", { title }, `${time((m.part * of.time) / steps)}  ${m.line.file ? place(m.line) : "(no line)"} ${m.line.module}`));
-    return sorted.length ? fact("by bytes", ...told, ...more) : [];
+    const lines = sorted.slice(0, 40).map((m) => element("div", { title }, `${time((m.part * of.time) / steps)}  ${m.line.file ? place(m.line) : "(no line)"} ${m.line.module}`));
+    return sorted.length ? fact("by bytes", ...lines, ...more) : [];
   }
   function describe(of) {
     const { gbytes, gflops: speed_, roofline: part } = speeds(of, of.calls);

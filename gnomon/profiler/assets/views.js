@@ -161,8 +161,8 @@ const passes = (() => {
   const found = [];
   for (let n = 0; n < events.count; n++) {
     if (events.kind(n) !== "compile") continue;
-    const [name, ...told] = events.name(n).split(": ");
-    found.push({ n, name, told: told.join(": "), time: events.took[n], args: events.args(n), key: events.lines(n)[0]?.key });
+    const [name, ...detail] = events.name(n).split(": ");
+    found.push({ n, name, detail: detail.join(": "), time: events.took[n], args: events.args(n), key: events.lines(n)[0]?.key });
   }
   return found;
 })();
@@ -182,10 +182,10 @@ view("compile", "Compile", passes.length, (host) => {
     empty: "Nothing was compiled while this profile was taken: its programs were known.",
   });
 });
-function did({ told, args }) {
+function did({ detail, args }) {
   const { before, after, ...rest } = args;
   const nodes = before !== undefined && after !== undefined ? [`${before} → ${after} nodes`] : [];
-  return [...(told ? [told] : []), ...nodes, ...Object.entries(rest).map(([name, value]) => `${name} ${value}`)].join(", ");
+  return [...(detail ? [detail] : []), ...nodes, ...Object.entries(rest).map(([name, value]) => `${name} ${value}`)].join(", ");
 }
 
 // equal decisions of many calls are one row; one about two kernels counts where the value is read,

@@ -127,7 +127,7 @@ def as_they_came(context: Context, args: tuple, nodes: Sequence[Node], made: Any
 
 
 class InplaceFunction(Function):
-    """A Function whose forward may be told to write to its arguments."""
+    """A Function whose forward writes to its arguments where `inplace` is set."""
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
