@@ -94,7 +94,8 @@ def train(
             if run.lock:
                 run.lock.check()
             raise GnomonError(
-                f"train: {system_message(wrong)}. Checkpoints that were saved are whole. Once that is mended:"
+                f"train: {system_message(wrong)}. Checkpoints that were saved are whole. "
+                "Once that is mended:"
                 f"\n  gnomon train --resume --set run.dir={run.folder}"
             ) from wrong
         finally:

@@ -6,7 +6,7 @@ import copy
 import importlib
 import inspect
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
@@ -82,6 +82,21 @@ def test_functions_are_pickled_and_copied_by_their_public_place(place: str):
     for name, function in functions.items():
         assert copy.deepcopy(function) is function, name
         assert pickle.loads(pickle.dumps(function)) is function, name
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_signatures_speak_of_tensors(place: str):
+    found = reached(place)
+    listed = getattr(found, "__all__", None) or dir(found)
+    functions = [x for name in listed if inspect.isfunction(x := getattr(found, name))]
+    shown = {x.__name__: str(inspect.signature(x)) for x in functions if public_place(x)}
+
+    assert not {name: text for name, text in shown.items() if "Node" in text}
+
+
+def public_place(function: Callable) -> bool:
+    """Whether users reach a function; a module may import others for itself."""
+    return function.__module__.partition(".ops.")[2] == ""
 
 
 def test_an_alias_is_pickled_by_the_place_that_has_it():

@@ -82,6 +82,8 @@ def evaluated(annotation: Any, function: Callable) -> Any:
     """What an annotation means where its function stands; Any when that cannot be known here."""
     if annotation is inspect.Parameter.empty:
         return Any
+    if not isinstance(annotation, str):
+        return annotation
     try:
         return eval(annotation, function.__globals__)
     except NameError:

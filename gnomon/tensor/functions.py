@@ -7,13 +7,16 @@ at values before it knows a shape is in selection.py, or says so at its declarat
 from __future__ import annotations
 
 import functools
+import re
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnomon.errors import BareCall, DtypeError, GnomonError
+from gnomon.ir.memo import memo
 from gnomon.lazy import Lazy, out, read_numbers, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
@@ -24,6 +27,9 @@ from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Paired, Tensor, node_of, pair_of
 
 FIRST = ("x",)
+NODE = re.compile(r"\bNode\b")
+_names: dict[str, dict[str, Any]] = memo({})
+"""Names of modules as users see them, for annotations."""
 
 
 # calls that depend on values: tensors are read, and sizes refused, before there are nodes
@@ -111,9 +117,26 @@ def as_function(op: Op, name: str = "") -> Callable:
                 raise
         return call(op, *read)
 
-    functools.update_wrapper(function, op.function, updated=())
+    functools.update_wrapper(function, over_tensors(op.function), updated=())
     function.__module__ = "gnomon"
     return function
+
+
+def over_tensors(plain: Callable) -> Callable:
+    """The function whose annotations say Tensor where the plain one has nodes, for help().
+
+    It is never called; its globals hold the names that its annotations refer to.
+    """
+    names = _names.get(plain.__module__)
+    if names is None:
+        names = _names[plain.__module__] = {**plain.__globals__, "Tensor": Tensor}
+    parts = plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__
+    made = FunctionType(*parts)
+    made.__doc__, made.__kwdefaults__ = plain.__doc__, plain.__kwdefaults__
+    made.__module__, made.__qualname__ = plain.__module__, plain.__qualname__
+    kinds = plain.__annotations__
+    made.__annotations__ = {word: NODE.sub("Tensor", kind) for word, kind in kinds.items()}
+    return made
 
 
 def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
