@@ -1,39 +1,45 @@
 """A layer's gradients on one rank, and on two that split its rows or its weight: the same bits."""
 
-import numpy as np
-
+import gnomon as gn
 import gnomon.distributed as dist
-from gnomon.dtypes import float32
-from gnomon.ir.node import Arena, Graph
-from gnomon.ops.linalg import linear
-from gnomon.passes.grad import gradients
+from gnomon.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 
-arena = Arena()
-x = arena.input((8, 256), float32, "x")
-weight = arena.input((512, 256), float32, "weight")
-y = linear(x, weight)
-step = Graph([x, weight], [*gradients(y, y, [x, weight])])
-
-rng = np.random.default_rng(0)
-given = [rng.standard_normal(leaf.shape).astype(np.float32) for leaf in step.inputs]
+gn.manual_seed(0)
+given = gn.randn(8, 256), gn.randn(512, 256)
 
 
-def run(mesh, x_lies, weight_lies):
-    """The gradients of x and weight, which lie as x and weight do."""
-    layouts = (x_lies, weight_lies)
-    program = dist.RankProgram(step, dist.Division(mesh, layouts, layouts))
-    print(dist.explain(program), "\n")
+@gn.compile
+def gradients(x, weight):
+    """The gradients of x and weight, whole on every rank."""
+    y = gn.nn.functional.linear(x, weight)
+    found = gn.autograd.grad(y, (x, weight), y.detach())
+    return [each.full_tensor() if hasattr(each, "full_tensor") else each for each in found]
+
+
+def bits(values):
+    """The bytes of tensors, to compare them."""
+    return [each.numpy().tobytes() for each in values]
+
+
+def on_two_ranks(*placements):
+    """The bits on two ranks with these placements of x and weight."""
 
     def one(rank):
-        pairs = zip(layouts, given, strict=True)
-        return program.run([dist.local_part(mesh, rank, lies, a) for lies, a in pairs])
+        dist.init_process_group("threads")
+        mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("split",))
+        pairs = zip(given, placements, strict=True)
+        parts = [distribute_tensor(x, mesh, [how]).requires_grad_() for x, how in pairs]
+        found = bits(gradients(*parts))
+        if rank == 0:
+            print(dist.explain(gradients), "\n")
+        dist.destroy_process_group()
+        return found
 
-    made = zip(*dist.run_ranks(mesh, one), strict=True)
-    pairs = zip(layouts, made, strict=True)
-    return [dist.whole_of(mesh, lies, parts).tobytes() for lies, parts in pairs]
+    return dist.run_ranks(dist.Mesh((("all", 2),)), one)
 
 
-alone = run(dist.Mesh(()), {}, {})
-rows = run(dist.Mesh((("data", 2),)), {"data": dist.Split(0)}, {})
-columns = run(dist.Mesh((("tensor", 2),)), {}, {"tensor": dist.Split(0)})
-print("rows split:", rows == alone, " weight split:", columns == alone)
+alone = bits(gradients(*(x.clone().requires_grad_() for x in given)))
+rows = on_two_ranks(Shard(0), Replicate())
+columns = on_two_ranks(Replicate(), Shard(0))
+assert rows == columns == [alone] * 2
+print("One rank, split rows and a split weight give the same bits.")

@@ -68,7 +68,6 @@ from gnomon.distributed.objects import (
 )
 from gnomon.distributed.plans import PLAN, AxisNames, ParameterLayout, ShardingPlan, distribute
 from gnomon.distributed.point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from gnomon.distributed.program import Division, RankProgram
 from gnomon.distributed.ranks import connect, run_ranks
 from gnomon.distributed.ray_launcher import RayLauncher
 from gnomon.distributed.report import explain, races
@@ -106,7 +105,6 @@ __all__ = [
     "DistError",
     "DistNetworkError",
     "DistStoreError",
-    "Division",
     "FileStore",
     "GradBucket",
     "GroupMember",
@@ -120,7 +118,6 @@ __all__ = [
     "PrefixStore",
     "ProcessGroup",
     "QueueEmptyError",
-    "RankProgram",
     "RayLauncher",
     "ReduceOp",
     "Replicated",

@@ -1,7 +1,7 @@
-"""A division as text: the layout of inputs, what is sent for which line, what is repeated.
+"""A compiled function's program over a mesh as text.
 
-Of a compiled function, whose program says itself how values lie, also when each unit's parameters
-are gathered, read and let go.
+What is sent for which line, when each unit's parameters are gathered, read and freed, the modelled
+time, and the products that several ranks compute alike.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from gnomon.capture.jit import Compiled
 from gnomon.codegen.calls import is_claimed
 from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
-from gnomon.distributed.program import RankProgram, bytes_sent
 from gnomon.ir.node import Graph, Node
+from gnomon.ops.collectives import COLLECTIVES
+from gnomon.ops.control_primitives import executed
 from gnomon.passes.choose import Plan, product_flops
 from gnomon.passes.divide import divide
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import REPLICATED, VARYING, Layout, MeshAxis
+from gnomon.passes.layout import REPLICATED, VARYING, MeshAxis
 from gnomon.program.blocks import ControlCall
 from gnomon.program.buffer_assignment import places_of
 from gnomon.program.collectives import is_transfer
@@ -33,10 +34,15 @@ SMALL = 0.01
 """The share of a step's work from which on a repetition is worth a line."""
 
 
-def explain(program: RankProgram | Compiled) -> str:
-    """A page about one rank's program, or about every program of a compiled function."""
-    if isinstance(program, RankProgram):
-        return "\n".join(lines(program))
+def explain(program: Compiled) -> str:
+    """A page about one rank's part of every program of a compiled function.
+
+    >>> import gnomon as gn
+    >>> step = gn.compile(lambda x: x.exp().sum())
+    >>> _ = step(gn.ones(4))
+    >>> explain(step)
+    ''
+    """
     return "\n".join(line for graph in graphs_of(program) for line in of_graph(graph))
 
 
@@ -61,9 +67,10 @@ def graphs_of(program: Compiled) -> list[Graph]:
 
 
 def of_graph(graph: Graph) -> Iterator[str]:
-    """The units and transfers of a program that says how values lie, then what ranks repeat."""
+    """The units and transfers of a program over a mesh, then what ranks repeat."""
     block = kernels_of(graph, context())
     yield from map(str, units_of(block.parts))
+    yield from sent(graph)
     if any(map(is_transfer, block.parts)):
         yield on_clock(timeline(block.parts))
     yield from map(str, block.bounds)
@@ -121,24 +128,18 @@ def repetitions(graph: Graph, least: float = SMALL) -> list[str]:
     return found
 
 
+def sent(graph: Graph) -> Iterator[str]:
+    """A line for each group of collectives that follow one another: axis, bytes, source lines."""
+    nodes = executed(divide(inline(graph, is_claimed)))
+    collectives = [x for x, times in nodes if x.op in COLLECTIVES for _ in range(times)]
+    for _, group in groupby(collectives, lambda node: (node.op, node.params["mesh"])):
+        yield described(list(group))
+
+
 def is_repeated(node: Node, plan: Plan) -> bool:
     """Whether all ranks compute a node of what they have alike, in part at least."""
     alike = [plan[x].given == REPLICATED for x in node.inputs]
     return plan[node].given == REPLICATED or (plan[node].given == VARYING and any(alike))
-
-
-def lines(program: RankProgram) -> Iterator[str]:
-    """Mesh and inputs, then the meetings of ranks in order, then products that all ranks repeat."""
-    axes = " x ".join(f"{name} {count}" for name, count in program.mesh.axes) or "one rank"
-    yield f"mesh: {axes}; {program.flops:,.0f} flops in products per rank"
-    for x, layout in zip(program.graph.inputs, program.division.inputs, strict=False):
-        yield f"  {x.params['name']}: {x.dtype.name}{list(x.shape)} {described(layout)}"
-    for _, nodes in groupby(program.collectives, lambda node: (node.op, node.params["mesh"])):
-        yield met(list(nodes))
-    if program.collectives:
-        yield on_clock(timeline(kernels_of(program.graph, context()).parts))
-    for name, node in program.repeated:
-        yield f"every rank along {name} computes {node!r}{at(node)}"
 
 
 def on_clock(run: Timeline) -> str:
@@ -150,13 +151,8 @@ def on_clock(run: Timeline) -> str:
     )
 
 
-def described(layout: Layout) -> str:
-    """A layout in words."""
-    return ", ".join(f"{name} {placed}" for name, placed in layout.items()) or "replicated"
-
-
-def met(nodes: Sequence[Node]) -> str:
-    """Collectives that follow one another: what, along which axis, how much, for which lines."""
+def described(nodes: Sequence[Node]) -> str:
+    """Collectives of one kind along one mesh axis as a line."""
     size = round(sum(map(bytes_sent, nodes)))
     places, count = dict.fromkeys(map(at, nodes)), len(nodes)
     what = f"{count} value{'s' if count > 1 else ''}, {size:,} bytes from each rank"
@@ -166,3 +162,11 @@ def met(nodes: Sequence[Node]) -> str:
 def at(node: Node) -> str:
     """The first user line behind a node."""
     return f"  [{node.sites[0]}]" if node.sites else ""
+
+
+def bytes_sent(node: Node) -> float:
+    """The bytes that one rank sends for a collective."""
+    x, ranks = node.inputs[0], node.params["ranks"]
+    size, others = x.size * x.dtype.itemsize, (ranks - 1) / ranks
+    sends = {"all_reduce": 2 * others, "all_gather": ranks - 1, "permute_ranks": 1}
+    return size * sends.get(node.op, others)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from gnomon.distributed.mesh import Mesh, local_part, whole_of
-from gnomon.distributed.program import Division, RankProgram, compiled
 from gnomon.distributed.ranks import run_ranks
 from gnomon.passes.layout import Layout
 from tests.distributed.programs import Step
+from tests.distributed.rank_programs import Division, RankProgram, compiled
 
 Hashes = dict[str, str]
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import compiled
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32, int64
 from gnomon.ir.node import Arena, Graph
@@ -18,6 +17,7 @@ from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.passes.grad import gradients
 from gnomon.passes.layout import REPLICATED, Placement, Split
 from gnomon.passes.shard import open_up, shard
+from tests.distributed.rank_programs import compiled
 from tests.passes.on_ranks import across, held_by
 
 ROWS, WIDTH, CLASSES = 64, 8, 512

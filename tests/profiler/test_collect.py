@@ -6,7 +6,6 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import Division, RankProgram
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
@@ -17,6 +16,7 @@ from gnomon.profiler import collect
 from gnomon.profiler.collect import Collector
 from gnomon.profiler.merge import meetings
 from gnomon.profiler.model import Line
+from tests.distributed.rank_programs import Division, RankProgram
 
 
 def collected(work) -> Collector:

@@ -1,7 +1,7 @@
-"""One program divided over a mesh by a table of layouts: every rank runs it on its own parts.
+"""One graph divided over a mesh by a table of layouts, for tests of passes. Not a test.
 
-All ranks run the same program, compiled once per process; the rank's numbers are inputs. Which
-layouts to ask for is the caller's: a plan of parameters is a table elsewhere.
+It gives the passes graphs and layouts that no tensors are behind. All ranks run the same program;
+the rank's numbers are inputs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from gnomon.compiler.build import build
 from gnomon.distributed.mesh import Mesh, placement
+from gnomon.distributed.report import bytes_sent
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.control_primitives import executed
@@ -107,11 +108,3 @@ def divided(
         for layout, placed in zip(layouts, found.outputs, strict=True):
             layout[name] = placed
     return layouts, graph
-
-
-def bytes_sent(node: Node) -> float:
-    """The bytes that one rank sends for a collective."""
-    x, ranks = node.inputs[0], node.params["ranks"]
-    size, others = x.size * x.dtype.itemsize, (ranks - 1) / ranks
-    sends = {"all_reduce": 2 * others, "all_gather": ranks - 1, "permute_ranks": 1}
-    return size * sends.get(node.op, others)

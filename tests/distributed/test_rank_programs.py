@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import Division, RankProgram
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.collectives import all_gather, all_to_all, permute_ranks, reduce_scatter
 from gnomon.ops.primitives import contract
 from gnomon.passes.layout import REPLICATED, Split
+from tests.distributed.rank_programs import Division, RankProgram
 
 pytestmark = pytest.mark.unit
 
