@@ -86,7 +86,7 @@ from gnomon.errors import CollectiveError as DistBackendError
 from gnomon.errors import DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from gnomon.nn.parallel import GradBucket
 from gnomon.ops.group_folds import ReduceOp
-from gnomon.passes.layout import Partial, Replicated, Split
+from gnomon.ops.placements import Partial, Replicated, Split
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.runtime.comm.slow import SlowWorld, Wire
 from gnomon.tensor import placements as _placements

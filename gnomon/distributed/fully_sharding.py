@@ -21,7 +21,7 @@ from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import MeshLayout, OwnRows, Unit
-from gnomon.passes.layout import Split
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import in_order, own_rows, part_of, spread, value_layout
 from gnomon.tensor.pytree import flatten, unflatten
@@ -131,13 +131,14 @@ def kept(tensor: Tensor) -> tuple[str, ...]:
 def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> MeshLayout:
     """The layout of a parameter, beside that which it has along other mesh axes."""
     have = value_layout(p)
-    sizes, taken = list(p.shape), [axis for *_, axis in have if isinstance(axis, int)]
-    for _, n, axis in have:
-        if isinstance(axis, int):
-            sizes[axis] //= n
+    sizes, taken = list(p.shape), [each.axis for *_, each in have if isinstance(each, Split)]
+    for _, n, each in have:
+        if isinstance(each, Split):
+            sizes[each.axis] //= n
     free = [k for k in range(p.ndim) if k not in taken] + taken
     axis = divisible(sizes, free if asked is None else [asked.axis % p.ndim], mesh.shape[-1])
-    over = zip(mesh.axes, mesh.shape, [*[None] * (mesh.ndim - 1), axis], strict=True)
+    last = REPLICATED if axis is None else Split(axis)
+    over = zip(mesh.axes, mesh.shape, [*[REPLICATED] * (mesh.ndim - 1), last], strict=True)
     return tuple(sorted((*have, *over), key=lambda each: in_order(each[0])))
 
 
@@ -179,7 +180,7 @@ def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     """The rows of all ranks, of which a tensor is this one's."""
     if not x.ndim or is_sharded_along(x, mesh):
         return x
-    layout = tuple((name, n, 0) for name, n in zip(mesh.axes, mesh.shape, strict=True))
+    layout = tuple((name, n, Split(0)) for name, n in zip(mesh.axes, mesh.shape, strict=True))
     return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())
 
 
@@ -189,10 +190,10 @@ def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
     Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
     mean of what ranks ask of it.
     """
-    axes = [(name, axis) for name, _, axis in value_layout(x) if name in mesh.axes]
-    split = any(isinstance(axis, int) for _, axis in axes)
-    sums = tuple((name, n, "add") for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    back = None if split else tuple(each for each in sums if (each[0], None) in axes)
+    placed = {name: each for name, _, each in value_layout(x) if name in mesh.axes}
+    split = any(isinstance(each, Split) for each in placed.values())
+    sums = tuple((name, n, Partial()) for name, n in zip(mesh.axes, mesh.shape, strict=True))
+    back = None if split else tuple(each for each in sums if placed.get(each[0]) == REPLICATED)
     return part_of(x, mesh.axes, back, shares=mesh.size(), rows=OwnRows(mesh.axes))
 
 

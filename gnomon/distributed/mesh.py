@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from gnomon.errors import ConfigError, LayoutError
-from gnomon.passes.layout import REPLICATED, Layout, Placement, Split
+from gnomon.ops.layouts import MeshLayout
+from gnomon.ops.placements import Split
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,9 @@ def mesh_of(text: str) -> Mesh:
     return Mesh(tuple(axes.items()))
 
 
-def placement(layout: Layout, axis: str) -> Placement:
-    """The placement of a layout on a mesh axis."""
-    return layout.get(axis, REPLICATED)
-
-
-def local_part(mesh: Mesh, rank: int, layout: Layout, whole: np.ndarray) -> np.ndarray:
+def local_part(mesh: Mesh, rank: int, layout: MeshLayout, whole: np.ndarray) -> np.ndarray:
     """The part of an array that a rank holds."""
-    for name, count in mesh.axes:
-        placed = placement(layout, name)
+    for name, count, placed in layout:
         if not isinstance(placed, Split):
             continue
         if whole.shape[placed.axis] % count:
@@ -89,11 +84,11 @@ def local_part(mesh: Mesh, rank: int, layout: Layout, whole: np.ndarray) -> np.n
     return np.ascontiguousarray(whole)
 
 
-def whole_of(mesh: Mesh, layout: Layout, parts: Sequence[np.ndarray]) -> np.ndarray:
+def whole_of(mesh: Mesh, layout: MeshLayout, parts: Sequence[np.ndarray]) -> np.ndarray:
     """The array of which every rank holds its part; replicas are taken from the first rank."""
-    held = list(parts)
+    held, placements = list(parts), {name: placed for name, _, placed in layout}
     for name, count in reversed(mesh.axes):
-        placed = placement(layout, name)
+        placed = placements.get(name)
         groups = [held[k : k + count] for k in range(0, len(held), count)]
         if isinstance(placed, Split):
             held = [np.concatenate(group, placed.axis) for group in groups]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gnomon.distributed.mesh import Mesh
 from gnomon.ops.layouts import place
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
@@ -15,7 +16,8 @@ def split_rows(x: Tensor, mesh: Mesh, *axes: str) -> Tensor:
 
     The value is the same; where it is read, programs are divided along these mesh axes.
     """
-    layout = tuple((name, ranks, 0 if name in axes else None) for name, ranks in mesh.divided)
+    placed = {name: Split(0) for name in axes}
+    layout = tuple((name, n, placed.get(name, REPLICATED)) for name, n in mesh.divided)
     if not layout:
         return x
     return apply(lambda node: place(node, layout, stays=True), (x,))

@@ -16,7 +16,7 @@ from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import MeshLayout, Unit, divided
-from gnomon.passes.layout import Split
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.program.reductions import AUTO
 from gnomon.tensor.creation import empty
 from gnomon.tensor.device import META
@@ -48,7 +48,7 @@ class ShardingPlan:
 
     >>> plan, mesh = ShardingPlan(), Mesh((("shard", 2), ("tensor", 2)))
     >>> plan.layout(mesh, ("intermediate", "width"), (64, 32))
-    (('shard', 2, 1), ('tensor', 2, 0))
+    (('shard', 2, S(1)), ('tensor', 2, S(0)))
     """
 
     axes: Mapping[str, str] = field(default_factory=lambda: TENSOR)
@@ -77,7 +77,7 @@ class ShardingPlan:
             if mesh_axis in self.fully and found[mesh_axis] is None:
                 free = [k for k in range(len(shape)) if k not in found.values()]
                 found[mesh_axis] = divisible(sizes, free, ranks)
-        return tuple((name, ranks, found[name]) for name, ranks in mesh.divided)
+        return tuple((name, ranks, placed(found[name])) for name, ranks in mesh.divided)
 
     def keeps(self, mesh: Mesh, names: Sequence[str]) -> tuple[str, ...]:
         """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
@@ -111,7 +111,7 @@ class ShardingPlan:
 
     def refuse_idle(self, table: Sequence[ParameterLayout], mesh: Mesh) -> None:
         """Refuse a mesh axis of several ranks over which neither rows nor a parameter is split."""
-        split = {name for row in table for name, _, axis in row.layout if axis is not None}
+        split = {name for row in table for name, _, each in row.layout if each != REPLICATED}
         for name, ranks in mesh.divided:
             if name not in split and name not in self.rows:
                 axes = ", ".join(sorted(k for k, place in self.axes.items() if place == name))
@@ -147,6 +147,11 @@ def divisible(sizes: list[int], candidates: Sequence[int], ranks: int) -> int | 
     return None
 
 
+def placed(axis: int | None) -> Placement:
+    """The placement that splits an axis, or none."""
+    return REPLICATED if axis is None else Split(axis)
+
+
 def layer_of(parameter: str) -> str:
     """The part of a parameter's name that tells its layer; nothing outside of layers.
 
@@ -174,7 +179,7 @@ def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank:
         if row.layout:
             p = parameters[row.name]
             p.data = spread(own_part(p, row.layout, mesh, rank), row.layout, row.keeps, row.unit)
-    everywhere = tuple((name, ranks, None) for name, ranks in mesh.divided)
+    everywhere = tuple((name, ranks, REPLICATED) for name, ranks in mesh.divided)
     for _, buffer in model.named_buffers():
         buffer.data = spread(buffer.detach(), everywhere)
 
@@ -183,5 +188,4 @@ def own_part(p: Tensor, layout: MeshLayout, mesh: Mesh, rank: int) -> Tensor:
     """The part of a whole value that a rank keeps."""
     if p.is_meta:
         return empty(divided(tuple(p.shape), layout, "distribute"), dtype=p.dtype, device=META)
-    splits = {name: Split(axis) for name, _, axis in layout if axis is not None}
-    return from_array(local_part(mesh, rank, splits, p.detach().numpy()).copy())
+    return from_array(local_part(mesh, rank, layout, p.detach().numpy()).copy())

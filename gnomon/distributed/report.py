@@ -17,10 +17,11 @@ from gnomon.compiler.target import context
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.control_primitives import executed
+from gnomon.ops.placements import REPLICATED, VARYING
 from gnomon.passes.choose import Plan, product_flops
 from gnomon.passes.divide import divide
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import REPLICATED, VARYING, MeshAxis
+from gnomon.passes.layout import MeshAxis
 from gnomon.program.blocks import ControlCall
 from gnomon.program.buffer_assignment import places_of
 from gnomon.program.collectives import is_transfer

@@ -14,14 +14,15 @@ from gnomon.lazy import Lazy
 
 hashlib = Lazy("hashlib")
 
-__all__ = ["Keyed", "Recent", "age", "clear", "digest", "memo", "typed"]
+__all__ = ["Keyed", "Recent", "age", "clear", "digest", "exact", "memo", "typed"]
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
 _PLAIN = (str, DType, type(None))
-_EXACT = frozenset({int, *_PLAIN})
+_EXACT: set[type] = {int, *_PLAIN}
+"""Classes whose values are keys by themselves."""
 _clears: list[Callable[[], object]] = []
 
 
@@ -54,6 +55,12 @@ class Keyed:
     """Stands before the key, where it alone might be another value's."""
 
 
+def exact(kind: type[T]) -> type[T]:
+    """Declare that values of a class are keys by themselves: equal to their like alone."""
+    _EXACT.add(kind)
+    return kind
+
+
 def typed(value: Any) -> Any:
     """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
     kind = value.__class__
@@ -63,7 +70,7 @@ def typed(value: Any) -> Any:
         if _EXACT.issuperset(map(type, value)):
             return value
         return tuple([typed(part) for part in value])
-    if isinstance(value, _PLAIN):
+    if kind in _EXACT or isinstance(value, _PLAIN):
         return value
     if isinstance(value, float):
         return ("float", value.hex())

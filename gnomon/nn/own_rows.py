@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gnomon.ops.layouts import MeshLayout, OwnRows
+from gnomon.ops.placements import Split
 from gnomon.tensor.layouts import own_rows, part_of, spread, value_layout
 from gnomon.tensor.tensor import Tensor
 
@@ -20,7 +21,7 @@ def layout_of_rows(x: Tensor) -> MeshLayout:
     axes = own_rows.get()
     if not axes:
         return ()
-    return tuple(each for each in value_layout(x) if each[0] in axes and each[2] == 0)
+    return tuple(each for each in value_layout(x) if each[0] in axes and each[2] == Split(0))
 
 
 def normalized_apart(

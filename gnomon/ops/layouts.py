@@ -2,8 +2,7 @@
 
 A program over a mesh is written of whole values. The first two say where it takes a rank's own
 part from outside and gives one back, and in which layout; `place` gives the layout between.
-The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the tensor's axis that it
-splits; None where all ranks hold all, a fold's name where what they hold is still to be folded).
+The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the placement along it).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from gnomon.ir.memo import memo
 from gnomon.ir.node import NUMBER, Graph, Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import elementwise
 from gnomon.ops.canonical import ROWS, leaves
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
 from gnomon.ops.primitives import letters
 
 __all__ = [
@@ -43,8 +43,8 @@ __all__ = [
     "to_local",
 ]
 
-MeshLayout = tuple[tuple[str, int, int | str | None], ...]
-"""(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
+MeshLayout = tuple[tuple[str, int, Placement], ...]
+"""(mesh axis, its ranks, the placement along it), outermost mesh axis first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
 MICROBATCHES = "microbatches"
 """How the names of mesh axes begin whose ranks are microbatches."""
@@ -58,7 +58,7 @@ class Boundary(Primitive):
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        own = [axis for *_, axis in node.params["layout"] if isinstance(axis, int)]
+        own = [each.axis for *_, each in node.params["layout"] if isinstance(each, Split)]
         return Signature([names], names, whole=[names[axis] for axis in own])
 
     def value(self, node: Node, *inputs: Any) -> Any:
@@ -80,9 +80,9 @@ class FromLocal(Boundary):
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, list(inputs[0].shape)
-        for _, ranks, axis in params["layout"]:
-            if isinstance(axis, int):
-                shape[axis] *= ranks
+        for _, ranks, placement in params["layout"]:
+            if isinstance(placement, Split):
+                shape[placement.axis] *= ranks
         return tuple(shape), x.dtype
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
@@ -110,7 +110,7 @@ class ToLocal(Boundary):
             return (from_local(g, back),)
         layout = folded(node.params["layout"])
         # each rank's own gradient of what all have: nobody said that these are alike
-        own = tuple(name for name, _, axis in layout if axis is None)
+        own = tuple(name for name, _, placement in layout if placement == REPLICATED)
         made, rows = from_local(g, layout, varies=own), node.params.get("rows", NO_ROWS)
         return (own_rows(made, layout, rows._replace(gradient=True)),)
 
@@ -145,9 +145,10 @@ class Place(Primitive):
 def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
     """The shape of one rank's part."""
     sizes = list(shape)
-    for mesh, ranks, axis in layout:
-        if not isinstance(axis, int):
+    for mesh, ranks, placement in layout:
+        if not isinstance(placement, Split):
             continue
+        axis = placement.axis
         if axis >= len(sizes) or sizes[axis] % ranks:
             raise LayoutError(
                 f"{name}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
@@ -159,7 +160,9 @@ def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
 
 def folded(layout: MeshLayout) -> MeshLayout:
     """A layout in which all ranks hold what was still to be folded."""
-    return tuple((mesh, n, None if isinstance(axis, str) else axis) for mesh, n, axis in layout)
+    return tuple(
+        (mesh, n, REPLICATED if isinstance(each, Partial) else each) for mesh, n, each in layout
+    )
 
 
 class Unit(NamedTuple):
@@ -216,7 +219,7 @@ def own_rows(x: Node, layout: MeshLayout, rows: OwnRows) -> Node:
 
     Each rank folds those that it gave, whatever leaves they have.
     """
-    own = tuple(each for each in layout if each[0] in rows.axes and isinstance(each[2], int))
+    own = tuple(each for each in layout if each[0] in rows.axes and isinstance(each[2], Split))
     params: dict[str, Any] = {"layout": own, "stays": True}
     params |= {"own": True} if rows.given else {}
     params |= {"gradient": True} if rows.gradient else {}
@@ -254,9 +257,9 @@ def own_share(x: Node, layout: MeshLayout) -> Node:
     return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
 
 
-def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
+def in_leaves(x: Node, ranks: int, placement: Placement) -> bool:
     """Whether ranks share the rows of an axis as whole leaves, each as many."""
-    return isinstance(axis, int) and leaves(x.shape[axis], ROWS) % ranks == 0
+    return isinstance(placement, Split) and leaves(x.shape[placement.axis], ROWS) % ranks == 0
 
 
 NOWHERE: frozenset[str] = frozenset()
@@ -366,7 +369,8 @@ def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
     layout = node.params["layout"]
     if node.op == "place":  # rows that ranks share unequally are no parts
         own = node.params.get("own", False)
-        layout = [each for each in layout if own or each[2] is None or in_leaves(node, *each[1:])]
+        kept = (each for each in layout if own or each[2] == REPLICATED)
+        layout = [*kept, *(each for each in layout if in_leaves(node, *each[1:]))]
     named = {name for name, _, _ in layout}
     return read - named if node.op == "to_local" else read | named
 

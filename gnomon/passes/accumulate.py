@@ -13,7 +13,8 @@ from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import inherit
 from gnomon.ops.layouts import MICROBATCHES, MeshLayout
-from gnomon.passes.layout import REPLICATED, TIME, MeshAxis, Placement, Split
+from gnomon.ops.placements import REPLICATED, Placement, Split
+from gnomon.passes.layout import TIME, MeshAxis
 from gnomon.passes.microbatch_loops import loops
 from gnomon.passes.shard import open_up, shard
 
@@ -22,7 +23,7 @@ __all__ = ["accumulate", "check_count", "in_microbatches", "marked", "rows_over"
 
 def rows_over(microbatches: int) -> MeshLayout:
     """The layout of rows over so many microbatches."""
-    return ((f"{MICROBATCHES} {microbatches}", microbatches, 0),)
+    return ((f"{MICROBATCHES} {microbatches}", microbatches, Split(0)),)
 
 
 def check_count(microbatches: int) -> None:
@@ -64,7 +65,7 @@ def in_microbatches(graph: Graph, mesh: str, microbatches: int) -> Graph:
     before = copy_into(
         arena, [x.inputs[0] for x in marks], dict(zip(graph.inputs, whole, strict=True))
     )
-    placements = [*[REPLICATED] * len(whole), *(Split(x.params["layout"][0][2]) for x in marks)]
+    placements = [*[REPLICATED] * len(whole), *(x.params["layout"][0][2] for x in marks)]
     across = MeshAxis(mesh, microbatches, TIME)
     return Graph(whole, by_microbatches(rest, [*whole, *before], placements, across))
 

@@ -19,8 +19,9 @@ from gnomon.ir.operators import elementwise
 from gnomon.ops.collectives import all_gather
 from gnomon.ops.external import EXTERNALS, ExternalOp, external
 from gnomon.ops.layouts import LAYOUTS, rows_of
+from gnomon.ops.placements import VARYING
 from gnomon.ops.scalars import where
-from gnomon.passes.layout import VARYING, MeshAxis, is_whole
+from gnomon.passes.layout import MeshAxis, is_whole
 from gnomon.passes.strategies import Strategy, is_named
 
 __all__ = ["compared", "counts_as_alike"]

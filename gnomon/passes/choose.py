@@ -24,19 +24,17 @@ from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Graph, Node
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.layouts import LAYOUTS, in_leaves
-from gnomon.ops.primitives import split_spec, summed
-from gnomon.passes.layout import (
+from gnomon.ops.placements import (
     REPLICATED,
     VARYING,
-    MeshAxis,
     Partial,
     Placement,
     Replicated,
     Split,
-    is_whole,
-    move_price,
     pending,
 )
+from gnomon.ops.primitives import split_spec, summed
+from gnomon.passes.layout import MeshAxis, is_whole, move_price
 from gnomon.passes.regions import is_closed, of_region, primitives_of
 from gnomon.passes.shares import goes_on, in_shares
 from gnomon.passes.strategies import Strategy, is_named, strategies
@@ -217,8 +215,8 @@ class Choices:
         """Note where rows are the ranks' own."""
         if "own" in node.params and is_named(node, self.across):
             self.own, ranks = True, self.across.ranks
-            axes = [axis for name, _, axis in node.params["layout"] if name == self.across.name]
-            self.uneven |= not all(in_leaves(node, ranks, axis) for axis in axes)
+            own = [each for name, _, each in node.params["layout"] if name == self.across.name]
+            self.uneven |= not all(in_leaves(node, ranks, each) for each in own)
 
     def _rows_of(self, node: Node, strategy: Strategy) -> int:
         """Over how many rows of the ranks' own a pending sum is; those of a gradient are none."""

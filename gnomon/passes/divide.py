@@ -14,10 +14,11 @@ from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.rewrite import remade
 from gnomon.ops.layouts import LAYOUTS, is_microbatches
+from gnomon.ops.placements import REPLICATED, VARYING, Split
 from gnomon.passes.accumulate import in_microbatches
 from gnomon.passes.choose import Plan
 from gnomon.passes.coalesce import coalesce
-from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis
+from gnomon.passes.layout import NETWORK, MeshAxis
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
 from gnomon.passes.start_order import has_own_rows, in_start_order
@@ -68,8 +69,8 @@ def divide(graph: Graph, hear: Hear = unheard, ranks_differ: bool = False) -> Gr
 def refuse_uneven(graph: Graph, mesh: str, shares: int) -> None:
     """Refuse parts of tensors along a mesh axis whose ranks share rows unequally."""
     for x in graph:
-        for name, ranks, axis in x.params["layout"] if x.op in ENDS else ():
-            if name == mesh and isinstance(axis, int) and 1 < ranks != shares:
+        for name, ranks, placement in x.params["layout"] if x.op in ENDS else ():
+            if name == mesh and isinstance(placement, Split) and 1 < ranks != shares:
                 raise LayoutError(
                     f"divide: {x.op}: {ranks} ranks of mesh axis {mesh!r} hold parts of a tensor "
                     f"{x.shape}, and share rows as {shares} leaves. Use a mesh axis of its own for "

@@ -29,6 +29,7 @@ from gnomon.ops.layouts import (
     to_local,
 )
 from gnomon.ops.op_calls import OpCall, fill
+from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.ops.registry import Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
@@ -140,10 +141,11 @@ def ranks_own(
         return x, g
     rows = axes & rows_of(g)
     if rows:
-        g = own_share(g, tuple((name, n, "add") for name, n in mesh.items() if name in rows))
+        g = own_share(g, tuple((name, n, Partial()) for name, n in mesh.items() if name in rows))
     if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
         return x, g
-    return x, to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes - rows))
+    own = axes - rows
+    return x, to_local(g, tuple((name, n, REPLICATED) for name, n in mesh.items() if name in own))
 
 
 def shows(x: Node) -> bool:

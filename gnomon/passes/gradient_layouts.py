@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.layouts import LAYOUTS, axes_of, is_constant, place, rows_of
+from gnomon.ops.placements import REPLICATED, VARYING, Placement, Split
 from gnomon.passes.choose import types
 from gnomon.passes.gradient_paths import GradientPaths
-from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Placement, Split
+from gnomon.passes.layout import NETWORK, MeshAxis
 from gnomon.passes.localize import is_alike
 from gnomon.passes.several_layouts import in_several_layouts
 from gnomon.passes.shard import open_up
@@ -66,15 +67,15 @@ class GradientLayouts:
             kind, n = kinds.get(x), self.mesh[name]
             above = None if reader is None else kinds.get(reader, VARYING)
             if kind == VARYING and isinstance(above, Split):
-                g = place(g, ((name, n, None),), pins=True)
+                g = place(g, ((name, n, REPLICATED),), pins=True)
             elif x in self.own[name] and name not in rows_of(g):
                 # what varies gives a gradient that is whole already, but a part that is read
                 is_whole = above == VARYING and reader is not None and reader.op not in LAYOUTS
-                g = g if is_whole else place(g, ((name, n, None),), only="split")
+                g = g if is_whole else place(g, ((name, n, REPLICATED),), only="split")
             elif isinstance(kind, Split) and name not in rows_of(x):
                 # behind it a rank's own value meets the gradient, or another part of it does
                 own = mixes(x) or any(kinds.get(y) == VARYING for y in x.inputs)
-                layout = ((name, n, kind.axis),)
+                layout = ((name, n, kind),)
                 g = place(g, layout, pins=True) if own else g
                 g = g if own else place(g, layout, only="varying")
         return g

@@ -1,110 +1,16 @@
-"""Layouts: how a value is stored over the ranks of one mesh axis, and the cost of a change.
+"""The costs of changing the placement of a value over the ranks of one mesh axis.
 
-A layout over several mesh axes is one placement per axis, by the axis's name. What a mesh is, and
-which parameter has which layout, is policy: gnomon/distributed.
+What a mesh is, and which parameter has which layout, is policy: gnomon/distributed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
-from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, Shape
-
-
-class Placement:
-    """The way a value is stored over the ranks of one mesh axis."""
-
-    def is_shard(self, dim: int | None = None) -> bool:
-        """Whether every rank holds a stretch: of this axis, or of any."""
-        return isinstance(self, Split) and dim in (None, self.axis)
-
-    def is_replicate(self) -> bool:
-        """Whether every rank holds all of it."""
-        return isinstance(self, Replicated)
-
-    def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether what ranks hold is still to be folded: by this operation, or by any."""
-        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
-
-
-@dataclass(frozen=True)
-class Replicated(Placement):
-    """Every rank holds all of it."""
-
-    def __repr__(self) -> str:
-        return "R"
-
-
-@dataclass(frozen=True)
-class Varying(Replicated):
-    """Every rank holds a value of its own, of one shape: no rank may compute another's.
-
-    It counts as replicated where it meets what is split or pending, and only there.
-    """
-
-    def __repr__(self) -> str:
-        return "V"
-
-
-@dataclass(frozen=True)
-class Split(Placement):
-    """Every rank holds an equal stretch of one axis, in rank order."""
-
-    axis: int
-
-    @property
-    def dim(self) -> int:
-        """The axis, as PyTorch calls it."""
-        return self.axis
-
-    def __repr__(self) -> str:
-        return f"S({self.axis})"
-
-
-@dataclass(frozen=True)
-class Partial(Placement):
-    """Every rank holds one node of the tree that folds the value."""
-
-    monoid: str = "add"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "monoid", FOLDS.get(self.monoid, self.monoid))
-
-    @property
-    def reduce_op(self) -> str:
-        """The fold, as PyTorch calls it."""
-        return next((word for word, fold in FOLDS.items() if fold == self.monoid), self.monoid)
-
-    def __repr__(self) -> str:
-        return f"P({self.monoid})"
-
-
-FOLDS = {"sum": "add", "product": "mul"}
-"""PyTorch's names of folds that have others here."""
-Layout = Mapping[str, Placement]
-"""Mesh axis -> placement; an axis that is not named replicates."""
-
-REPLICATED = Replicated()
-VARYING = Varying()
-
-
-@memo
-@cache
-def split_along(axis: int) -> Split:
-    """Stretches of an axis; mostly the same object, at which whoever compares looks first."""
-    return Split(axis)
-
-
-@memo
-@cache
-def pending(monoid: str = "add") -> Partial:
-    """A fold that is pending; mostly the same object."""
-    return Partial(monoid)
+from gnomon.ops.placements import Partial, Placement, Replicated, Split, Varying
 
 
 class Prices(NamedTuple):

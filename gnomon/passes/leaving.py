@@ -14,9 +14,10 @@ from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.layouts import MeshLayout, OwnRows
+from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.passes.choose import Plan, has_gradient, has_rows, types
 from gnomon.passes.divide import mesh_axes
-from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Partial, Split
+from gnomon.passes.layout import NETWORK, MeshAxis
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
 from gnomon.passes.start_order import has_own_rows
@@ -51,7 +52,7 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
     """Work out the layout in which a program leaves its result."""
     axes = mesh_axes(graph)
     graph = open_up(graph)
-    layout: list[tuple[str, int, int | str | None]] = []
+    layout: list[tuple[str, int, Placement]] = []
     rows: list[str] = []
     gradient, given = False, True
     varies: list[str] = []
@@ -71,9 +72,8 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
         if placement == VARYING:
             varies.append(name)
         if name in along:
-            layout.append(
-                (name, axes[name], placement.axis if isinstance(placement, Split) else None)
-            )
+            kept = placement if isinstance(placement, Split) else REPLICATED
+            layout.append((name, axes[name], kept))
         graph = made.graph
     return Leaving(
         tuple(layout), OwnRows(tuple(rows), gradient, given), any(map(meets, graph)), tuple(varies)

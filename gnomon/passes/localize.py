@@ -15,11 +15,12 @@ from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_sc
 from gnomon.ops.external import parts_of_results
 from gnomon.ops.layouts import ALONE, Unit
 from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.placements import Partial, Placement, Replicated, Split
 from gnomon.ops.primitives import split_spec
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.layout import MeshAxis, Partial, Placement, Replicated, Split, local_shape
+from gnomon.passes.layout import MeshAxis, local_shape
 from gnomon.passes.legalize import along
 from gnomon.passes.strategies import Strategy, folded
 

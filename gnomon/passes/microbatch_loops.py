@@ -18,8 +18,9 @@ from gnomon.ir.node import Arena, Graph, Node, Shape
 from gnomon.ir.provenance import inherit
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.control_primitives import call
+from gnomon.ops.placements import Placement, Split
 from gnomon.ops.primitives import reshape
-from gnomon.passes.layout import MeshAxis, Placement, Split
+from gnomon.passes.layout import MeshAxis
 from gnomon.passes.lower_collectives import one_each, side_by_side
 
 SCATTERED = frozenset({"reduce_scatter", "all_to_all"})

@@ -18,20 +18,10 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.facts import Counted
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split, pending, split_along
 from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import (
-    REPLICATED,
-    MeshAxis,
-    Partial,
-    Placement,
-    Split,
-    fits,
-    is_whole,
-    local_shape,
-    pending,
-    split_along,
-)
+from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
 from gnomon.passes.localize import Locals
 from gnomon.passes.strategies import Strategy, strategies
 

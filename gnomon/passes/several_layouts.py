@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from gnomon.ir.node import Node
 from gnomon.ops.layouts import LAYOUTS
+from gnomon.ops.placements import REPLICATED
 from gnomon.passes.gradient_paths import GradientPaths
 
 __all__ = ["in_several_layouts"]
@@ -55,7 +56,7 @@ def layout_source(x: Node, paths: GradientPaths) -> Node | None:
     if not is_free(x, paths):
         return None
     inner = paths.summed_at(x.inputs[0])
-    if x.op == "place" or all(axis is None for *_, axis in x.params["layout"]):
+    if x.op == "place" or all(each == REPLICATED for *_, each in x.params["layout"]):
         return inner
     parts = x.op == "from_local" and inner.op == "to_local" and is_free(inner, paths)
     joined = parts and inner.params["layout"] == x.params["layout"]

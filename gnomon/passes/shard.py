@@ -19,20 +19,11 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import ALONE, Unit
+from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.passes.alike import compared, counts_as_alike
 from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import (
-    REPLICATED,
-    VARYING,
-    MeshAxis,
-    Partial,
-    Placement,
-    Split,
-    fits,
-    is_whole,
-    local_shape,
-)
+from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
 from gnomon.passes.regions import is_closed, region_part

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import elementwise
-from gnomon.passes.layout import VARYING, MeshAxis, Split
+from gnomon.ops.placements import VARYING, Split
+from gnomon.passes.layout import MeshAxis
 from gnomon.passes.strategies import CARRIERS, Strategy, is_named
 
 __all__ = ["goes_on", "in_shares", "is_share", "scaled_share"]

@@ -14,17 +14,10 @@ from gnomon.dtypes import accumulator, bool_
 from gnomon.ir.node import PRIMITIVES, Node
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS
+from gnomon.ops.placements import REPLICATED, VARYING, Placement, pending, split_along
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.layout import (
-    REPLICATED,
-    VARYING,
-    MeshAxis,
-    Placement,
-    fits,
-    pending,
-    split_along,
-)
+from gnomon.passes.layout import MeshAxis, fits
 
 UNORDERED = frozenset({"max", "min", "and", "or"})
 """Folds whose result does not depend on their order."""
@@ -70,12 +63,8 @@ def is_named(node: Node, across: MeshAxis) -> bool:
 
 def boundary(node: Node, across: MeshAxis) -> Strategy:
     """The only strategy of a node with a layout: the placement that it names."""
-    axes = {name: axis for name, _, axis in node.params["layout"]}
-    axis = axes.get(across.name)
-    if axis is None:
-        placement: Placement = REPLICATED
-    else:
-        placement = pending(axis) if isinstance(axis, str) else split_along(axis)
+    named = {name: placement for name, _, placement in node.params["layout"]}
+    placement: Placement = named.get(across.name, REPLICATED)
     if node.op == "from_local" and across.name in node.params.get("varies", ()):
         placement = VARYING
     outside = {"from_local": (REPLICATED, placement), "to_local": (placement, VARYING)}

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from gnomon.ir.node import Node
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.layouts import LAYOUTS
-from gnomon.passes.layout import VARYING, MeshAxis, Partial, Placement, Split, is_whole
+from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
+from gnomon.passes.layout import MeshAxis, is_whole
 from gnomon.passes.strategies import Strategy, is_named
 
 ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
@@ -25,7 +26,7 @@ ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
 def varies(node: Node, given: Sequence[Placement], across: MeshAxis) -> bool:
     """Whether a node that is neither split nor pending is each rank's own."""
     if node.op in LAYOUTS and is_named(node, across):
-        everywhere = (across.name, across.ranks, None) in node.params["layout"]
+        everywhere = (across.name, across.ranks, REPLICATED) in node.params["layout"]
         return "pins" in node.params and everywhere and VARYING in given
     if ends_varying(node, across):
         return node.op not in ALIKE or node.params["mesh"] != across.name

@@ -20,6 +20,7 @@ from gnomon.ops.collectives import COLLECTIVES, all_gather
 from gnomon.ops.joining import cat
 from gnomon.ops.layouts import MeshLayout
 from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.placements import Split
 from gnomon.ops.primitives import reshape
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
@@ -40,7 +41,9 @@ def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
         shared = x.op == "place" and x.params["stays"] and not x.params.get("own")
         layout: MeshLayout = x.params["layout"] if shared else ()
         rows |= {
-            x.shape[axis] for name, _, axis in layout if name == mesh and isinstance(axis, int)
+            x.shape[each.axis]
+            for name, _, each in layout
+            if name == mesh and isinstance(each, Split)
         }
     counts = {
         ranks if (leaves(n, ROWS) if ordered else n) % ranks == 0 else leaves(n, ROWS) for n in rows

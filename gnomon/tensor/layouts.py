@@ -25,6 +25,7 @@ from gnomon.ops.layouts import (
     place,
     to_local,
 )
+from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
@@ -138,7 +139,7 @@ def part_of(
 
 def whole_of(tensor: Tensor) -> Tensor:
     """The whole value of a sharded tensor, on each rank: all ranks ask for it."""
-    everywhere = tuple((name, n, None) for name, n, _ in value_layout(tensor))
+    everywhere = tuple((name, n, REPLICATED) for name, n, _ in value_layout(tensor))
     made = wrap(to_local(pinned(tensor), everywhere), tensor.requires_grad)
     meet([made])
     return made
@@ -147,7 +148,7 @@ def whole_of(tensor: Tensor) -> Tensor:
 def pinned(tensor: Tensor) -> Node:
     """A tensor's node, whose gradient gets the tensor's layout: no storage says so in captures."""
     node = node_of(tensor)
-    layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], str))
+    layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], Partial))
     return node if state.capture is None else place(node, layout, back=layout, pins=True)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ops.layouts import MeshLayout
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split, split_along
 from gnomon.ops.primitives import MONOIDS
-from gnomon.passes.layout import REPLICATED, Partial, Placement, Split
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import (
     meet,
@@ -70,33 +70,30 @@ def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> M
             f"placements: expected one for each of {mesh.ndim} axes of {mesh}: got {given}."
         )
     return tuple(
-        (name, n, entry(each, rank))
+        (name, n, checked(each, rank))
         for name, n, each in zip(mesh.axes, mesh.shape, given, strict=True)
     )
 
 
-def entry(placement: Placement, rank: int) -> int | str | None:
-    """A placement as a layout says it."""
+def checked(placement: Placement, rank: int) -> Placement:
+    """A placement of a tensor of so many axes, which are counted from the first."""
     if isinstance(placement, Partial):
         if placement.monoid not in MONOIDS:
             raise ArgumentError(
                 f"placements: no pending fold {placement.reduce_op!r}: expected sum, max, min or "
                 "product. Divide by the ranks, and say sum, for an average."
             )
-        return placement.monoid
+        return placement
     if not isinstance(placement, Split):
-        return None
+        return REPLICATED
     if not -rank <= placement.axis < rank:
         raise LayoutError(f"placements: {placement!r} of a tensor of {rank} axes.")
-    return placement.axis % rank
+    return split_along(placement.axis % rank)
 
 
 def placements_of(layout: MeshLayout) -> tuple[Placement, ...]:
     """The placements of a layout."""
-    return tuple(
-        Partial(axis) if isinstance(axis, str) else REPLICATED if axis is None else Split(axis)
-        for _, _, axis in layout
-    )
+    return tuple(placement for *_, placement in layout)
 
 
 def mesh_of(layout: MeshLayout) -> Any:
@@ -170,13 +167,13 @@ def redistribute(
     """The value in another layout; all ranks call it, and gradients pass."""
     have = value_layout(self)
     want = layout_by(mesh_of(have) if device_mesh is None else device_mesh, placements, self.ndim)
-    if any(isinstance(axis, str) and each not in have for each in want for axis in each[2:]):
+    if any(isinstance(each[2], Partial) and each not in have for each in want):
         raise ArgumentError(
             f"redistribute: no message makes a pending fold: got {placements}. "
             "Say Replicate() or Shard()."
         )
     own = varying_along(self)
-    varies = tuple(name for name, _, axis in want if axis is None and name in own)
+    varies = tuple(name for name, _, each in want if each == REPLICATED and name in own)
     made = sharded(pinned(self), want, self.requires_grad, varies=varies)
     meet([made])
     return made

@@ -18,6 +18,7 @@ from gnomon.ir.operators import constant
 from gnomon.lazy import encodings
 from gnomon.ops.indexing import index_copy
 from gnomon.ops.layouts import MeshLayout, from_local, to_local
+from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import STEPS, pad, permute
@@ -126,7 +127,7 @@ def is_shown_by_storage(view: View | None) -> bool:
 
 def refuse_parts(tensor: Tensor) -> None:
     """Refuse to read, on one rank, what all ranks together hold."""
-    if any(n > 1 and axis is not None for _, n, axis in mesh_layout_of(tensor._view)):
+    if any(n > 1 and each != REPLICATED for _, n, each in mesh_layout_of(tensor._view)):
         raise LayoutError(
             f"value: a tensor {tuple(tensor.shape)} is sharded, and this rank holds a part of it. "
             "Take to_local(), or on all ranks full_tensor()."
@@ -289,7 +290,7 @@ def put_places(old: Node, chain: Chain, new: Node) -> Node:
 
 def kept(layout: MeshLayout) -> MeshLayout:
     """A layout in which a value can be kept."""
-    if any(isinstance(axis, str) for *_, axis in layout):
+    if any(isinstance(each, Partial) for *_, each in layout):
         raise LayoutError(
             "write: what ranks hold of this tensor is still to be folded, so a write to the whole "
             "has no meaning. Write to redistribute() of it."

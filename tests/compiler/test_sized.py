@@ -24,6 +24,7 @@ from gnomon.models.config import Qwen3Config
 from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.nn import functional as F
 from gnomon.ops import layouts
+from gnomon.ops.placements import Split
 from gnomon.passes.localize import rank_name
 from gnomon.settings import override
 from gnomon.tensor.state import state
@@ -168,7 +169,7 @@ def test_a_number_beyond_all_sizes_is_that_number(numbers: tuple[int, ...]):
 
 
 def test_programs_over_ranks_keep_their_sizes():
-    layout = (("data", 2, 0),)
+    layout = (("data", 2, Split(0)),)
     for make in (layouts.from_local, layouts.to_local, layouts.place):
         leaf = Arena().input((4, 3), gn.float32)
         with pytest.raises(sized.Unsized):

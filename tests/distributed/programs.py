@@ -24,10 +24,11 @@ from gnomon.ops.embedding import embedding
 from gnomon.ops.joining import cat
 from gnomon.ops.linalg import linear
 from gnomon.ops.normalization import rms_norm
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.passes.grad import gradients
-from gnomon.passes.layout import REPLICATED, Layout, Placement, Split
+from tests.distributed.rank_programs import Layout
 from tests.graphs import seed_of
 
 

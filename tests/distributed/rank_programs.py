@@ -7,25 +7,34 @@ the rank's numbers are inputs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gnomon.compiler.build import build
-from gnomon.distributed.mesh import Mesh, placement
+from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.report import bytes_sent
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.control_primitives import executed
+from gnomon.ops.layouts import MeshLayout
+from gnomon.ops.placements import REPLICATED, Placement
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
-from gnomon.passes.layout import NETWORK, REPLICATED, Layout, MeshAxis, Placement
+from gnomon.passes.layout import NETWORK, MeshAxis
 from gnomon.passes.shard import open_up, shard
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import current
 
 Arrays = list[np.ndarray]
+Layout = Mapping[str, Placement]
+"""Mesh axis -> placement; an axis that is not named replicates."""
+
+
+def spelled(mesh: Mesh, layout: Layout) -> MeshLayout:
+    """A layout with the mesh's ranks."""
+    return tuple((name, ranks, layout.get(name, REPLICATED)) for name, ranks in mesh.axes)
 
 
 def compiled(graph: Graph, inputs: Sequence[np.ndarray]) -> Arrays:
@@ -96,8 +105,8 @@ def divided(
             continue
         across = MeshAxis(name, count, NETWORK, current().numerics != "fast")
         numbers = [REPLICATED] * (len(graph.inputs) - given)
-        inputs = [*(placement(layout, name) for layout in division.inputs), *numbers]
-        wants = [None if x is None else placement(x, name) for x in division.outputs]
+        inputs = [*(layout.get(name, REPLICATED) for layout in division.inputs), *numbers]
+        wants = [None if x is None else x.get(name, REPLICATED) for x in division.outputs]
         found = shard(graph, across, inputs, wants)
         repeated.extend(
             (name, node)

@@ -9,9 +9,8 @@ import numpy as np
 
 from gnomon.distributed.mesh import Mesh, local_part, whole_of
 from gnomon.distributed.ranks import run_ranks
-from gnomon.passes.layout import Layout
 from tests.distributed.programs import Step
-from tests.distributed.rank_programs import Division, RankProgram, compiled
+from tests.distributed.rank_programs import Division, Layout, RankProgram, compiled, spelled
 
 Hashes = dict[str, str]
 
@@ -52,14 +51,14 @@ class OnMesh:
 
         def one(rank: int):
             given = [
-                local_part(self.mesh, rank, layout, x)
+                local_part(self.mesh, rank, spelled(self.mesh, layout), x)
                 for layout, x in zip(self.inputs, arrays, strict=True)
             ]
             return self.program.run(given)
 
         made = run_ranks(self.mesh, one)
         whole = [
-            whole_of(self.mesh, layout, [parts[k] for parts in made])
+            whole_of(self.mesh, spelled(self.mesh, layout), [parts[k] for parts in made])
             for k, layout in enumerate(self.outputs)
         ]
         return hashes(self.step, whole)

@@ -14,8 +14,8 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import constant
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.passes.grad import gradients
-from gnomon.passes.layout import REPLICATED, Placement, Split
 from gnomon.passes.shard import open_up, shard
 from tests.distributed.rank_programs import compiled
 from tests.passes.on_ranks import across, held_by

@@ -7,7 +7,7 @@ import pytest
 
 from gnomon.distributed.mesh import Mesh, local_part, whole_of
 from gnomon.errors import LayoutError
-from gnomon.passes.layout import Split
+from gnomon.ops.placements import REPLICATED, Split
 
 pytestmark = pytest.mark.unit
 
@@ -23,11 +23,11 @@ def test_the_last_axis_counts_fastest():
 @pytest.mark.parametrize(
     "layout",
     [
-        {},
-        {"data": Split(0)},
-        {"tensor": Split(1)},
-        {"data": Split(0), "tensor": Split(1)},
-        {"data": Split(1), "tensor": Split(1)},
+        (),
+        (("data", 2, Split(0)),),
+        (("data", 2, REPLICATED), ("tensor", 3, Split(1))),
+        (("data", 2, Split(0)), ("tensor", 3, Split(1))),
+        (("data", 2, Split(1)), ("tensor", 3, Split(1))),
     ],
 )
 def test_parts_make_the_whole(layout):
@@ -39,14 +39,14 @@ def test_parts_make_the_whole(layout):
 
 
 def test_the_outer_axis_has_the_larger_stretches():
-    layout = {"data": Split(0), "tensor": Split(0)}
+    layout = (("data", 2, Split(0)), ("tensor", 3, Split(0)))
 
     assert local_part(MESH, 4, layout, np.arange(6)).tolist() == [4]
 
 
 def test_parts_of_unequal_sizes_are_refused():
     with pytest.raises(LayoutError, match="3 ranks of mesh axis 'tensor' do not divide axis 0"):
-        local_part(MESH, 0, {"tensor": Split(0)}, np.arange(4))
+        local_part(MESH, 0, (("tensor", 3, Split(0)),), np.arange(4))
 
 
 def test_ranks_beside_one_differ_along_an_axis_alone():

@@ -7,6 +7,7 @@ import pytest
 from gnomon.distributed import Mesh, ShardingPlan
 from gnomon.models.config import Qwen3Config
 from gnomon.models.decoder import AXES, DecoderForCausalLM
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.train.recipes import tiny
 
 pytestmark = pytest.mark.unit
@@ -16,41 +17,41 @@ TENSOR, SHARD = Mesh((("tensor", 2),)), Mesh((("shard", 2),))
 BOTH = Mesh((*SHARD.axes, *TENSOR.axes))
 
 
-def split(mesh: Mesh, names: tuple[str, ...], shape: tuple[int, ...]) -> list[int | None]:
-    """The axes that the mesh axes split."""
-    return [axis for _, _, axis in PLAN.layout(mesh, names, shape)]
+def split(mesh: Mesh, names: tuple[str, ...], shape: tuple[int, ...]) -> list[Placement]:
+    """The placement along each mesh axis."""
+    return [placement for *_, placement in PLAN.layout(mesh, names, shape)]
 
 
 def test_an_axis_that_the_plan_names_is_split():
-    assert split(TENSOR, ("heads", "width"), (8, 6)) == [0]
-    assert split(TENSOR, ("width", "heads"), (6, 8)) == [1]
-    assert split(TENSOR, ("width",), (6,)) == [None]
-    assert split(TENSOR, (), (6, 8)) == [None]
+    assert split(TENSOR, ("heads", "width"), (8, 6)) == [Split(0)]
+    assert split(TENSOR, ("width", "heads"), (6, 8)) == [Split(1)]
+    assert split(TENSOR, ("width",), (6,)) == [REPLICATED]
+    assert split(TENSOR, (), (6, 8)) == [REPLICATED]
 
 
 def test_where_ranks_do_not_divide_it_another_one_is():
-    assert split(TENSOR, ("vocabulary", "width"), (307, 8)) == [1]
-    assert split(TENSOR, ("vocabulary", "width"), (307, 9)) == [None]
+    assert split(TENSOR, ("vocabulary", "width"), (307, 8)) == [Split(1)]
+    assert split(TENSOR, ("vocabulary", "width"), (307, 9)) == [REPLICATED]
 
 
 def test_fully_sharded_parameters_are_split_along_what_is_left():
-    assert split(SHARD, ("heads", "width"), (8, 6)) == [0]
-    assert split(SHARD, (), (3, 6)) == [1]
-    assert split(BOTH, ("heads", "width"), (8, 6)) == [1, 0]
-    assert split(BOTH, ("heads", "width"), (8, 5)) == [None, 0]
+    assert split(SHARD, ("heads", "width"), (8, 6)) == [Split(0)]
+    assert split(SHARD, (), (3, 6)) == [Split(1)]
+    assert split(BOTH, ("heads", "width"), (8, 6)) == [Split(1), Split(0)]
+    assert split(BOTH, ("heads", "width"), (8, 5)) == [REPLICATED, Split(0)]
 
 
 def test_a_name_has_an_axis_that_shares_out_every_parameter_to_itself():
     plan, names = ShardingPlan(axes={"expert": "shard"}), ("expert", "width")
 
-    assert plan.layout(SHARD, names, (8, 6)) == (("shard", 2, 0),)
-    assert plan.layout(BOTH, names, (8, 6)) == (("shard", 2, 0), ("tensor", 2, None))
+    assert plan.layout(SHARD, names, (8, 6)) == (("shard", 2, Split(0)),)
+    assert plan.layout(BOTH, names, (8, 6)) == (("shard", 2, Split(0)), ("tensor", 2, REPLICATED))
     assert plan.keeps(BOTH, names) == ("shard", "tensor")
     assert plan.keeps(BOTH, ("width",)) == ("tensor",)
 
 
 def test_mesh_axes_that_a_plan_does_not_name_hold_everything():
-    assert split(Mesh((("data", 2), ("other", 3))), ("heads", "width"), (6, 6)) == [None, None]
+    assert split(Mesh((("data", 2), ("other", 3))), ("heads", "width"), (6, 6)) == [REPLICATED] * 2
     assert PLAN.layout(Mesh((("tensor", 1),)), ("heads", "width"), (8, 6)) == ()
 
 
@@ -58,5 +59,5 @@ def test_every_matrix_of_the_decoder_has_names_for_its_axes():
     config: Qwen3Config = tiny().model
     rows = PLAN.table(DecoderForCausalLM(config), AXES, TENSOR)
 
-    assert {row.layout[0][2] for row in rows if len(row.shape) == 2} == {0, 1}
-    assert {row.layout[0][2] for row in rows if len(row.shape) == 1} == {None}
+    assert {row.layout[0][2] for row in rows if len(row.shape) == 2} == {Split(0), Split(1)}
+    assert {row.layout[0][2] for row in rows if len(row.shape) == 1} == {REPLICATED}

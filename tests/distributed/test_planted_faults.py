@@ -14,10 +14,10 @@ import pytest
 from gnomon.errors import ShapeError
 from gnomon.ir.node import PRIMITIVES, Node, Signature
 from gnomon.ir.operators import elementwise
+from gnomon.ops.placements import Partial, Replicated, Split
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.passes import localize, lower_collectives, microbatch_loops, shard, strategies
-from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm import base
 from tests.distributed import programs
 from tests.distributed.programs import Sizes, Step, decoder, mlp

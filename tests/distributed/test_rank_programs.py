@@ -10,8 +10,8 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.collectives import all_gather, all_to_all, permute_ranks, reduce_scatter
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.ops.primitives import contract
-from gnomon.passes.layout import REPLICATED, Split
 from tests.distributed.rank_programs import Division, RankProgram
 
 pytestmark = pytest.mark.unit

@@ -11,6 +11,7 @@ from gnomon.errors import CheckpointError
 from gnomon.models.expert_files import StackedArrays, by_expert, stacked
 from gnomon.models.registry import kind_of
 from gnomon.models.stored_parameters import load_parameters, parameter_tensors
+from gnomon.ops.placements import Split
 from gnomon.train.recipes import tiny_moe
 from gnomon.train.state import parameter_arrays
 
@@ -27,7 +28,7 @@ def test_every_element_of_an_expert_belongs_to_one_rank(axis):
         half = whole.shape[axis] // 2
         where = [slice(None)] * 3
         where[axis] = slice(rank % 2 * half, (rank % 2 + 1) * half)
-        part = owned(whole[tuple(where)], whole.shape, (("tensor", 2, axis),), mesh, rank)
+        part = owned(whole[tuple(where)], whole.shape, (("tensor", 2, Split(axis)),), mesh, rank)
         for expert in range(4):
             for own in by_expert({NAME: part})[ONE.format(expert)].parts:
                 place = tuple(map(slice, own.offsets, np.add(own.offsets, own.array.shape)))

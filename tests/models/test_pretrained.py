@@ -22,6 +22,7 @@ from gnomon.models.passes import CachedRows
 from gnomon.models.pretrained import from_pretrained, pretrained_tensors
 from gnomon.models.registry import from_hugging_face
 from gnomon.models.rotary import RopeScaling, rotary_tables
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.tensor.layouts import spread
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "pretrained"
@@ -315,7 +316,7 @@ def test_files_of_another_model_make_way(tmp_path: Path):
 def test_a_model_that_lies_over_ranks_is_refused(tmp_path: Path):
     model = from_pretrained(GOLDEN / "qwen3_tied")
     norm = model.model.norm.weight
-    norm.data = spread(norm.detach(), (("data", 2, None),))
+    norm.data = spread(norm.detach(), (("data", 2, REPLICATED),))
 
     with pytest.raises(ArgumentError, match=r"model\.norm\.weight is spread over ranks"):
         model.save_pretrained(tmp_path)
@@ -394,7 +395,7 @@ def test_ranks_write_their_parts_of_joined_matrices(axis: int):
             half = whole.shape[axis] // 2
             place = [slice(None), slice(None)]
             place[axis] = slice(rank * half, (rank + 1) * half)
-            layout = (("tensor", 2, axis),)
+            layout = (("tensor", 2, Split(axis)),)
             divided[name] = owned(whole[tuple(place)], whole.shape, layout, mesh, rank)
         for name, tensor in gpt2_in_files(divided).items():
             array = found.setdefault(name, np.full(tensor.shape, np.nan, np.float32))

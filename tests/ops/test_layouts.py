@@ -8,11 +8,12 @@ from gnomon.dtypes import float32
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena
 from gnomon.ops.layouts import from_local, place, to_local
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.passes.grad import gradients
 
 pytestmark = pytest.mark.unit
 
-LAYOUT = (("data", 2, 0), ("tensor", 4, 1), ("other", 3, None))
+LAYOUT = (("data", 2, Split(0)), ("tensor", 4, Split(1)), ("other", 3, REPLICATED))
 
 
 def test_shapes_are_those_of_whole_and_part():
@@ -42,7 +43,7 @@ def test_an_axis_that_ranks_do_not_divide_is_refused():
 
 def test_a_gradient_lies_as_a_wish_says_and_its_own_as_the_value():
     x = Arena().input((6, 8), float32, "x")
-    there, back = (("data", 2, 0),), (("data", 2, 1),)
+    there, back = (("data", 2, Split(0)),), (("data", 2, Split(1)),)
     plain, told = place(x, there), place(x, there, back=back)
 
     (as_it_comes,) = gradients(plain, x.arena.input(x.shape, float32, "g"), [x])

@@ -8,10 +8,11 @@ import pytest
 from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int64
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Arena, Graph
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.ops.routed import reordered, routed_mm, routed_rows, routed_steps
 from gnomon.passes.choose import options
 from gnomon.passes.grad import gradients
-from gnomon.passes.layout import REPLICATED, MeshAxis, Partial, Split
+from gnomon.passes.layout import MeshAxis
 from tests.compiled import program, run
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits

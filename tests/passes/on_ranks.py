@@ -11,7 +11,8 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.interpret import evaluate
-from gnomon.passes.layout import REPLICATED, MeshAxis, Partial, Placement, Split
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
+from gnomon.passes.layout import MeshAxis
 from gnomon.passes.localize import mesh_axis_of
 from gnomon.passes.shard import emit
 from gnomon.passes.strategies import Strategy

@@ -7,9 +7,9 @@ import pytest
 from gnomon.dtypes import float32, int64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.attention import attention_forward
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.ops.primitives import contract
 from gnomon.passes.choose import choose, options, product_flops
-from gnomon.passes.layout import REPLICATED, Partial, Split
 from tests.passes.on_ranks import across
 
 pytestmark = pytest.mark.unit

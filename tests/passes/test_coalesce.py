@@ -11,6 +11,7 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import Site, inherit, phase
 from gnomon.ops.layouts import MeshLayout, Unit, from_local, place, to_local
 from gnomon.ops.linalg import linear
+from gnomon.ops.placements import Split
 from gnomon.ops.primitives import reduce
 from gnomon.passes.divide import divide
 from gnomon.passes.grad import gradients
@@ -19,7 +20,7 @@ from tests.graphs import seed_of
 pytestmark = pytest.mark.unit
 
 LAYERS, WIDTH, RANKS = 3, 8, 2
-ROWS: MeshLayout = (("shard", RANKS, 0),)
+ROWS: MeshLayout = (("shard", RANKS, Split(0)),)
 FORWARD, BACKWARD = Site("model.py", 1, "f"), Site("model.py", 1, "f", phase="backward")
 
 

@@ -6,28 +6,29 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import compiled
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.control_primitives import executed
 from gnomon.ops.layouts import from_local, place, to_local
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.ops.primitives import contract
 from gnomon.passes.accumulate import rows_over
 from gnomon.passes.divide import divide, mesh_axes
+from tests.distributed.rank_programs import compiled
 
 pytestmark = pytest.mark.unit
 
-ROWS = (("data", 2, 0),)
-GRID = (("data", 2, 0), ("tensor", 2, 1))
+ROWS = (("data", 2, Split(0)),)
+GRID = (("data", 2, Split(0)), ("tensor", 2, Split(1)))
 
 
 def gradient_of_rows(layout) -> Graph:
     """The gradient of a weight: a sum over rows that each rank has a part of."""
     arena = Arena()
     x, g = arena.input((8, 4), float32, "x"), arena.input((8, 3), float32, "g")
-    everywhere = tuple((name, ranks, None) for name, ranks, _ in layout)
+    everywhere = tuple((name, ranks, REPLICATED) for name, ranks, _ in layout)
     part = from_local(to_local(x, layout), layout)
     return Graph([x, g], [contract("bi,bo->io", part, from_local(g, everywhere))])
 

@@ -11,9 +11,9 @@ from gnomon.distributed.tensor import DTensor, Partial, Replicate, Shard, distri
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
 from gnomon.ops.layouts import from_local, place, to_local
+from gnomon.ops.placements import REPLICATED, VARYING, Split
 from gnomon.passes.gradient_layouts import GradientLayouts, mixes
 from gnomon.passes.gradient_paths import GradientPaths
-from gnomon.passes.layout import VARYING, Split
 from tests.distributed.on_threads import on_threads
 from tests.fuzz_ranks import whole_of
 
@@ -21,23 +21,23 @@ from tests.fuzz_ranks import whole_of
 def test_types_of_what_mixes_say_how_gradients_lie():
     arena = Arena()
     part, plain = arena.input((1, 2), float32), arena.input((2, 2), float32)
-    x = from_local(part, (("dp", 2, 0),))
+    x = from_local(part, (("dp", 2, Split(0)),))
     y = x * plain
-    z = place(x, (("dp", 2, None),)) * plain
+    z = place(x, (("dp", 2, REPLICATED),)) * plain
     nodes = [part, plain, x, y, *z.inputs[:1], z]
     layouts = GradientLayouts(GradientPaths([y, z], [plain, part]))
     assert [mixes(node) for node in nodes] == [False, False, False, True, False, True]
     assert layouts.kinds["dp"][y] == Split(0)
     assert layouts.kinds["dp"][z] == VARYING
     g = arena.input((2, 2), float32)
-    assert layouts.placed(g, y, x).params["layout"] == (("dp", 2, 0),)
+    assert layouts.placed(g, y, x).params["layout"] == (("dp", 2, Split(0)),)
     assert layouts.placed(g, z, plain) is g
 
 
 def test_a_program_without_a_ranks_own_values_has_no_types_to_ask_for():
     arena = Arena()
-    x = from_local(arena.input((1, 2), float32), (("dp", 2, 0),))
-    y = to_local(x * x, (("dp", 2, 0),))
+    x = from_local(arena.input((1, 2), float32), (("dp", 2, Split(0)),))
+    y = to_local(x * x, (("dp", 2, Split(0)),))
     assert GradientLayouts(GradientPaths([y], [x])).kinds == {}
 
 

@@ -8,18 +8,8 @@ import pytest
 
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
-from gnomon.passes.layout import (
-    REPLICATED,
-    TIME,
-    MeshAxis,
-    Partial,
-    Split,
-    fits,
-    local_shape,
-    move_price,
-    pending,
-    split_along,
-)
+from gnomon.ops.placements import REPLICATED, Partial, Split, pending, split_along
+from gnomon.passes.layout import TIME, MeshAxis, fits, local_shape, move_price
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ import pytest
 from gnomon.dtypes import float32, int64
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.lookup_primitives import gather
-from gnomon.passes.layout import REPLICATED, Split
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.passes.localize import Locals, local_params, mesh_axis_of
 from gnomon.passes.strategies import Strategy, strategies
 from tests.passes.on_ranks import across, by_strategy, run_local

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.distributed.program import compiled
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.control_primitives import executed
@@ -13,6 +12,7 @@ from gnomon.ops.primitives import reduce
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.grad import gradients
 from tests.compiled import program
+from tests.distributed.rank_programs import compiled
 from tests.graphs import seed_of
 
 pytestmark = pytest.mark.unit

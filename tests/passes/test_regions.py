@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import compiled
 from gnomon.distributed.ranks import run_ranks
 from gnomon.ir.node import Graph
 from gnomon.ops.control_primitives import executed
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
-from gnomon.passes.layout import REPLICATED, Placement, Split, fits
+from gnomon.passes.layout import fits
 from gnomon.passes.shard import Sharded, open_up, shard
 from tests.compiled import program
+from tests.distributed.rank_programs import compiled
 from tests.passes.on_ranks import across, held_by
 from tests.passes.regions import PROGRAMS, Made, claimed
 

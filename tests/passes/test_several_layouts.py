@@ -5,10 +5,11 @@ from __future__ import annotations
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Node
 from gnomon.ops.layouts import from_local, place, to_local
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.passes.gradient_paths import GradientPaths
 from gnomon.passes.several_layouts import in_several_layouts
 
-WHOLE, ROWS = (("dp", 2, None),), (("dp", 2, 0),)
+WHOLE, ROWS = (("dp", 2, REPLICATED),), (("dp", 2, Split(0)),)
 
 
 def passed(x: Node, roots: list[Node]) -> set[Node]:

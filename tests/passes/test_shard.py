@@ -18,10 +18,10 @@ from gnomon.ops.elementwise import multiply
 from gnomon.ops.interpret import interpret_graph
 from gnomon.ops.layouts import OwnRows, from_local
 from gnomon.ops.linalg import linear
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.ops.primitives import reduce
 from gnomon.passes.divide import divide
 from gnomon.passes.grad import gradients
-from gnomon.passes.layout import REPLICATED, Partial, Split
 from gnomon.passes.shard import open_up, shard
 from tests.controls import arrays, choice, loop
 from tests.graphs import seed_of
@@ -82,8 +82,8 @@ def test_values_and_collectives(inputs, outputs, expected, rng):
 def test_the_rows_say_whether_they_are_a_gradients_and_no_line_does(line, gradient):
     x, g = (Arena().input((3, 4), float32),) * 2
     with inherit(line):
-        whole = from_local(g, (("shard", 2, 0),), rows=OwnRows(("shard",), gradient))
-        y = reduce("add", multiply(whole, from_local(x, (("shard", 2, 0),))), (0,))
+        whole = from_local(g, (("shard", 2, Split(0)),), rows=OwnRows(("shard",), gradient))
+        y = reduce("add", multiply(whole, from_local(x, (("shard", 2, Split(0)),))), (0,))
 
     (made,) = [node for node in divide(Graph([x], [y])) if node.op == "all_reduce"]
 

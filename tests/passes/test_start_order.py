@@ -12,6 +12,7 @@ from gnomon.ir.operators import elementwise
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.layouts import MeshLayout, OwnRows, Unit, from_local, to_local
 from gnomon.ops.linalg import linear
+from gnomon.ops.placements import Split
 from gnomon.ops.primitives import contract
 from gnomon.passes.divide import divide
 from gnomon.passes.grad import gradients
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.unit
 
 RANKS = 2
 SEEDS = range(5)
-ROWS: MeshLayout = (("shard", RANKS, 0),)
+ROWS: MeshLayout = (("shard", RANKS, Split(0)),)
 
 
 def step(rows: int, layers: list[tuple[int, int, str]], own: bool = True) -> Graph:
@@ -106,8 +107,8 @@ def product_of_parts(is_known: bool) -> Graph:
     arena = Arena()
     x = arena.input((8, 4), float32, "x")
     columns = x if is_known else linear(x, arena.input((4, 4), float32, "w"))
-    rows = from_local(arena.input((4, 8), float32, "rows"), (("shard", RANKS, 0),))
-    whole = contract("mk,kn->mn", from_local(columns, (("shard", RANKS, 1),)), rows)
+    rows = from_local(arena.input((4, 8), float32, "rows"), (("shard", RANKS, Split(0)),))
+    whole = contract("mk,kn->mn", from_local(columns, (("shard", RANKS, Split(1)),)), rows)
     return Graph([x, *(y for y in topological([whole]) if y.op == "input" and y is not x)], [whole])
 
 

@@ -12,11 +12,11 @@ from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops.interpret import evaluate
 from gnomon.ops.lookup_primitives import gather, scatter, sort_positions
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.ops.primitives import contract, expand, reduce, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
-from gnomon.passes.layout import REPLICATED, Partial, Split
 from gnomon.passes.strategies import strategies
 from tests.passes.on_ranks import across, by_strategy, run_local
 

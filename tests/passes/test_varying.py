@@ -9,16 +9,17 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.collectives import all_gather, all_reduce, reduce_scatter
 from gnomon.ops.layouts import from_local, place, to_local
 from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.placements import REPLICATED, VARYING, Partial, Split
 from gnomon.ops.primitives import contract
 from gnomon.passes.choose import choose
-from gnomon.passes.layout import REPLICATED, VARYING, MeshAxis, Split
+from gnomon.passes.layout import MeshAxis
 from gnomon.passes.strategies import Strategy
 from gnomon.passes.varying import check_varying
 
 pytestmark = pytest.mark.unit
 
 ACROSS = MeshAxis("a", 2, beside=frozenset({"b"}))
-ROWS, ALL = (("a", 2, 0),), (("a", 2, None),)
+ROWS, ALL = (("a", 2, Split(0)),), (("a", 2, REPLICATED),)
 
 
 def square(name: str = "x") -> Node:
@@ -64,7 +65,7 @@ def test_where_it_meets_what_is_split_each_rank_takes_its_stretch():
 
 def test_a_product_that_folds_a_split_axis_gathers_it():
     x = square()
-    columns = place(x, (("a", 2, 1),))
+    columns = place(x, (("a", 2, Split(1)),))
 
     assert types_of(product(columns, x)) == [VARYING]
 
@@ -78,7 +79,7 @@ def test_what_is_divided_to_save_work_counts_as_whole():
 
 def test_what_is_reduced_into_parts_to_save_work_counts_as_whole():
     x = square()
-    whole, total = place(x, ALL), from_local(x, (("a", 2, "add"),))
+    whole, total = place(x, ALL), from_local(x, (("a", 2, Partial()),))
     made = product(total, whole)
 
     assert types_of(made) != [VARYING]

@@ -8,6 +8,7 @@ from gnomon.dtypes import float32
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.layouts import from_local, place
+from gnomon.ops.placements import Split
 from gnomon.ops.primitives import contract, reduce
 from gnomon.passes.choose import product_flops
 from gnomon.passes.divide import divide
@@ -20,7 +21,7 @@ def rows_over(ranks: int, rows: int = 16) -> tuple[Arena, Node, Node]:
     """An input whose rows lie over ranks, and a weight."""
     arena = Arena()
     x, w = arena.input((rows, 4), float32, "x"), arena.input((8, 4), float32, "w")
-    return arena, place(x, (("data", ranks, 0),), stays=True), w
+    return arena, place(x, (("data", ranks, Split(0)),), stays=True), w
 
 
 def graph_of(y: Node, *inputs: Node) -> Graph:
@@ -70,7 +71,7 @@ def test_of_a_sum_the_nodes_of_a_ranks_subtrees_are_sent(ranks: int, nodes: int)
 
 def test_rows_of_several_sizes_that_are_cut_differently_are_refused():
     arena, x, _ = rows_over(3)
-    y = place(arena.input((6, 4), float32, "y"), (("data", 3, 0),), stays=True)
+    y = place(arena.input((6, 4), float32, "y"), (("data", 3, Split(0)),), stays=True)
 
     with pytest.raises(LayoutError, match=r"share rows of several sizes, \[6, 16\]"):
         divide(Graph([x.inputs[0], y.inputs[0]], [reduce("add", x, (0,)), reduce("add", y, (0,))]))
@@ -79,7 +80,7 @@ def test_rows_of_several_sizes_that_are_cut_differently_are_refused():
 def test_parts_of_tensors_along_such_an_axis_are_refused():
     arena, x, _ = rows_over(3)
     part = arena.input((2, 4), float32, "part")
-    whole = from_local(part, (("data", 3, 0),))
+    whole = from_local(part, (("data", 3, Split(0)),))
 
     with pytest.raises(LayoutError, match="3 ranks of mesh axis 'data' hold parts of a tensor"):
         divide(Graph([x.inputs[0], part], [reduce("add", x, (0,)) + reduce("add", whole, (0,))]))

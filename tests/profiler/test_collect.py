@@ -10,8 +10,8 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.provenance import Site, inherit
+from gnomon.ops.placements import Split
 from gnomon.ops.primitives import contract
-from gnomon.passes.layout import Split
 from gnomon.profiler import collect
 from gnomon.profiler.collect import Collector
 from gnomon.profiler.merge import meetings

@@ -11,6 +11,7 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import constant, elementwise
 from gnomon.ops.layouts import from_local, to_local
 from gnomon.ops.linalg import linear
+from gnomon.ops.placements import Split
 from gnomon.ops.primitives import reduce
 from gnomon.passes.grad import gradients
 from gnomon.program.kernel import Kernel
@@ -61,7 +62,7 @@ LAYERS, WIDTH = 12, 256
 
 def step(rows: int) -> Graph:
     """The gradients of twelve layers, rows spread over two ranks."""
-    arena, layout = Arena(), (("data", 2, 0),)
+    arena, layout = Arena(), (("data", 2, Split(0)),)
     x = arena.input((rows, WIDTH), float32, "x")
     weights = [arena.input((WIDTH, WIDTH), float32, f"w{k}") for k in range(LAYERS)]
     y = from_local(to_local(x, layout), layout)

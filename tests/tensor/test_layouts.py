@@ -12,7 +12,7 @@ from gnomon import nn, optim
 from gnomon.distributed.mesh import ALONE, Mesh, local_part
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
-from gnomon.passes.layout import Split
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.tensor.layouts import layout_of, local_of, spread
 
 pytestmark = pytest.mark.unit
@@ -33,9 +33,9 @@ Table = Mapping[str, Mapping[str, int]]
 
 def place(p: gn.Tensor, mesh: Mesh, rank: int, axes: Mapping[str, int]) -> None:
     """Keep this rank's part of a parameter."""
-    layout = tuple((name, ranks, axes.get(name)) for name, ranks in mesh.divided)
-    whole = p.detach().numpy()
-    part = local_part(mesh, rank, {name: Split(axis) for name, axis in axes.items()}, whole)
+    placements = {name: Split(axis) for name, axis in axes.items()}
+    layout = tuple((name, n, placements.get(name, REPLICATED)) for name, n in mesh.divided)
+    part = local_part(mesh, rank, layout, p.detach().numpy())
     p.data = spread(gn.from_numpy(part.copy()), layout)
 
 
@@ -101,7 +101,7 @@ def test_six_ranks_of_two_axes_have_the_bits_of_one_process():
 def test_what_is_written_to_the_whole_value_stays_in_parts():
     def write(rank: int) -> list:
         local = gn.zeros(2, 3)
-        whole = spread(local, (("tensor", 2, 0),))
+        whole = spread(local, (("tensor", 2, Split(0)),))
         whole[1:3] = gn.ones(2, 3)
         whole.mul_(2)
         return [tuple(whole.shape), local.tolist()]

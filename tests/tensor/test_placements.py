@@ -8,7 +8,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError, LayoutError
-from gnomon.passes.layout import REPLICATED, Partial, Split
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.tensor.layouts import spread
 from gnomon.tensor.placements import layout_by, mesh_of, placements_of
 
@@ -20,7 +20,7 @@ MESH = SimpleNamespace(ndim=2, axes=("dp", "tp"), shape=(2, 3))
 def test_a_placement_for_each_axis_of_a_mesh_is_a_layout():
     layout = layout_by(MESH, [Split(-1), Partial("max")], 3)
 
-    assert layout == (("dp", 2, 2), ("tp", 3, "max"))
+    assert layout == (("dp", 2, Split(2)), ("tp", 3, Partial("max")))
     assert placements_of(layout) == (Split(2), Partial("max"))
     assert placements_of(layout_by(MESH, None, 1)) == (REPLICATED, REPLICATED)
 
@@ -45,11 +45,11 @@ def test_what_says_no_layout_is_refused():
     with pytest.raises(LayoutError, match="of a tensor of 1 axes"):
         layout_by(MESH, [Split(1), REPLICATED], 1)
     with pytest.raises(LayoutError, match="no mesh of this rank has the axes"):
-        mesh_of((("nowhere", 2, 0),))
+        mesh_of((("nowhere", 2, Split(0)),))
 
 
 def test_only_tensors_over_ranks_have_these_attributes():
-    whole = spread(gn.ones(2), (("alone", 1, 0),))
+    whole = spread(gn.ones(2), (("alone", 1, Split(0)),))
 
     assert whole.placements == (Split(0),)
     assert whole.full_tensor().tolist() == [1.0, 1.0]

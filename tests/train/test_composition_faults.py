@@ -10,8 +10,8 @@ from __future__ import annotations
 import pytest
 
 from gnomon.distributed import plans
+from gnomon.ops.placements import Partial, Replicated
 from gnomon.passes import coalesce, localize, shard
-from gnomon.passes.layout import Partial, Replicated
 from tests.distributed.test_planted_faults import (
     all_ranks_are_first,
     gathered_backwards,

@@ -27,7 +27,7 @@ from tests.train.test_loop import trainer
 
 LEFT_OUT = """
 from gnomon.passes import localize
-from gnomon.passes.layout import Partial, Replicated
+from gnomon.ops.placements import Partial, Replicated
 
 true = localize.Locals.move
 

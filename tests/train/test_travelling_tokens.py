@@ -14,7 +14,6 @@ import pytest
 
 from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.plans import ShardingPlan
-from gnomon.distributed.program import bytes_sent
 from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.ir.node import Graph, Node
@@ -22,6 +21,7 @@ from gnomon.ops.collectives import COLLECTIVES
 from gnomon.passes.divide import divide
 from gnomon.train.rank_program import step_graph
 from gnomon.train.team import read_plan
+from tests.distributed.rank_programs import bytes_sent
 from tests.train.curves import (
     EXPERTS,
     PATIENCE,

@@ -18,6 +18,7 @@ from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.ops.layouts import place
+from gnomon.ops.placements import REPLICATED
 from gnomon.ops.primitives import contract
 from gnomon.program.blocks import ProgramBlock
 from gnomon.program.collectives import is_transfer, serves
@@ -129,7 +130,7 @@ def test_what_ranks_repeat_is_told_and_public_layouts_repeat_nothing():
 
     arena = Arena()
     x, w = arena.input((5, 7), float32, "x"), arena.input((3, 7), float32, "w")
-    whole = place(x, (("tensor", 2, None),))
+    whole = place(x, (("tensor", 2, REPLICATED),))
     (line,) = repetitions(Graph([x, w], [contract("bi,oi->bo", whole, w)]))
     told = "every rank along tensor computes contract: float32[5, 3], 100.0% of the products"
     assert line.startswith(told)

@@ -14,6 +14,7 @@ import numpy as np
 
 from gnomon.distributed.mesh import Mesh
 from gnomon.ops.layouts import MeshLayout
+from gnomon.ops.placements import Split
 
 __all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "runs"]
 
@@ -85,14 +86,15 @@ def rectangle(
 ) -> tuple[slice, ...]:
     """The part of a tensor that a rank at a place of the mesh holds in a layout.
 
-    >>> rectangle((8, 6), (("data", 2, 0), ("tensor", 2, 0)), {"data": 1, "tensor": 0})
+    >>> ROWS = Split(0)
+    >>> rectangle((8, 6), (("data", 2, ROWS), ("tensor", 2, ROWS)), {"data": 1, "tensor": 0})
     (slice(4, 6, None), slice(0, 6, None))
     """
     begins, sizes = [0] * len(shape), list(shape)
-    for name, ranks, axis in layout:
-        if axis is not None:
-            sizes[axis] //= ranks
-            begins[axis] += place[name] * sizes[axis]
+    for name, ranks, placement in layout:
+        if isinstance(placement, Split):
+            sizes[placement.axis] //= ranks
+            begins[placement.axis] += place[name] * sizes[placement.axis]
     return tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True))
 
 
@@ -107,7 +109,7 @@ def owned(
     """
     place = mesh.place(rank)
     where = [x.start for x in rectangle(shape, layout, place)]
-    splits = {name for name, _, axis in layout if axis is not None}
+    splits = {name for name, _, placement in layout if isinstance(placement, Split)}
     replica, replicas = 0, 1
     for name, ranks in mesh.divided:
         if name not in splits:

@@ -17,6 +17,7 @@ from gnomon.distributed.groups import Group, found, is_initialized
 from gnomon.distributed.objects import gather_objects
 from gnomon.dtypes import dtype_of
 from gnomon.errors import CheckpointError
+from gnomon.ops.placements import Partial
 from gnomon.runtime.comm import here
 from gnomon.tensor.layouts import layout_of, local_of, part_of, value_layout
 from gnomon.tensor.tensor import Tensor, array_of, pair_of
@@ -58,7 +59,7 @@ def held(path: str, tensor: Tensor) -> Held:
     """The rectangle of a tensor that this rank holds."""
     pair = pair_of(tensor)
     layout, shape = value_layout(pair), tuple(pair.shape)
-    if any(isinstance(axis, str) for _, _, axis in layout) or pair.dtype.name not in NAMES:
+    if any(isinstance(each, Partial) for *_, each in layout) or pair.dtype.name not in NAMES:
         raise CheckpointError(
             f"checkpoint: {path} is a partial sum, or of {pair.dtype.name}: expected values of "
             f"{', '.join(NAMES)}. Use full_tensor() or another dtype."

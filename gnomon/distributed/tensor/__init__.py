@@ -7,9 +7,9 @@ tensors. The methods are in gnomon/tensor/placements.py.
 from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
 from gnomon.distributed.tensor.creation import empty, full, ones, rand, randn, zeros
 from gnomon.distributed.tensor.dtensor import DTensor, distribute_module, distribute_tensor
-from gnomon.passes.layout import Partial, Placement
-from gnomon.passes.layout import Replicated as Replicate
-from gnomon.passes.layout import Split as Shard
+from gnomon.ops.placements import Partial, Placement
+from gnomon.ops.placements import Replicated as Replicate
+from gnomon.ops.placements import Split as Shard
 
 __all__ = [
     "DTensor",

@@ -7,7 +7,7 @@ from typing import Any
 
 from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.tensor.dtensor import lay
-from gnomon.passes.layout import Placement
+from gnomon.ops.placements import Placement
 from gnomon.tensor import creation, random
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.tensor import Tensor

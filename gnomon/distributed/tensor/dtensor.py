@@ -10,7 +10,7 @@ from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.errors import LayoutError
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import ALONE, MeshLayout, Unit, to_local
-from gnomon.passes.layout import Placement
+from gnomon.ops.placements import REPLICATED, Placement
 from gnomon.tensor.layouts import meet, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.placing import without_elements
@@ -58,10 +58,9 @@ class DTensor(Tensor, metaclass=ShardedTensorType):
         """
         layout = layout_by(device_mesh, placements, local_tensor.ndim)
         if run_check:
-            for k, (_, _, axis) in enumerate(layout):
-                local_tensor = (
-                    from_first(local_tensor, device_mesh, k, 0) if axis is None else (local_tensor)
-                )
+            for k, (*_, placement) in enumerate(layout):
+                if placement == REPLICATED:
+                    local_tensor = from_first(local_tensor, device_mesh, k, 0)
         made = spread(local_tensor, layout)
         if shape is not None and tuple(shape) != tuple(made.shape):
             raise LayoutError(

@@ -16,7 +16,7 @@ from gnomon.errors import ArgumentError, LayoutError
 from gnomon.nn.embedding import Embedding
 from gnomon.nn.linear import Linear
 from gnomon.nn.module import Module
-from gnomon.passes.layout import REPLICATED, Placement, Split
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.tensor.layouts import in_order, part_of, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.tensor import Tensor

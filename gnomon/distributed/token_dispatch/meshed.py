@@ -13,6 +13,7 @@ from gnomon.distributed.token_dispatch.base import Dispatched, Routes, TokenDisp
 from gnomon.distributed.token_dispatch.places import PlacedSlots, placed
 from gnomon.errors import LayoutError
 from gnomon.ops.layouts import place
+from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.tensor import Tensor
 
@@ -70,18 +71,18 @@ class MeshTokenDispatcher(TokenDispatcher):
 
     def to_experts(self, x: Tensor) -> Tensor:
         """(r, l, ...), of which each rank has its experts' part."""
-        return self.moved(x, self.spread, 0)
+        return self.moved(x, self.spread, Split(0))
 
     def to_blocks(self, x: Tensor) -> Tensor:
         """Reshard a value, so that each rank has its blocks' part."""
-        return self.moved(x, 0, self.spread)
+        return self.moved(x, Split(0), self.spread)
 
     @property
-    def spread(self) -> int | None:
-        """The axis that ranks split where they have blocks; None where they do not divide them."""
-        return None if self.blocks % self.ranks else 1
+    def spread(self) -> Placement:
+        """The placement of blocks: replicated where ranks do not divide them."""
+        return REPLICATED if self.blocks % self.ranks else Split(1)
 
-    def moved(self, x: Tensor, have: int | None, want: int | None) -> Tensor:
+    def moved(self, x: Tensor, have: Placement, want: Placement) -> Tensor:
         """Change the layout of x; its gradient gets the layout that x had."""
-        there, back = (((self.mesh, self.ranks, axis),) for axis in (want, have))
+        there, back = (((self.mesh, self.ranks, each),) for each in (want, have))
         return apply(lambda node: place(node, there, back=back), (x,))

@@ -7,7 +7,7 @@ import pytest
 
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart, owned, rectangle, runs
 from gnomon.distributed.mesh import Mesh, local_part
-from gnomon.passes.layout import Split
+from gnomon.ops.placements import REPLICATED, Split
 
 pytestmark = pytest.mark.unit
 
@@ -33,9 +33,9 @@ def test_whole_rows_are_one_run():
 
 LAYOUTS = [
     ((("data", 3),), ()),
-    ((("data", 2), ("tensor", 2)), (("data", 2, None), ("tensor", 2, 1))),
-    ((("data", 2), ("tensor", 3)), (("data", 2, 0), ("tensor", 3, 0))),
-    ((("data", 2), ("tensor", 2)), (("data", 2, 1), ("tensor", 2, 0))),
+    ((("data", 2), ("tensor", 2)), (("data", 2, REPLICATED), ("tensor", 2, Split(1)))),
+    ((("data", 2), ("tensor", 3)), (("data", 2, Split(0)), ("tensor", 3, Split(0)))),
+    ((("data", 2), ("tensor", 2)), (("data", 2, Split(1)), ("tensor", 2, Split(0)))),
     ((("data", 1), ("tensor", 7)), ()),
 ]
 
@@ -45,9 +45,8 @@ LAYOUTS = [
 def test_each_element_falls_to_one_rank_that_holds_it(axes, layout, shape, rng):
     mesh, whole = Mesh(axes), rng.standard_normal(shape)
     count, held = np.zeros(shape, int), []
-    splits = {name: Split(axis) for name, _, axis in layout if axis is not None}
     for rank in range(mesh.size):
-        local = local_part(mesh, rank, splits, whole)
+        local = local_part(mesh, rank, layout, whole)
         assert np.array_equal(whole[rectangle(shape, layout, mesh.place(rank))], local)
 
         found = owned(local, shape, layout, mesh, rank)

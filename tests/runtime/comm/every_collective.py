@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnomon.distributed.program import compiled
 from gnomon.dtypes import dtype_of
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.collectives import (
@@ -14,6 +13,7 @@ from gnomon.ops.collectives import (
     permute_ranks,
     reduce_scatter,
 )
+from tests.distributed.rank_programs import compiled
 
 SIZES = (1, 3, 1000)
 

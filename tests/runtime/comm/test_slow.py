@@ -12,7 +12,6 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.placing import split_rows
-from gnomon.distributed.program import compiled
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
@@ -20,6 +19,7 @@ from gnomon.ops.collectives import all_gather
 from gnomon.profiler.collect import Collector
 from gnomon.profiler.model import Event, Profile
 from gnomon.runtime.comm.slow import SlowWorld, Wire
+from tests.distributed.rank_programs import compiled
 
 pytestmark = pytest.mark.unit
 

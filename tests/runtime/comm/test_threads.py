@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import compiled
 from gnomon.distributed.ranks import connect, run_ranks
 from gnomon.dtypes import dtype_of, float32
 from gnomon.errors import CollectiveError
@@ -23,6 +22,7 @@ from gnomon.ops.collectives import (
 from gnomon.passes import lower_collectives
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.threads import World
+from tests.distributed.rank_programs import compiled
 
 pytestmark = pytest.mark.unit
 
