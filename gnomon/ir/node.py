@@ -145,7 +145,7 @@ _next_kind = count()
 
 def kind_of(op: str, params: dict[str, Any]) -> int:
     """The number of an operation with its parameters; a serial makes no difference."""
-    if len(params) == 1:
+    if len(params) == 1 and "serial" not in params:
         ((name, value),) = params.items()
         key = (op, name, value) if type(value) is str else (op, name, typed(value))
     else:

@@ -22,6 +22,7 @@ from gnomon.distributed.tensor.parallel import (
     parallelize_module,
 )
 from gnomon.errors import ArgumentError, CollectiveError
+from gnomon.ir.node import _KINDS
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
@@ -29,6 +30,28 @@ pytestmark = pytest.mark.unit
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 16, 32)).astype(np.float32)
 Y = RNG.normal(size=(3, 16, 8)).astype(np.float32)
+
+
+def test_steps_that_repeat_leave_no_new_kinds_of_nodes():
+    """What has a kind of its own in each step is planned anew, and stays for ever."""
+
+    def work(rank: int, ranks: int) -> list[int]:
+        model = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 8))
+        for layer in model:
+            fully_shard(layer)
+        fully_shard(model)
+        optimizer = gn.optim.AdamW(model.parameters(), lr=1e-2)
+        x, counts = gn.tensor(X[0]), []
+        for _ in range(6):
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            counts.append(loss.item() and len(_KINDS))
+            dist.barrier()
+        return counts
+
+    assert all(counts[3] == counts[-1] for counts in on_threads(work, 2))
 
 
 def trained(shape: tuple[int, int], compiled: bool) -> list[tuple[str, str]]:

@@ -37,6 +37,17 @@ def test_a_node_has_the_shape_of_its_inputs_and_not_of_inputs_that_are_decided_t
     assert not sizes.guards
 
 
+def test_a_serial_makes_no_difference_to_a_kind_and_all_to_a_node():
+    """A kind for each serial would make every step's structure new, and the table would grow."""
+    arena = Arena()
+    x = arena.input((2, 3), float32)
+
+    first, second = (arena.node("detach", (x,), serial=k) for k in (1, 2))
+
+    assert first is not second
+    assert first.kind == second.kind == arena.node("detach", (x,)).kind
+
+
 def test_constants_differ_by_their_bits_and_types():
     arena = Arena()
 
