@@ -24,7 +24,7 @@ DECLARED = {
     "gnomon/distributions/kl.py": {"DISTANCES"},
     "gnomon/dtypes.py": {"_BY_NUMPY"},
     "gnomon/fx/tracer.py": {"wrapped"},
-    "gnomon/ir/memo.py": {"_clears", "_recent"},
+    "gnomon/ir/memo.py": {"_EXACT", "_clears", "_recent"},
     "gnomon/ir/node.py": {"PRIMITIVES"},
     "gnomon/ops/registry.py": {"OPS", "REGIONS"},
     "gnomon/ops/scalars.py": {"SCALARS"},
@@ -42,7 +42,7 @@ ALIVE = {
     "gnomon/dtypes.py": {"_OF_NUMBERS"},  # the default dtype: who changes it knows
     "gnomon/forking.py": {"_locks", "_taken"},
     "gnomon/fx/graph_module.py": {"graphs"},
-    "gnomon/ir/node.py": {"_KINDS"},  # nodes hold its numbers: none is given twice
+    "gnomon/ir/node.py": {"_KINDS", "_OLD_KINDS"},  # nodes hold their numbers: none is given twice
     "gnomon/ir/specializations.py": {"_tables"},
     "gnomon/ir/provenance.py": {"_written"},  # while modules of graphs have the text
     "gnomon/multiprocessing/__init__.py": {"_chosen"},
