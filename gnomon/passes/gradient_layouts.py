@@ -55,7 +55,7 @@ class GradientLayouts:
                 continue
             for k, x in enumerate(node.inputs):
                 if isinstance(kinds.get(x), Split):
-                    whole[k] = place(whole.get(k, x), ((name, self.mesh[name], None),))
+                    whole[k] = place(whole.get(k, x), ((name, self.mesh[name], REPLICATED),))
         if not whole:
             return gs
         inputs = tuple(whole.get(k, x) for k, x in enumerate(node.inputs))

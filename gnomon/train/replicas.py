@@ -15,6 +15,7 @@ import numpy as np
 
 from gnomon.distributed.mesh import Mesh
 from gnomon.nn.module import Module
+from gnomon.ops.placements import REPLICATED
 from gnomon.optim import Optimizer
 from gnomon.train.state import own_parts, parameters_and_buffers
 
@@ -73,7 +74,7 @@ class Replicas:
         found: dict[tuple[bool, MeshAxes], list[np.ndarray]] = {}
         count = len(parameters_and_buffers(self.model))
         for k, (layout, array) in enumerate(held.values()):
-            axes = tuple(name for name, _, axis in layout if axis is not None)
+            axes = tuple(name for name, _, each in layout if each != REPLICATED)
             found.setdefault((k >= count, axes), []).append(array)
         return [(axes, checksum(arrays)) for (_, axes), arrays in sorted(found.items())]
 

@@ -13,6 +13,7 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.token_dispatch.base import Dispatched
 from gnomon.distributed.token_dispatch.meshed import MeshTokenDispatcher
 from gnomon.errors import LayoutError
+from gnomon.ops.placements import REPLICATED
 from tests.distributed.token_dispatch.layers import (
     BLOCKS,
     EXPERTS,
@@ -58,7 +59,7 @@ def test_blocks_that_ranks_do_not_divide_are_everywhere(rng):
     layer = layer_of(rng, routings(rng)["spread, few, one, alike"])
 
     assert on_mesh(layer, MeshTokenDispatcher, BLOCKS, 4) == alone(layer)
-    assert MeshTokenDispatcher(EXPERTS, 1, ("data", 2)).spread is None
+    assert MeshTokenDispatcher(EXPERTS, 1, ("data", 2)).spread == REPLICATED
 
 
 def test_experts_that_ranks_do_not_divide_are_refused():
