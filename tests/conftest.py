@@ -109,6 +109,9 @@ def absent_tiers(config: pytest.Config) -> dict[str, str]:
     absent = {}
     if importlib.util.find_spec("torch") is None:
         absent["parity"] = "needs torch: pip install -e '.[parity]'"
+    packages = map(importlib.util.find_spec, ("nvidia", "nvidia.cuda_nvcc"))
+    if not all(packages):
+        absent["assembler"] = "needs NVIDIA's assembler: pip install -e '.[gpu-test]'"
     if "GNOMON_PACKAGES_SOURCES" not in os.environ:
         absent["packages"] = "needs a folder of sources: see tests/packages/run.py"
     if "proof" not in config.option.markexpr:

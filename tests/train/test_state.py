@@ -15,6 +15,7 @@ from gnomon.errors import CheckpointError
 from gnomon.models.decoder import DecoderForCausalLM
 from gnomon.models.initialization import initialize
 from gnomon.models.stored_parameters import load_parameters, parameter_tensors
+from gnomon.ops.placements import REPLICATED, Split
 from gnomon.tensor.layouts import spread
 from gnomon.train.checkpoint import fingerprint, newest, verified
 from gnomon.train.checkpoint_writer import CheckpointWriter
@@ -72,7 +73,8 @@ def lay_out(model, mesh, rank):
     name = mesh.axes[-1][0]
     for parameter in model.parameters():
         axis = 1 if parameter.ndim == 2 and name == "tensor" else 0 if parameter.ndim == 2 else None
-        layout = tuple((n, c, axis if n == name else None) for n, c in mesh.axes)
+        placed = {} if axis is None else {name: Split(axis)}
+        layout = tuple((n, c, placed.get(n, REPLICATED)) for n, c in mesh.axes)
         if axis is not None:
             whole = parameter.detach().numpy()
             part = whole[rectangle(whole.shape, layout, mesh.place(rank))]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import count
 
 from gnomon.errors import CompileError
 from gnomon.runtime.device import Target
 
-__all__ = ["ENTRY", "PTX", "entry_text", "is_part"]
+__all__ = ["ENTRY", "PTX", "entry_text", "in_global_memory", "is_part"]
 
 PTX = Target("sm_80", "nvptx64-nvidia-cuda", "sm_80", "+ptx80", 32, 128)
 """What code is made for: the driver assembles it for the card that there is."""
@@ -39,6 +40,15 @@ declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 """
 FOREIGN = re.compile(r"llvm\.(?:x86|aarch64)\.[\w.]+")
 """Instructions of other processors, at which LLVM would end the process."""
+LOADED = re.compile(r"^( *)(%[\w.]+) = load ptr, (ptr .*)$", re.M)
+"""A pointer that is loaded from the table of slots."""
+GLOBAL = r"""\1\2.global = load ptr addrspace(1), \3
+\1\2 = addrspacecast ptr addrspace(1) \2.global to ptr"""
+"""The pointer, of which LLVM knows that it is to global memory: others are slower to read."""
+GATHERED = re.compile(
+    r"^(.*@llvm\.masked\.(?:gather|scatter)\.\w+\.v\d+)p0(\(.*?)(<\d+ x) ptr>( %[\w.]+)?(.*)$", re.M
+)
+"""A read or write at a vector of pointers, or its declaration."""
 CALLED = re.compile(r"declare [^@]*@(\w+)\(")
 
 
@@ -58,7 +68,27 @@ def entry_text(symbol: str, texts: Mapping[str, str]) -> str:
             f"compile: {symbol} is written for another processor: it calls {foreign[0]}. Report "
             "this with the program."
         )
-    return text + WRAPPER.replace("SYMBOL", symbol)
+    return in_global_memory(text) + WRAPPER.replace("SYMBOL", symbol)
+
+
+def in_global_memory(text: str) -> str:
+    """A text of which LLVM knows that all it reads and writes is in the card's global memory.
+
+    An access to memory of any kind is slower. From single pointers LLVM follows it to what reads
+    them, from vectors of pointers it does not.
+    """
+    numbers = count()
+
+    def at_global(found: re.Match[str]) -> str:
+        before, values, lanes, pointers, after = found.groups()
+        kind = f"{lanes} ptr addrspace(1)>"
+        if pointers is None:
+            return f"{before}p1{values}{kind}{after}"
+        name = f"%global{next(numbers)}"
+        cast = f"  {name} = addrspacecast {lanes} ptr>{pointers} to {kind}"
+        return f"{cast}\n{before}p1{values}{kind} {name}{after}"
+
+    return GATHERED.sub(at_global, LOADED.sub(GLOBAL, text))
 
 
 def joined(symbol: str, texts: Mapping[str, str]) -> str:
