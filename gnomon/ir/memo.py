@@ -6,15 +6,19 @@ A table of another kind, of what is declared or held or running, is listed in te
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from itertools import count
+from threading import Lock
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakSet
 
 from gnomon.dtypes import DType
+from gnomon.forking import held
 from gnomon.lazy import Lazy
 
 hashlib = Lazy("hashlib")
 
-__all__ = ["Keyed", "Recent", "age", "clear", "digest", "exact", "memo", "typed"]
+__all__ = ["Keyed", "Recent", "age", "clear", "digest", "exact", "kind_of", "memo", "typed"]
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -84,6 +88,47 @@ def typed(value: Any) -> Any:
 def digest(value: object) -> str:
     """A short content hash of nested tuples; graphs inside count by their own keys."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:32]
+
+
+MOST_KINDS = 1 << 16
+"""Kinds that come before those that nobody asked for meanwhile are forgotten."""
+_KINDS: dict[tuple[Any, ...], int] = {}
+_OLD_KINDS: dict[tuple[Any, ...], int] = {}
+"""Kinds that were there before the latest ones, and were not asked for since."""
+_next_kind = count()
+_kinds_change = held(Lock())
+
+
+def kind_of(op: str, params: dict[str, Any]) -> int:
+    """The number of an operation with its parameters; a serial makes no difference."""
+    if len(params) == 1 and "serial" not in params:
+        ((name, value),) = params.items()
+        key = (op, name, value) if type(value) is str else (op, name, typed(value))
+    else:
+        key = (op, *[(name, typed(params[name])) for name in in_order(tuple(params))])
+    found = _KINDS.get(key)
+    return numbered(key) if found is None else found
+
+
+def numbered(key: tuple[Any, ...]) -> int:
+    """Number a kind that is new, or was not asked for lately; no number is given twice.
+
+    A program that computes with another constant in each step would fill memory otherwise.
+    """
+    with _kinds_change:
+        if len(_KINDS) >= MOST_KINDS:
+            _OLD_KINDS.clear()
+            _OLD_KINDS.update(_KINDS)
+            _KINDS.clear()
+        found = _OLD_KINDS.get(key)
+        return _KINDS.setdefault(key, next(_next_kind) if found is None else found)
+
+
+@memo
+@cache
+def in_order(names: tuple[str, ...]) -> list[str]:
+    """The names of parameters in an order of their own, without the serial."""
+    return sorted(name for name in names if name != "serial")
 
 
 class Recent(Generic[K, V]):

@@ -11,14 +11,13 @@ from functools import cache
 from itertools import count
 from math import prod
 from operator import attrgetter
-from threading import Lock
 from typing import Any, TypeAlias
 from weakref import ref
 
 from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
-from gnomon.forking import cached_property, held
-from gnomon.ir.memo import Keyed, digest, memo, typed
+from gnomon.forking import cached_property
+from gnomon.ir.memo import Keyed, digest, kind_of, memo, typed
 from gnomon.ir.operators import elementwise, operator, reflected
 from gnomon.ir.provenance import Site, current_sites, scope, union
 
@@ -138,47 +137,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"{self.called}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
-
-
-MOST_KINDS = 1 << 16
-"""Kinds that come before those that nobody asked for meanwhile are forgotten."""
-_KINDS: dict[tuple[Any, ...], int] = {}
-_OLD_KINDS: dict[tuple[Any, ...], int] = {}
-"""Kinds that were there before the latest ones, and were not asked for since."""
-_next_kind = count()
-_kinds_change = held(Lock())
-
-
-def kind_of(op: str, params: dict[str, Any]) -> int:
-    """The number of an operation with its parameters; a serial makes no difference."""
-    if len(params) == 1 and "serial" not in params:
-        ((name, value),) = params.items()
-        key = (op, name, value) if type(value) is str else (op, name, typed(value))
-    else:
-        key = (op, *[(name, typed(params[name])) for name in in_order(tuple(params))])
-    found = _KINDS.get(key)
-    return numbered(key) if found is None else found
-
-
-def numbered(key: tuple[Any, ...]) -> int:
-    """Number a kind that is new, or was not asked for lately; no number is given twice.
-
-    A program that computes with another constant in each step would fill memory otherwise.
-    """
-    with _kinds_change:
-        if len(_KINDS) >= MOST_KINDS:
-            _OLD_KINDS.clear()
-            _OLD_KINDS.update(_KINDS)
-            _KINDS.clear()
-        found = _OLD_KINDS.get(key)
-        return _KINDS.setdefault(key, next(_next_kind) if found is None else found)
-
-
-@memo
-@cache
-def in_order(names: tuple[str, ...]) -> list[str]:
-    """The names of parameters in an order of their own, without the serial."""
-    return sorted(name for name in names if name != "serial")
 
 
 @memo

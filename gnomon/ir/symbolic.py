@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from gnomon.dtypes import DType, int64
-from gnomon.ir.memo import memo
-from gnomon.ir.node import Arena, Node, Primitive, Shape, kind_of, primitive
+from gnomon.ir.memo import kind_of, memo
+from gnomon.ir.node import Arena, Node, Primitive, Shape, primitive
 from gnomon.ir.sizes import divides, is_symbolic
 
 FAR = 1 << 62

@@ -1,32 +1,40 @@
 """Placements: how a value is stored over the ranks of one mesh axis.
 
-A layout (layouts.py) has one for each mesh axis of a value.
+A layout (layouts.py) has one for each mesh axis of a value. Equal placements are one object, which
+is compared and hashed by its identity.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from operator import index
+from typing import Any, NoReturn, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
+from gnomon.ir.memo import exact
 
-from gnomon.ir.memo import exact, memo
+__all__ = ["REPLICATED", "VARYING", "Partial", "Placement", "Replicated", "Split", "Varying"]
 
-__all__ = [
-    "REPLICATED",
-    "VARYING",
-    "Partial",
-    "Placement",
-    "Replicated",
-    "Split",
-    "Varying",
-    "pending",
-    "split_along",
-]
+P = TypeVar("P", bound="Placement")
+
+FOLDS = {"sum": "add", "product": "mul"}
+"""PyTorch's names of folds that have others here."""
+_made: dict[tuple[type, object], Any] = {}
 
 
-class Placement(Struct, frozen=True, cache_hash=True):
+def one(kind: type[P], name: str = "", value: object = None) -> P:
+    """The one placement of a class with this value of its attribute, if it has one."""
+    found = _made.get((kind, value))
+    if found is None:
+        made = object.__new__(kind)
+        if name:
+            object.__setattr__(made, name, value)
+        found = _made.setdefault((kind, value), made)
+    return found
+
+
+class Placement:
     """The way a value is stored over the ranks of one mesh axis."""
+
+    __slots__ = ()
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether every rank holds a stretch: of this axis, or of any."""
@@ -40,74 +48,84 @@ class Placement(Struct, frozen=True, cache_hash=True):
         """Whether what ranks hold is still to be folded: by this operation, or by any."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__}.{name}: a placement never changes.")
+
 
 @exact
-class Replicated(Placement, frozen=True):
+class Replicated(Placement):
     """Every rank holds all of it."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Replicated:
+        """The one placement of this class."""
+        return one(cls)
 
     def __repr__(self) -> str:
         return "R"
 
 
 @exact
-class Varying(Replicated, frozen=True):
+class Varying(Replicated):
     """Every rank holds a value of its own, of one shape: no rank may compute another's.
 
     It counts as replicated where it meets what is split or pending, and only there.
     """
+
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return "V"
 
 
 @exact
-class Split(Placement, frozen=True):
+class Split(Placement):
     """Every rank holds an equal stretch of one axis, in rank order."""
 
+    __slots__ = ("axis",)
+    __match_args__ = ("axis",)
     axis: int
+
+    def __new__(cls, dim: int) -> Split:
+        """The one placement along an axis."""
+        return one(cls, "axis", index(dim))
 
     @property
     def dim(self) -> int:
         """The axis, as PyTorch calls it."""
         return self.axis
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.axis,)
+
     def __repr__(self) -> str:
         return f"S({self.axis})"
 
 
 @exact
-class Partial(Placement, frozen=True):
+class Partial(Placement):
     """Every rank holds one node of the tree that folds the value."""
 
-    monoid: str = "add"
+    __slots__ = ("monoid",)
+    __match_args__ = ("monoid",)
+    monoid: str
 
-    def __post_init__(self) -> None:
-        force_setattr(self, "monoid", FOLDS.get(self.monoid, self.monoid))
+    def __new__(cls, reduce_op: str = "sum") -> Partial:
+        """The one placement of a fold."""
+        return one(cls, "monoid", FOLDS.get(reduce_op, reduce_op))
 
     @property
     def reduce_op(self) -> str:
         """The fold, as PyTorch calls it."""
         return next((word for word, fold in FOLDS.items() if fold == self.monoid), self.monoid)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.monoid,)
+
     def __repr__(self) -> str:
         return f"P({self.monoid})"
 
 
-FOLDS = {"sum": "add", "product": "mul"}
-"""PyTorch's names of folds that have others here."""
 REPLICATED = Replicated()
 VARYING = Varying()
-
-
-@memo
-@cache
-def split_along(axis: int) -> Split:
-    """Stretches of an axis; mostly the same object, at which whoever compares looks first."""
-    return Split(axis)
-
-
-@memo
-@cache
-def pending(monoid: str = "add") -> Partial:
-    """A fold that is pending; mostly the same object."""
-    return Partial(monoid)

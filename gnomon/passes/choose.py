@@ -24,15 +24,7 @@ from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Graph, Node
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.layouts import LAYOUTS, in_leaves
-from gnomon.ops.placements import (
-    REPLICATED,
-    VARYING,
-    Partial,
-    Placement,
-    Replicated,
-    Split,
-    pending,
-)
+from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Replicated, Split
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import MeshAxis, is_whole, move_price
 from gnomon.passes.regions import is_closed, of_region, primitives_of
@@ -237,7 +229,7 @@ class Choices:
     def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
         """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
         if node in self.shares and goes_on(node) and all(plan[x].share for x in node.inputs):
-            yield Strategy((pending(),) * len(node.inputs), pending(), own=True)
+            yield Strategy((Partial(),) * len(node.inputs), Partial(), own=True)
         if not (self.uneven or node in self.shares) or self.rows.isdisjoint(node.inputs):
             return
         known = options(node, self.across)

@@ -18,7 +18,7 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.facts import Counted
-from gnomon.ops.placements import REPLICATED, Partial, Placement, Split, pending, split_along
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
 from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes.inline import inline
 from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
@@ -101,7 +101,7 @@ def letters_of(body: Graph) -> tuple[tuple[Placement, ...], ...]:
     for letter in letters:
         axes = [[k for k in range(x.rank) if root((x, k)) == letter] for x in graph.inputs]
         if all(len(own) < 2 for own in axes):
-            found.append(tuple(split_along(own[0]) if own else REPLICATED for own in axes))
+            found.append(tuple(Split(own[0]) if own else REPLICATED for own in axes))
     return tuple(found)
 
 
@@ -165,9 +165,9 @@ def ways(node: Node, across: MeshAxis, counted: bool) -> Iterator[Strategy]:
         if strategy.rule == "letter" and (counted or not placed):
             yield strategy
     if node.op == "gather":
-        yield Strategy((pending(), REPLICATED), pending())
+        yield Strategy((Partial(), REPLICATED), Partial())
     if node.op == "map" and node.params["f"] == "where" and is_zero(node.inputs[2]):
-        yield Strategy((REPLICATED, pending(), REPLICATED), pending())
+        yield Strategy((REPLICATED, Partial(), REPLICATED), Partial())
 
 
 def is_zero(x: Node) -> bool:

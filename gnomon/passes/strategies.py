@@ -14,7 +14,7 @@ from gnomon.dtypes import accumulator, bool_
 from gnomon.ir.node import PRIMITIVES, Node
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS
-from gnomon.ops.placements import REPLICATED, VARYING, Placement, pending, split_along
+from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
 from gnomon.passes.layout import MeshAxis, fits
@@ -84,7 +84,7 @@ def carrying(node: Node) -> Iterator[Strategy]:
     """A pending sum passes through what commutes with it to the bit."""
     scalar = SCALARS[node.params["f"]] if node.op == "map" else None
     if node.op in CARRIERS or (scalar is not None and scalar.passes_sum):
-        yield Strategy((pending(),), pending())
+        yield Strategy((Partial(),), Partial())
 
 
 def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
@@ -98,12 +98,12 @@ def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
         if monoid is not None and not may_cut(node, letter, monoid, across):
             continue
         wanted = tuple(placed(letter, row) for row in signature.inputs)
-        yield Strategy(wanted, pending(monoid) if monoid else placed(letter, signature.output))
+        yield Strategy(wanted, Partial(monoid) if monoid else placed(letter, signature.output))
 
 
 def placed(letter: str, row: tuple[str | None, ...]) -> Placement:
     """The placement of a tensor whose axes are these letters when one letter is split."""
-    return split_along(row.index(letter)) if letter in row else REPLICATED
+    return Split(row.index(letter)) if letter in row else REPLICATED
 
 
 def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
@@ -147,8 +147,8 @@ def by_lookup(node: Node) -> Iterator[Strategy]:
     if node.op == "gather" and node.dtype is not bool_:
         table, _, out = split_spec(node.params["spec"])
         letter = next(c for c in table if c not in out)
-        yield Strategy((split_along(table.index(letter)), REPLICATED), pending(), "lookup")
+        yield Strategy((Split(table.index(letter)), REPLICATED), Partial(), "lookup")
     if node.op == "scatter":
         values, _, out = split_spec(node.params["spec"])
         letter = next(c for c in out if c not in values)
-        yield Strategy((REPLICATED, REPLICATED), split_along(out.index(letter)), "rows")
+        yield Strategy((REPLICATED, REPLICATED), Split(out.index(letter)), "rows")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 Listener = Callable[[str, Mapping[str, Any]], None]
 
@@ -25,6 +27,30 @@ def announce(kind: str, **fields: Any) -> None:
     """Tell every listener that something happened."""
     for listener in _listeners:
         listener(kind, fields)
+
+
+class RunCaller(Protocol):
+    """The user of a program: its text names it in errors and reports."""
+
+    def step_title(self, number: int) -> str:
+        """The kernel of a step that is a call, and its lines."""
+
+
+def announce_run(
+    program: object,
+    caller: RunCaller | None,
+    records: list[np.ndarray],
+    times: tuple[int, int],
+    lost: int = 0,
+) -> None:
+    """Announce a run: rows of step, begin and end for each thread, and how many had no room.
+
+    Times are in nanoseconds, `times` of the whole run.
+    """
+    start, end = times
+    announce(
+        "run", program=program, caller=caller, records=records, lost=lost, start=start, end=end
+    )
 
 
 def subscribe(listener: Listener) -> Callable[[], None]:

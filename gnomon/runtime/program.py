@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic_ns
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
 from gnomon.runtime import events, native, threads
 from gnomon.runtime.buffer import memory, size_class
+from gnomon.runtime.events import RunCaller
 
 ZERO_BASE, ARENA_BASE, FIRST_BASE = range(3)
 """The bases of a run: nothing, the arena, then inputs, outputs, scalars, and registers."""
@@ -157,13 +158,6 @@ LEAST_ARENA = 64 << 10
 """Bytes; smaller arenas are not worth a block of their own where nobody else works."""
 
 
-class RunCaller(Protocol):
-    """The user of a program: its text names it in errors and reports."""
-
-    def step_title(self, number: int) -> str:
-        """The kernel of a step that is a call, and its lines."""
-
-
 Tables = tuple[np.ndarray, np.ndarray]
 """The steps as rows of numbers, and every slot's base and offset."""
 
@@ -283,7 +277,7 @@ class Program(DeviceProgram):
             kept.append(row[1 : 1 + 3 * min(count, capacity)].copy().reshape(-1, 3))
             lost += max(count - capacity, 0)
             self._capacity = max(self._capacity, 2 * count if count > capacity else 0)
-        announce_run(self, caller, kept, (began, ended), lost)
+        events.announce_run(self, caller, kept, (began, ended), lost)
 
     def _state(self) -> RunState:
         """A run's own block, of an earlier run if one is free."""
@@ -321,23 +315,6 @@ class RunState:
             self._records = np.empty(wanted, np.int64)
         self._records[:, 0] = 0
         return self._records
-
-
-def announce_run(
-    program: object,
-    caller: RunCaller | None,
-    records: list[np.ndarray],
-    times: tuple[int, int],
-    lost: int = 0,
-) -> None:
-    """Announce a run: rows of step, begin and end for each thread, and how many had no room.
-
-    Times are in nanoseconds, `times` of the whole run.
-    """
-    start, end = times
-    events.announce(
-        "run", program=program, caller=caller, records=records, lost=lost, start=start, end=end
-    )
 
 
 def tables_of(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> Tables:

@@ -22,15 +22,14 @@ from gnomon.ops.interpret import interpret_graph
 from gnomon.runtime import events
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, others, seen_as
 from gnomon.runtime.cache import digest
+from gnomon.runtime.events import RunCaller
 from gnomon.runtime.program import (
     ArenaSlot,
     Call,
     DeviceProgram,
     InputSlot,
     OutputSlot,
-    RunCaller,
     Slot,
-    announce_run,
 )
 
 CLOSED, OPEN = 0, 3
@@ -145,7 +144,7 @@ class ReferenceProgram(DeviceProgram):
                 rows.append((number, begun, monotonic_ns()))
         if events.heard():
             records = [np.array(rows, np.int64).reshape(-1, 3)]
-            announce_run(self, caller, records, (start, monotonic_ns()))
+            events.announce_run(self, caller, records, (start, monotonic_ns()))
 
 
 def place_of(slot: Slot, arena: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ops.layouts import MeshLayout
-from gnomon.ops.placements import REPLICATED, Partial, Placement, Split, split_along
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
 from gnomon.ops.primitives import MONOIDS
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import (
@@ -88,7 +88,7 @@ def checked(placement: Placement, rank: int) -> Placement:
         return REPLICATED
     if not -rank <= placement.axis < rank:
         raise LayoutError(f"placements: {placement!r} of a tensor of {rank} axes.")
-    return split_along(placement.axis % rank)
+    return Split(placement.axis % rank)
 
 
 def placements_of(layout: MeshLayout) -> tuple[Placement, ...]:

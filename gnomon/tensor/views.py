@@ -12,8 +12,8 @@ from weakref import ref
 
 from gnomon.dtypes import DType, bool_, int64
 from gnomon.errors import ArgumentError, GradientError, LayoutError
-from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import Node, kind_of, pattern_of
+from gnomon.ir.memo import Recent, kind_of, memo
+from gnomon.ir.node import Node, pattern_of
 from gnomon.ir.operators import constant
 from gnomon.lazy import encodings
 from gnomon.ops.indexing import index_copy

@@ -22,7 +22,7 @@ from gnomon.distributed.tensor.parallel import (
     parallelize_module,
 )
 from gnomon.errors import ArgumentError, CollectiveError
-from gnomon.ir.node import _KINDS
+from gnomon.ir.memo import _KINDS
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit

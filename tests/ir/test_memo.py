@@ -26,6 +26,7 @@ DECLARED = {
     "gnomon/fx/tracer.py": {"wrapped"},
     "gnomon/ir/memo.py": {"_EXACT", "_clears", "_recent"},
     "gnomon/ir/node.py": {"PRIMITIVES"},
+    "gnomon/ops/placements.py": {"_made"},  # each is one object for ever
     "gnomon/ops/registry.py": {"OPS", "REGIONS"},
     "gnomon/ops/scalars.py": {"SCALARS"},
     "gnomon/tensor/functions.py": {"FUNCTIONS"},
@@ -42,7 +43,7 @@ ALIVE = {
     "gnomon/dtypes.py": {"_OF_NUMBERS"},  # the default dtype: who changes it knows
     "gnomon/forking.py": {"_locks", "_taken"},
     "gnomon/fx/graph_module.py": {"graphs"},
-    "gnomon/ir/node.py": {"_KINDS", "_OLD_KINDS"},  # nodes hold their numbers: none is given twice
+    "gnomon/ir/memo.py": {"_KINDS", "_OLD_KINDS"},  # nodes hold their numbers: none is given twice
     "gnomon/ir/specializations.py": {"_tables"},
     "gnomon/ir/provenance.py": {"_written"},  # while modules of graphs have the text
     "gnomon/multiprocessing/__init__.py": {"_chosen"},

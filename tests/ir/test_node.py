@@ -8,9 +8,8 @@ import weakref
 import pytest
 
 from gnomon.dtypes import float32, float64, int32
-from gnomon.ir import node
 from gnomon.ir.memo import digest, typed
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, kind_of, topological
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, topological
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.sizes import ShapeEnv, is_symbolic
@@ -36,32 +35,6 @@ def test_a_node_has_the_shape_of_its_inputs_and_not_of_inputs_that_are_decided_t
     assert arena.with_inputs(total, (y,)).shape == (5,)
     assert not is_symbolic(arena.with_inputs(total, (y,)).shape[0])
     assert not sizes.guards
-
-
-def test_a_serial_makes_no_difference_to_a_kind_and_all_to_a_node():
-    """A kind for each serial would make every step's structure new, and the table would grow."""
-    arena = Arena()
-    x = arena.input((2, 3), float32)
-
-    first, second = (arena.node("detach", (x,), serial=k) for k in (1, 2))
-
-    assert first is not second
-    assert first.kind == second.kind == arena.node("detach", (x,)).kind
-
-
-def test_kinds_that_nobody_asks_for_are_forgotten(monkeypatch):
-    monkeypatch.setattr(node, "MOST_KINDS", 8)
-    monkeypatch.setattr(node, "_KINDS", {})
-    monkeypatch.setattr(node, "_OLD_KINDS", {})
-    asked, passing = ("flip", {"axis": 0}), [("flip", {"axis": axis}) for axis in range(1, 100)]
-
-    numbers = {kind_of(*asked)}
-    for each in passing:
-        numbers |= {kind_of(*asked), kind_of(*each)}
-
-    assert len(numbers) == 1 + len(passing)
-    assert len(node._KINDS) + len(node._OLD_KINDS) <= 16
-    assert kind_of(*asked) == min(numbers)
 
 
 def test_constants_differ_by_their_bits_and_types():

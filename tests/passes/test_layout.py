@@ -8,7 +8,7 @@ import pytest
 
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
-from gnomon.ops.placements import REPLICATED, Partial, Split, pending, split_along
+from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.passes.layout import TIME, MeshAxis, fits, local_shape, move_price
 
 pytestmark = pytest.mark.unit
@@ -51,7 +51,7 @@ def test_only_a_split_changes_the_shape_and_must_divide_it():
 
 
 def test_placements_that_are_made_by_the_thousand_are_mostly_one_object():
-    assert split_along(1) is split_along(1)
-    assert split_along(1) == Split(1) != split_along(2)
-    assert pending() is pending()
-    assert pending("sum") == pending() == Partial("add") != pending("max")
+    assert Split(1) is Split(1)
+    assert Split(1) == Split(1) != Split(2)
+    assert Partial() is Partial()
+    assert Partial("sum") == Partial() == Partial("add") != Partial("max")

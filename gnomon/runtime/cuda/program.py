@@ -18,15 +18,14 @@ from gnomon.runtime import events, native
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.cuda.driver import CardLaunch, Driver, driver
 from gnomon.runtime.cuda.memory import card_memory
+from gnomon.runtime.events import RunCaller
 from gnomon.runtime.program import (
     ARENA_BASE,
     FIRST_BASE,
     DeviceProgram,
     Needs,
-    RunCaller,
     Step,
     Tables,
-    announce_run,
     first_register,
     tables_of,
 )
@@ -112,7 +111,7 @@ class CardRun:
             at = self.step(at)
         if self.records is not None:
             rows = [np.array(self.records, np.int64).reshape(-1, 3)]
-            announce_run(self.program, self.caller, rows, (start, monotonic_ns()))
+            events.announce_run(self.program, self.caller, rows, (start, monotonic_ns()))
 
     def step(self, number: int) -> int:
         """Run a step; the number of the next one."""
