@@ -32,7 +32,7 @@ from gnomon.ops import (
     linalg,
     linear_cross_entropy,
     logic,
-    logits,
+    logit_rows,
     losses,
     margin_losses,
     matrices,
@@ -61,7 +61,7 @@ FILES = (
     *(views, joining, combining, diagonals, indexing, occurrences, repetition, embedding),
     *(linalg, einsum, grouped, routed, random, rejection),
     *(factorizations, solving, elimination, matrices),
-    *(normalization, distances, attention, losses, margin_losses, cross_entropy, logits),
+    *(normalization, distances, attention, losses, margin_losses, cross_entropy, logit_rows),
     *(linear_cross_entropy,),
     *(convolution, pooling, adaptive_pooling, images, grids),
 )

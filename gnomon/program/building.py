@@ -23,13 +23,13 @@ from gnomon.ir.substitution import of_symbols, substituted, symbols_in
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.external import external_of
+from gnomon.ops.registry import asks_for_chunks
 from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
 from gnomon.program.collectives import transfer
 from gnomon.program.context import CompileContext
 from gnomon.program.external import external_kernel
 from gnomon.program.kernel import PACK, Kernel
-from gnomon.schedule.chunks import is_chunked
 from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.nest import ClusterSignature, KernelPart, name_of, parts_of
@@ -151,7 +151,7 @@ class KernelBuilder:
     def _opaque(self, cluster: Cluster) -> Iterator[Kernel]:
         """A node that a hand-written kernel computes, with what it does to the results."""
         node, *rest = cluster.members
-        if is_chunked(node):
+        if asks_for_chunks(node):
             yield chunks.by_chunks((node, *rest), results_of(node), self.pieces)
             return
         if node.op in TRANSFERS or node.op == "external":
