@@ -9,7 +9,7 @@ from operator import ne
 from typing import Any
 
 from gnomon.codegen.calls import OPAQUE, results_of
-from gnomon.codegen.families import code_of
+from gnomon.codegen.families import NumberedCode, code_of
 from gnomon.codegen.numbers import dissected
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable, streamable
@@ -37,7 +37,7 @@ from gnomon.schedule.placed import Placed
 from gnomon.schedule.shared_nests import NestAtSizes, SharedNests
 from gnomon.settings import current
 
-__all__ = ["KernelBuilder"]
+__all__ = ["KernelBuilder", "kernel_of"]
 
 FEW = 2
 """Numbers that a hand-written kernel may read instead of knowing them, and be as quick: where an
@@ -174,19 +174,7 @@ class KernelBuilder:
             name = f"{name}_{name_of(after or first)}"
         if call.before:
             yield self._packing(call.before, node)
-        yield Kernel(
-            name,
-            given.code,
-            call.buffers,
-            call.outputs,
-            None,
-            (*first, node, *after),
-            call.flops,
-            call.checks,
-            over=call.over,
-            numbers=given.numbers,
-            bytes=call.bytes,
-        )
+        yield kernel_of(replace(call, name=name), given, (*first, node, *after))
 
     def _call(
         self, cluster: Cluster, node: Node, first: list[Node], after: list[Node]
@@ -216,6 +204,23 @@ class KernelBuilder:
         title = PACK if pack.buffers[1] in (self.kept or ()) else "panels"
         given = pack.given(self._reads_sizes(pack))
         return Kernel(title, given.code, pack.buffers, 1, None, (node,), 0, numbers=given.numbers)
+
+
+def kernel_of(call: OpaqueCall, given: NumberedCode, nodes: tuple[Node, ...]) -> Kernel:
+    """The kernel of a call, whose code computes these nodes."""
+    return Kernel(
+        call.name,
+        given.code,
+        call.buffers,
+        call.outputs,
+        None,
+        nodes,
+        call.flops,
+        call.checks,
+        over=call.over,
+        numbers=given.numbers,
+        bytes=call.bytes,
+    )
 
 
 def refuse_off_host(node: Node, context: CompileContext) -> None:

@@ -15,6 +15,7 @@ from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, mask, spl
 from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import float32
 from gnomon.ops import canonical
+from gnomon.ops.table_rows import STATE_WIDTH
 
 GROUP = 4
 """Vectors of a row that are added up side by side."""
@@ -39,6 +40,11 @@ class BagSpec:
     def vectors(self) -> list[tuple[int, int]]:
         """The first element and the lanes of each vector of a row."""
         return [(k, min(LANES, self.width - k)) for k in range(0, self.width, LANES)]
+
+    @property
+    def outputs(self) -> int:
+        """What a step changes: the table, and what it keeps."""
+        return 1 if STATE_WIDTH[self.rule] is None else 2
 
     @property
     def lookups(self) -> int:
@@ -79,7 +85,7 @@ def apply(e: Emitter, f: str, *operands: str) -> str:
 
 
 def emit_bags(module: LLVMModule, name: str, spec: BagSpec) -> int:
-    """Kernel `name`: slots are results, table, positions, report, first check, weights."""
+    """Kernel `name`: slots are results, table, positions, weights, report, first check."""
     BagsWriter(module.function(name, KERNEL), spec).write()
     return scratch_of(GROUP) if spec.size > canonical.BLOCK else 0
 
@@ -89,10 +95,12 @@ class BagsWriter:
 
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         self.e, self.spec = e, spec
-        self.out, self.table, self.index, self.report = map(e.buffer, range(4))
-        self.first_check = e.load(e.offset("%buffers", 32), "i64", 8)
+        self.out, self.table, self.index = map(e.buffer, range(3))
         if spec.weighted:
-            self.weights = e.buffer(5)
+            self.weights = e.buffer(3)
+        buffers = 3 + spec.weighted
+        self.report = e.buffer(buffers)
+        self.first_check = e.load(e.offset("%buffers", 8 * buffers + 8), "i64", 8)
 
     def write(self) -> None:
         """The whole function: threads share bags."""
