@@ -33,10 +33,9 @@ from gnomon.codegen.products import FACTORS, contract
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float32
 from gnomon.ir.node import Node
-from gnomon.ops.primitives import split_spec
+from gnomon.ops.primitives import leaves_of, split_spec
 from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes import loosen
-from gnomon.passes.regions import leaves_of
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.nested import row_major, stored_operands, whole_below

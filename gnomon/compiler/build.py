@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gnomon.runtime.backend import Handles
     from gnomon.schedule.placed import Placed
 
-__all__ = ["build", "compile_graph", "from_artifact", "is_built", "refuse_measured"]
+__all__ = ["build", "compile_graph", "from_artifact", "is_built", "of_block", "refuse_measured"]
 
 
 MANY = 200
@@ -180,11 +180,14 @@ def form(context: CompileContext, placed: Placed) -> Executable:
     """A part of a program as one of its own."""
     context = context.inside
     block = pipeline.block_of(placed, context)
+    return of_block(block, assembly.plan_of(block), context)
+
+
+def of_block(block: ProgramBlock, plan: SavedProgram, context: CompileContext) -> Executable:
+    """A program of kernels that are written, and their plan."""
     texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
-    plan = assembly.plan_of(block)
-    remake = remaking(plan, context)
     handles = context.backend.kernels.load(texts)
-    return Executable(placed.graph, plan, handles, context, remake, block)
+    return Executable(block.graph, plan, handles, context, remaking(plan, context), block)
 
 
 def remaking(plan: SavedProgram, context: CompileContext) -> Remake:

@@ -316,7 +316,7 @@ class Softsign(Module):
     def __init__(self) -> None: ...
 from gnomon.nn.synchronized import SyncBatchNorm as SyncBatchNorm
 from gnomon.nn.table_batched import TableBatchedEmbeddingBags as TableBatchedEmbeddingBags
-from gnomon.nn.table_programs import TableSpec as TableSpec
+from gnomon.nn.table_batched import TableSpec as TableSpec
 class Tanh(Module):
     """The hyperbolic tangent. As a module."""
     def __init__(self) -> None: ...

@@ -15,19 +15,28 @@ from weakref import ref
 
 import numpy as np
 
-from gnomon.codegen.kernels.bag_steps import STATE_WIDTH
 from gnomon.dtypes import float32
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds, ShapeError
 from gnomon.ir.node import Sites
 from gnomon.ir.provenance import current_sites
+from gnomon.lazy import table_programs
 from gnomon.nn.module import Module
-from gnomon.nn.table_programs import About, TableSpec, owner_of
+from gnomon.ops.table_rows import STATE_WIDTH
 from gnomon.runtime.buffer import ALIGN, DeviceBuffer
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.state import grads, refusal, state
 from gnomon.tensor.tensor import Tensor, array_of, from_array, from_buffer, leaf_node, raw
 
 POOLING = ("sum", "mean")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: how many rows, how wide."""
+
+    rows: int
+    width: int
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -185,20 +194,28 @@ class TableBatchedEmbeddingBags(Module):
 
     def _run(self, kind: str, batch: ForwardCall, values: np.ndarray) -> None:
         """One native call for all tables."""
-        _, bags, size = batch.index.shape
-        weighted = batch.weights is not None
-        rule = (self.optimizer.rule, self.optimizer.weight_decay != 0)
-        about = About(kind, self.specs, bags, size, weighted, *rule)
-        owner = owner_of(about, batch.sites)
-        own = self.optimizer
-        numbers = (c_float * 3)(own.lr, own.eps, own.weight_decay)
-        report = c_int64(0)
-        given = [batch.index.ctypes.data, batch.weights.ctypes.data if weighted else 0]
-        names = [f"{word}{k}" for word in ("weight", "state") for k in range(len(self.specs))]
-        owned = [self._settled(name) if name in self._memory else None for name in names]
-        places = [0 if x is None else x.ctypes.data for x in owned]
-        results = [values.ctypes.data, addressof(report), *places]
-        owner.program.run([*given, addressof(numbers)], results, caller=owner)
+        (_, bags, size), own = batch.index.shape, self.optimizer
+        shapes = tuple((spec.rows, spec.width, spec.name) for spec in self.specs)
+        decays, weights = own.weight_decay != 0, batch.weights
+        about = table_programs.About(
+            kind, shapes, bags, size, weights is not None, own.rule, decays
+        )
+        owner = table_programs.program_of(about, batch.sites)
+        numbers, report = (c_float * 3)(own.lr, own.eps, own.weight_decay), c_int64(0)
+        steps, column = kind == "step", values.ctypes.data
+        both = (x for x in (batch.index, weights) if x is not None)
+        places = [(x.ctypes.data, bags * size * x.itemsize) for x in both]
+        given: list[int] = []
+        results: list[int] = []
+        for number, width in enumerate(self.widths):
+            names = [f"weight{number}", f"state{number}"][: 1 + steps]
+            owned = [self._settled(x).ctypes.data for x in names if x in self._memory]
+            asked = [start + number * each for start, each in places]
+            given += [*owned, column, *asked] if steps else [*owned, *asked]
+            results += owned if steps else [column]
+            column += 4 * width
+        given += [addressof(numbers)] if steps else []
+        owner.program.run(given, [*results, addressof(report)], caller=owner)
         if report.value:
             lines = ", ".join(map(str, batch.sites))
             raise IndexOutOfBounds(

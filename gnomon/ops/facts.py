@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.ir.node import Node
+from gnomon.ops.chunks import ChunksOf
 
 
 def nothing(first: Node) -> Sequence[int]:
@@ -125,8 +126,8 @@ class Facts(NamedTuple):
     """Keywords of PyTorch's that are understood and change nothing."""
     claim: Claim | None = None
     """The hand-written kernel that may take its regions whole."""
-    chunked: str = ""
-    """How its regions are computed chunk by chunk, when asked for (gnomon/schedule/chunks.py)."""
+    chunked: ChunksOf | None = None
+    """The chunks of its regions, when asked for: where a call's `cut` is not None."""
     joins: bool = False
     """Its value is those of its first argument's tensors, one after another along an axis."""
     lighter: str = ""

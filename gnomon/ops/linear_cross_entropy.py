@@ -1,7 +1,7 @@
 """The loss of classes of x · weightᵀ, without ever holding all logits.
 
-What it needs of logits, and their slopes, is in logits.py; how they are cut in pieces.py. Whatever
-the strategy, the loss and its slopes have the same bits: only memory and time differ.
+What it needs of logits, and their slopes, is in logit_rows.py; how they are cut in pieces.py.
+Whatever the strategy, the loss and its slopes have the same bits: only memory and time differ.
 """
 
 from __future__ import annotations
@@ -17,17 +17,8 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import choice, floats_only, positions_only, wide
 from gnomon.ops.cross_entropy import averaged, np_cross_entropy, share_of
 from gnomon.ops.linalg import alike
-from gnomon.ops.logits import (
-    LogitTensors,
-    blocks_first,
-    in_blocks,
-    joined_blocks,
-    logit_rows,
-    row_of,
-    rows_of,
-    statistics,
-    sums_of,
-)
+from gnomon.ops.logit_rows import blocks_first, joined_blocks, logit_rows, row_of, rows_of
+from gnomon.ops.logits import LogitTensors, in_blocks, statistics, sums_of
 from gnomon.ops.lookup_primitives import within
 from gnomon.ops.losses import REDUCTIONS
 from gnomon.ops.pieces import STRATEGIES, LossSizes, choose_cut
@@ -36,8 +27,8 @@ from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import pad, permute
-from gnomon.ops.views import part
 
 NAME = "linear_cross_entropy"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.errors import DtypeError, ShapeError
-from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive, topological
 from gnomon.ir.operators import alike, cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract, role_in_reduce
 from gnomon.ops.index_primitives import ViewPrimitive
@@ -324,6 +324,12 @@ def contract(spec: str, a: Node, b: Node, dtype: DType | None = None) -> Node:
         dtype=dtype or a.dtype,
     )
     return y
+
+
+def leaves_of(result: Node) -> tuple[int, ...]:
+    """The leaves of the product that a result in a body is, or shows: one count for each letter."""
+    *_, last = (x for x in topological([result]) if x.op == "contract")
+    return last.params["leaves"]
 
 
 def drop_lonely(x: Node, own: str, others: str) -> tuple[Node, str]:

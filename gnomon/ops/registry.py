@@ -349,7 +349,8 @@ def facts_of(node: Node) -> Facts:
 
 def asks_for_chunks(node: Node) -> bool:
     """Whether a region is to be computed chunk by chunk: one with a cut."""
-    return bool(facts_of(node).chunked) and dict(node.params["call"].kwargs)["cut"] is not None
+    chunked = facts_of(node).chunked
+    return chunked is not None and dict(node.params["call"].kwargs)["cut"] is not None
 
 
 @primitive("region")

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from gnomon.ir.memo import memo
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, topological
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.facts import Counted
@@ -48,12 +48,6 @@ def is_closed(node: Node) -> bool:
     if node.op != "region" or not all(x.size for x in (*node.inputs, node)):
         return False
     return facts_of(node).claim is not None or asks_for_chunks(node)
-
-
-def leaves_of(result: Node) -> tuple[int, ...]:
-    """The leaves of the product that a result in a body is, or shows: one count for each letter."""
-    *_, last = (x for x in topological([result]) if x.op == "contract")
-    return last.params["leaves"]
 
 
 @memo

@@ -9,7 +9,7 @@ from operator import ne
 from typing import Any
 
 from gnomon.codegen.calls import OPAQUE, results_of
-from gnomon.codegen.families import code_of
+from gnomon.codegen.families import NumberedCode, code_of
 from gnomon.codegen.numbers import dissected
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable, streamable
@@ -23,13 +23,13 @@ from gnomon.ir.substitution import of_symbols, substituted, symbols_in
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.external import external_of
+from gnomon.ops.registry import asks_for_chunks
 from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
 from gnomon.program.collectives import transfer
 from gnomon.program.context import CompileContext
 from gnomon.program.external import external_kernel
 from gnomon.program.kernel import PACK, Kernel
-from gnomon.schedule.chunks import is_chunked
 from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.nest import ClusterSignature, KernelPart, name_of, parts_of
@@ -37,7 +37,7 @@ from gnomon.schedule.placed import Placed
 from gnomon.schedule.shared_nests import NestAtSizes, SharedNests
 from gnomon.settings import current
 
-__all__ = ["KernelBuilder"]
+__all__ = ["KernelBuilder", "kernel_of"]
 
 FEW = 2
 """Numbers that a hand-written kernel may read instead of knowing them, and be as quick: where an
@@ -151,7 +151,7 @@ class KernelBuilder:
     def _opaque(self, cluster: Cluster) -> Iterator[Kernel]:
         """A node that a hand-written kernel computes, with what it does to the results."""
         node, *rest = cluster.members
-        if is_chunked(node):
+        if asks_for_chunks(node):
             yield chunks.by_chunks((node, *rest), results_of(node), self.pieces)
             return
         if node.op in TRANSFERS or node.op == "external":
@@ -174,19 +174,7 @@ class KernelBuilder:
             name = f"{name}_{name_of(after or first)}"
         if call.before:
             yield self._packing(call.before, node)
-        yield Kernel(
-            name,
-            given.code,
-            call.buffers,
-            call.outputs,
-            None,
-            (*first, node, *after),
-            call.flops,
-            call.checks,
-            over=call.over,
-            numbers=given.numbers,
-            bytes=call.bytes,
-        )
+        yield kernel_of(replace(call, name=name), given, (*first, node, *after))
 
     def _call(
         self, cluster: Cluster, node: Node, first: list[Node], after: list[Node]
@@ -216,6 +204,23 @@ class KernelBuilder:
         title = PACK if pack.buffers[1] in (self.kept or ()) else "panels"
         given = pack.given(self._reads_sizes(pack))
         return Kernel(title, given.code, pack.buffers, 1, None, (node,), 0, numbers=given.numbers)
+
+
+def kernel_of(call: OpaqueCall, given: NumberedCode, nodes: tuple[Node, ...]) -> Kernel:
+    """The kernel of a call, whose code computes these nodes."""
+    return Kernel(
+        call.name,
+        given.code,
+        call.buffers,
+        call.outputs,
+        None,
+        nodes,
+        call.flops,
+        call.checks,
+        over=call.over,
+        numbers=given.numbers,
+        bytes=call.bytes,
+    )
 
 
 def refuse_off_host(node: Node, context: CompileContext) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gnomon.ir.node import Graph, Node
+from gnomon.ops.chunks import Chunk, ValuePart
+from gnomon.ops.registry import facts_of
 from gnomon.program.kernel import Kernel
-from gnomon.schedule.chunks import Chunk, ValuePart, chunks_of
 
 __all__ = ["apart", "by_chunks"]
 
@@ -21,9 +22,11 @@ ChunkGraph = Callable[[Graph], tuple[Graph, Sequence[Kernel]]]
 def by_chunks(members: Sequence[Node], results: Sequence[Node], build: ChunkGraph) -> Kernel:
     """A region as one kernel; `members` are the results of its call that somebody reads."""
     node, built = members[0], {}
+    chunked = facts_of(node).chunked
+    assert chunked is not None, "asks_for_chunks looked"
     wanted = [x if x in members else None for x in results]
     made: list[Kernel] = []
-    for chunk in chunks_of(node, wanted):
+    for chunk in chunked(node, wanted):
         if chunk.graph not in built:
             built[chunk.graph] = build(chunk.graph)
         made += kernels_of_chunk(chunk, *built[chunk.graph], nodes=tuple(members))

@@ -21,7 +21,6 @@ from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
 from gnomon.ops.registry import REGIONS
 from gnomon.ops.view_primitives import permute, slice_, window
 from gnomon.passes.grad import gradients
-from gnomon.schedule.chunks import CHUNKS
 from gnomon.schedule.nested import factors
 from tests import claimed
 from tests.compiled import program, run
@@ -132,10 +131,6 @@ SUMMING = {name for name, claim in CLAIMS.items() if claim.sums}
 def test_every_claim_has_its_kernel_and_every_kernel_a_claim():
     assert {claim.kernel for claim in CLAIMS.values()} == set(KERNELS)
     assert {"attention_backward", "grouped_rows", "routed_rows", "routed_steps"} == SUMMING
-
-
-def test_what_is_computed_in_chunks_says_how():
-    assert {x.facts.chunked for x in REGIONS.values()} == {"", *CHUNKS}
 
 
 @pytest.mark.parametrize("queries", [1, 3])

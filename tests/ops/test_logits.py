@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import gnomon as gn
 from gnomon.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.ops.logits import sums_of
-from gnomon.tensor.functions import FUNCTIONS
 from tests.graphs import derived, measured, value
 
 X, WEIGHT = (np.random.default_rng(k).standard_normal(s) for k, s in enumerate([(6, 4), (5, 4)]))
@@ -106,19 +104,3 @@ def test_what_does_not_fit_is_refused(named, arrays, error, words):
 
 def test_rows_and_sequence_have_leaves_of_their_own():
     assert sums_of((8, 512), 128256) == ((8, 4), 16)
-
-
-@pytest.mark.parametrize("cut", [1.5, (0, 1), (2**40, 1), (1,), ("x", 1)])
-def test_a_cut_that_is_none_is_refused(cut):
-    x, w, columns = gn.ones(4, 3), gn.ones(6, 3), gn.arange(6)
-
-    with pytest.raises(ArgumentError, match=r"logit_rows: cut is pieces of rows and of columns"):
-        FUNCTIONS["logit_rows"]([x, w, columns], softcap=None, spread=False, cut=cut)
-
-
-@pytest.mark.parametrize("given", [[X], [X, WEIGHT], [X, WEIGHT, None], [X] * 8])
-def test_a_list_that_does_not_say_what_logits_are_made_of_is_refused(given):
-    given = [gn.tensor(x) if isinstance(x, np.ndarray) else x for x in given]
-
-    with pytest.raises(ArgumentError, match=r"logit_rows: given is a list of x, weight, columns"):
-        FUNCTIONS["logit_rows"](given, softcap=None, spread=False, cut=None)

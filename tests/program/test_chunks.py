@@ -6,7 +6,7 @@ from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
 from gnomon.program.chunks import apart
 from gnomon.program.kernel import Kernel
-from tests.schedule.test_chunks import Loss, program
+from tests.ops.test_logit_chunks import Loss, program
 
 
 def test_turns_stand_in_their_regions_place():

@@ -23,6 +23,7 @@ from gnomon.codegen.kernels.scatter import GROUP, ScatterSpec, ScatterWriter
 from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import float32, int64
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
+from gnomon.ops.table_rows import STATE_WIDTH
 
 DIGIT = 11
 """The most bits of a radix pass of sorting."""
@@ -37,7 +38,8 @@ POSITION = (1 << 32) - 1
 def emit_step(module: LLVMModule, name: str, spec: BagSpec) -> int:
     """Kernel `name`; gives the bytes of scratch that each thread needs.
 
-    Slots are table, gradients of bags, positions, report, first check, state, numbers, weights.
+    Slots are table, state if the rule keeps one, gradients of bags, positions, numbers, weights,
+    report, first check.
     """
     return StepWriter(module.function(name, KERNEL), spec).write()
 
@@ -48,11 +50,13 @@ class StepWriter(ScatterWriter):
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         roles = ((spec.bags, ROWS), (spec.size, SEQUENCE))
         folded = tuple(Folded(size, leaves(size, role)) for size, role in roles)
-        super().__init__(e, ScatterSpec("add", float32, int64, 1, folded, spec.width, 1))
+        scattered = ScatterSpec("add", float32, int64, 1, folded, spec.width, 1)
+        made = 1 if STATE_WIDTH[spec.rule] is None else 2
+        super().__init__(e, scattered, made, made + 3 + spec.weighted)
         self.bag_spec = spec
-        self.state, numbers, self.weights = (
-            e.buffer(k) if k < 7 or spec.weighted else "" for k in (5, 6, 7)
-        )
+        self.state = e.buffer(1) if made > 1 else ""
+        numbers = e.buffer(made + 2)
+        self.weights = e.buffer(made + 3) if spec.weighted else ""
         self.numbers = {
             name: e.broadcast(e.load(e.offset(numbers, 4 * k), "float", 4))
             for k, name in enumerate(NUMBERS)
@@ -272,5 +276,3 @@ RULES: dict[str, Callable[[StepWriter, str], None]] = {
     "rowwise_adagrad": rowwise_adagrad,
 }
 """What a step does to a row, by name."""
-STATE_WIDTH = {"sgd": None, "adagrad": "width", "rowwise_adagrad": "one"}
-"""What a row keeps between steps."""

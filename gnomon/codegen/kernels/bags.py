@@ -79,7 +79,7 @@ def apply(e: Emitter, f: str, *operands: str) -> str:
 
 
 def emit_bags(module: LLVMModule, name: str, spec: BagSpec) -> int:
-    """Kernel `name`: slots are results, table, positions, report, first check, weights."""
+    """Kernel `name`: slots are results, table, positions, weights, report, first check."""
     BagsWriter(module.function(name, KERNEL), spec).write()
     return scratch_of(GROUP) if spec.size > canonical.BLOCK else 0
 
@@ -89,10 +89,12 @@ class BagsWriter:
 
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         self.e, self.spec = e, spec
-        self.out, self.table, self.index, self.report = map(e.buffer, range(4))
-        self.first_check = e.load(e.offset("%buffers", 32), "i64", 8)
+        self.out, self.table, self.index = map(e.buffer, range(3))
         if spec.weighted:
-            self.weights = e.buffer(5)
+            self.weights = e.buffer(3)
+        buffers = 3 + spec.weighted
+        self.report = e.buffer(buffers)
+        self.first_check = e.load(e.offset("%buffers", 8 * buffers + 8), "i64", 8)
 
     def write(self) -> None:
         """The whole function: threads share bags."""

@@ -55,11 +55,11 @@ def emit_scatter(module: LLVMModule, name: str, spec: ScatterSpec) -> int:
 class ScatterWriter:
     """Writes one scatter."""
 
-    def __init__(self, e: Emitter, spec: ScatterSpec) -> None:
+    def __init__(self, e: Emitter, spec: ScatterSpec, outputs: int = 1, buffers: int = 3) -> None:
         self.e, self.spec = e, spec
-        self.out, self.values, self.index = map(e.buffer, range(3))
-        self.report = e.buffer(3)
-        self.first_check = e.load(e.offset("%buffers", 32), "i64", 8)
+        self.out, self.values, self.index = map(e.buffer, (0, outputs, outputs + 1))
+        self.report = e.buffer(buffers)
+        self.first_check = e.load(e.offset("%buffers", 8 * buffers + 8), "i64", 8)
         self.kind, self.width = scalar.memory(spec.dtype), spec.dtype.itemsize
         self.register = scalar.register(spec.dtype)
         start = (

@@ -9,9 +9,10 @@ import pytest
 
 from gnomon.dtypes import bfloat16, dtype_of, float16, float32, int64
 from gnomon.ir.node import Arena, Graph
-from gnomon.ops.logits import LogitCut, logit_rows
+from gnomon.ops.logit_rows import logit_rows
+from gnomon.ops.logits import LogitCut
+from gnomon.ops.registry import asks_for_chunks
 from gnomon.passes.grad import gradients
-from gnomon.schedule.chunks import is_chunked
 from gnomon.settings import override
 from tests.compiled import execute, program, threads
 from tests.oracle.graphs import exact
@@ -130,7 +131,8 @@ def test_pieces_share_one_place():
 
 def test_without_a_cut_a_region_is_opened():
     regions = [
-        [x for x in Loss((64,), 512, cut).graph().nodes if is_chunked(x)] for cut in (None, (2, 2))
+        [x for x in Loss((64,), 512, cut).graph().nodes if asks_for_chunks(x)]
+        for cut in (None, (2, 2))
     ]
 
     assert not regions[0]

@@ -12,7 +12,7 @@ from gnomon.nn.table_batched import TableBatchedEmbeddingBags, TableSpec
 from gnomon.profiler import profile
 
 POSITIONS = [[[0, 1], [2, -1], [3, 3]], [[0, 1], [2, -1], [6, 6]]]
-HERE = "tests/nn/test_table_programs.py"
+HERE = "tests/compiler/test_table_programs.py"
 
 
 class Ranker(gn.nn.Module):
