@@ -268,6 +268,8 @@ def cartesian_prod(*xs: Node) -> Node:
             [2, 7],
             [2, 8]])
     """
+    if any(x.rank != 1 for x in xs):
+        raise ShapeError(f"cartesian_prod: needs vectors: got {[x.shape for x in xs]}.")
     if len(xs) == 1:
         return xs[0]
     grids = meshgrid(*xs, indexing="ij")

@@ -158,6 +158,8 @@ def bmm(x: Node, y: Node) -> Node:
     Size([5, 2, 4])
     """
     exactly("bmm", x, 3, y, 3)
+    if x.shape[0] != y.shape[0]:
+        raise ShapeError(f"bmm: batches differ: got {x.shape} and {y.shape}. Use matmul.")
     return matmul(x, y)
 
 
@@ -421,7 +423,9 @@ def bilinear(x: Node, y: Node, weight: Node, bias: Node | None = None) -> Node:
 
 
 def plus(start: Node, product: Node, beta: Scalar, alpha: Scalar) -> Node:
-    """beta · start + alpha · product."""
+    """beta · start + alpha · product; the fraction of a factor of integers is cut off."""
+    if not any(x.dtype.is_floating_point or x.dtype.is_complex for x in (start, product)):
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else (start if beta == 1 else start * beta) + product
 
@@ -464,7 +468,11 @@ def addr(x: Node, vec1: Node, vec2: Node, *, beta: Scalar = 1, alpha: Scalar = 1
     Tensor([[3., 4.],
             [6., 8.]])
     """
-    return plus(x, outer(vec1, vec2), beta, alpha)
+    product = outer(vec1, vec2)
+    for word, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, float) and promote(x.dtype, product.dtype).is_integer:
+            raise DtypeError(f"addr: {word} must be an integer for integers: got {factor}.")
+    return plus(x, product, beta, alpha)
 
 
 @op(

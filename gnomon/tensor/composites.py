@@ -39,7 +39,10 @@ def addbmm(
             f"addbmm: needs two batches of matrices: got {tuple(batch1.shape)} and "
             f"{tuple(batch2.shape)}."
         )
-    product = FUNCTIONS["einsum"]("bnk,bkm->nm", batch1, batch2) * alpha
+    product = FUNCTIONS["einsum"]("bnk,bkm->nm", batch1, batch2)
+    if not any(x.is_floating_point() or x.is_complex() for x in (input, product)):
+        beta, alpha = int(beta), int(alpha)  # as the other products of integers take them
+    product = product * alpha
     return product if beta == 0 else input * beta + product
 
 

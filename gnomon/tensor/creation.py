@@ -298,9 +298,26 @@ def linspace(
     """
     check_device(device)
     start, stop, num = map(single, (start, stop, num))
-    found = dtype_of(dtype) if dtype is not None else get_default_dtype()
-    made = nodes.linspace(state.arena, start, stop, num, found.to_real(), endpoint=endpoint)
-    return new(made).to(found)
+    found = dtype_of_line("linspace", start, stop, dtype)
+
+    def line(start: float, stop: float) -> Tensor:
+        return new(
+            nodes.linspace(state.arena, start, stop, num, found.to_real(), endpoint=endpoint)
+        )
+
+    if isinstance(start, complex) or isinstance(stop, complex):
+        return line(start.real, stop.real) + line(start.imag, stop.imag) * 1j
+    return line(start, stop).to(found)
+
+
+def dtype_of_line(name: str, start: complex, stop: complex, dtype: object) -> DType:
+    """The dtype asked for, or the default one of such ends."""
+    of_complex_ends = isinstance(start, complex) or isinstance(stop, complex)
+    usual = get_default_dtype()
+    found = dtype_of(dtype or (usual.to_complex() if of_complex_ends else usual))
+    if of_complex_ends and not found.is_complex:
+        raise DtypeError(f"{name}: ends are complex numbers: got {found.name}. Give complex64.")
+    return found
 
 
 @with_placing

@@ -10,11 +10,11 @@ import numpy as np
 
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
-from gnomon.tensor.creation import finished, get_default_dtype
+from gnomon.tensor.creation import dtype_of_line, finished, get_default_dtype
 from gnomon.tensor.device import check_device
 from gnomon.tensor.placing import with_placing
 from gnomon.tensor.state import whole
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.tensor import Tensor, from_array, single
 
 
 def cosines(*weights: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -111,5 +111,6 @@ def logspace(
     Tensor([  1.,  10., 100.])
     """
     check_device(device)
-    kind = dtype_of(get_default_dtype() if dtype is None else dtype)
+    start, end, steps = map(single, (start, end, steps))
+    kind = dtype_of_line("logspace", start, end, dtype)
     return from_array(np.logspace(start, end, steps, base=base).astype(kind.numpy))

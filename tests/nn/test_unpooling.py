@@ -56,3 +56,5 @@ def test_a_drawn_pool_needs_one_size_and_planes():
         F.fractional_max_pool2d(x, 2)
     with pytest.raises(ShapeError, match=r"fractional_max_pool2d: x must be \(n, c, ...\)"):
         F.fractional_max_pool2d(gn.ones(6, 7), 2, 3)
+    with pytest.raises(ShapeError, match=r"windows of \(2, 2\) give no \(6, 3\) places"):
+        F.fractional_max_pool2d(x, 2, (6, 3))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.torch_files import compared, outcomes, reason_of
+from tests.packages.torch_files import compared, outcomes, read_known, reason_of
 
 FOLDER = Path(os.environ.get("GNOMON_TORCH_TESTS", ""))
 SHARES = {
@@ -49,7 +49,7 @@ def test_only_what_passes_on_pytorch_counts():
     theirs = {"a": ["passes", ""], "b": ["raises", ""], "c": ["passes", ""], "d": ["passes", ""]}
     ours = {"a": ["passes", ""], "b": ["passes", ""], "c": ["skipped", ""]}
 
-    assert compared(theirs, ours) == {"all": 2, "passes": 1, "out of time": 1}
+    assert compared(theirs, ours) == {"all": 2, "reached": 1, "passes": 1, "out of time": 1}
 
 
 @pytest.mark.unit
@@ -58,3 +58,13 @@ def test_reasons_are_classes_of_messages():
     assert reason_of("raises", "AttributeError|no attribute 'x'") == "a name is missing"
     assert reason_of("differs", "AssertionError|Tensor-likes are not close!") == "differs"
     assert reason_of("differs", "not raised") == "no refusal where PyTorch refuses"
+
+
+@pytest.mark.unit
+def test_a_run_takes_up_what_an_earlier_one_wrote(tmp_path: Path):
+    written = tmp_path / "found.json"
+    before = read_known(written)
+    written.write_text('{"torch": {"a": ["passes", ""]}}')
+
+    assert (before, read_known(None)) == ({}, {})
+    assert read_known(written) == {"torch": {"a": ["passes", ""]}}

@@ -1,9 +1,12 @@
 """Runs one of PyTorch's own test files on Gnomon and on PyTorch, and says which tests pass.
 
     python -m tests.packages.torch_files FOLDER/test/test_indexing.py
+    python -m tests.packages.torch_files FOLDER/test/test_nn.py --total 300 --into nn.json
 
 The folder is of a repository of PyTorch's at a commit; nothing of it is in this tree. Each library
-has a process of its own, each test a limit of seconds. Only tests that pass on PyTorch count.
+has a process of its own, each test a limit of seconds. Only tests that pass on PyTorch count. What
+is written to a file is taken up again: the second line, said several times, runs a large file in
+slices of at most 300 seconds.
 """
 
 from __future__ import annotations
@@ -110,10 +113,14 @@ def run_here(file: Path, library: str, limit: float, into: Path) -> None:
     into.write_text(json.dumps(notes.found), encoding="utf-8")
 
 
-def outcomes(file: Path, library: str, limit: float, total: float) -> dict[str, list[str]]:
-    """A file's outcomes in a process of its own."""
+def outcomes(
+    file: Path, library: str, limit: float, total: float, known: dict[str, list[str]] | None = None
+) -> dict[str, list[str]]:
+    """A file's outcomes in a process of its own, beside those that are known already."""
     with tempfile.TemporaryDirectory() as folder:
         into = Path(folder) / "found.json"
+        if known:
+            into.write_text(json.dumps(known), encoding="utf-8")
         words = [str(file), "--here", library, "--limit", str(limit), "--into", str(into)]
         command = [sys.executable, "-W", "ignore", "-m", "tests.packages.torch_files", *words]
         quiet = {**os.environ, **SETTINGS}
@@ -134,6 +141,11 @@ def outcomes(file: Path, library: str, limit: float, total: float) -> dict[str, 
         if not into.exists():
             raise RuntimeError(f"{library}: {told[-3:]}")
         return json.loads(into.read_text(encoding="utf-8"))
+
+
+def read_known(into: Path | None) -> dict[str, dict[str, list[str]]]:
+    """Outcomes by library that an earlier run has written."""
+    return json.loads(into.read_text(encoding="utf-8")) if into and into.exists() else {}
 
 
 REASONS = (
@@ -164,6 +176,7 @@ def compared(theirs: dict[str, list[str]], ours: dict[str, list[str]]) -> Counte
         if kind != "passes" or mine[0] == "skipped":
             continue
         counts["all"] += 1
+        counts["reached"] += name in ours
         counts["passes" if mine[0] == "passes" else reason_of(*mine)] += 1
     return counts
 
@@ -180,7 +193,8 @@ def main() -> None:
     if told.here:
         run_here(told.file, told.here, told.limit, told.into)
         return
-    found = {x: outcomes(told.file, x, told.limit, told.total) for x in LIBRARIES}
+    known = read_known(told.into)
+    found = {x: outcomes(told.file, x, told.limit, told.total, known.get(x)) for x in LIBRARIES}
     print(told.file.name, dict(compared(found["torch"], found["gnomon"]).most_common()))
     if told.into:
         told.into.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.errors import DtypeError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,27 @@ def test_a_norm_is_computed_in_the_dtype_asked_for():
 
     assert gn.linalg.norm(x, dtype=gn.float64).dtype is gn.float64
     assert gn.linalg.norm(x, dtype=gn.float64).item() == 5**0.5
+
+
+def test_factors_of_integers_lose_their_fraction_as_in_torch():
+    x, y = gn.ones(2, 2, dtype=gn.int64), gn.ones(2, dtype=gn.int64)
+    words = {"beta": 2.5, "alpha": 1.5}
+    stack = gn.ones(2, 2, 2, dtype=gn.int64)
+
+    assert gn.addmm(x, x, x, **words).tolist() == [[4, 4], [4, 4]]
+    assert gn.addmv(y, x, y, beta=-2.5).tolist() == [0, 0]
+    assert gn.baddbmm(stack, stack, stack, **words).flatten().tolist() == [4] * 8
+    assert gn.addbmm(x, stack, stack, **words).tolist() == [[6, 6], [6, 6]]
+    assert gn.addmm(x.float(), x, x, **words).tolist() == [[5.5, 5.5], [5.5, 5.5]]
+    with pytest.raises(DtypeError, match=r"addr: beta must be an integer for integers: got 2.5"):
+        gn.addr(x, y, y, beta=2.5)
+
+
+def test_batches_of_products_are_equally_many():
+    with pytest.raises(ShapeError, match="bmm: batches differ"):
+        gn.bmm(gn.ones(1, 2, 3), gn.ones(4, 3, 2))
+
+
+def test_a_product_of_choices_is_of_vectors():
+    with pytest.raises(ShapeError, match="cartesian_prod: needs vectors"):
+        gn.cartesian_prod(gn.ones(2, 2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError
 
 
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
@@ -24,3 +24,15 @@ def test_a_window_is_numpys(name: str):
 def test_ratios_are_equal():
     np.testing.assert_allclose(gn.logspace(0, 2, 3).numpy(), [1, 10, 100])
     np.testing.assert_allclose(gn.logspace(0, 3, 4, base=2).numpy(), [1, 2, 4, 8])
+
+
+def test_complex_ends_keep_their_imaginary_part():
+    straight = gn.linspace(1, 2j, 3, dtype=gn.complex128)
+    turning = gn.logspace(0, 1j, 3)
+
+    np.testing.assert_allclose(straight.numpy(), np.linspace(1, 2j, 3))
+    np.testing.assert_allclose(turning.numpy(), np.logspace(0, 1j, 3), rtol=1e-6)
+    assert (gn.linspace(0, 1j, 3).dtype, turning.dtype) == (gn.complex64, gn.complex64)
+    for make in (gn.linspace, gn.logspace):
+        with pytest.raises(DtypeError, match="ends are complex numbers: got float32"):
+            make(0, 1j, 3, dtype=gn.float32)
