@@ -40,6 +40,7 @@ from gnomon.profiler.compare import compare_table
 from gnomon.profiler.store import PROFILE, read_profile, write_profile
 from gnomon.profiler.tables import summary
 from gnomon.runtime.cache import Cache, digest
+from gnomon.runtime.program_file import DESCRIPTION, NOTES, PLAN, WEIGHTS
 from gnomon.train import checkpoint
 from gnomon.train.config import Config, overridden, to_dict
 from gnomon.train.finish import draw
@@ -59,7 +60,7 @@ from tests.mutations_of_files import (
     ZIP,
     Mutation,
     bomb,
-    resealed,
+    program_changed,
 )
 from tests.profiler.synthetic import made_up
 from tests.profiler.validate import check_chrome
@@ -439,10 +440,11 @@ TARGETS = (
     Target("hostile checkpoint", write_checkpoint, read_parts, reseal),
     Target("cache entry", write_entry, read_entry),
     Target("compiled file", compiled_files(*BYTES), call_compiled),
-    Target("hostile state", compiled_files(resealed("state")), call_compiled),
+    Target("hostile state", compiled_files(program_changed(WEIGHTS)), call_compiled),
+    Target("hostile notes", compiled_files(program_changed(NOTES)), call_compiled),
     Target(
         "hostile program",
-        compiled_files(resealed("definition", "definition", "code")),
+        compiled_files(program_changed(DESCRIPTION, PLAN)),
         lambda x: gn.load_compiled(x / "f.gnc"),
     ),
 )

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from gnomon.program.artifact import MAGIC
+from gnomon.runtime.program_file import ABI, FORMAT, HEAD, MAGIC, NOTES, PAGE, ROW
 
 Mutation = Callable[[bytes, random.Random], bytes]
 
@@ -322,36 +322,58 @@ TORCH: tuple[Mutation, ...] = (pickle_changed, pickle_changed, pickle_changed, b
 ZIP: tuple[Mutation, ...] = (tree_changed, tree_changed, tree_changed, field_changed, *BYTES)
 
 
-# files of compiled functions
+# program files
 
 
-def resealed(*parts: str) -> Mutation:
-    """One of these parts of a compiled function's file says something else; all digests fit."""
+def sections(content: bytes) -> list[tuple[int, int, bytes]]:
+    """The sections of a program file: kind, target, bytes."""
+    count = HEAD.unpack_from(content)[4]
+    rows = [ROW.unpack_from(content, HEAD.size + k * ROW.size) for k in range(count)]
+    return [(kind, target, content[at : at + size]) for kind, target, at, size, *_ in rows]
+
+
+def laid_out(parts: list[tuple[int, int, bytes]]) -> bytes:
+    """A program file of sections, whose digests fit."""
+    rows, body, start = [], b"", HEAD.size + ROW.size * len(parts)
+    for kind, target, part in parts:
+        body += bytes(-(start + len(body)) % PAGE)
+        digest = hashlib.sha256(part).digest()
+        rows.append(ROW.pack(kind, target, start + len(body), len(part), 0, digest))
+        body += part
+    head = MAGIC, FORMAT, ABI, start + len(body), len(parts)
+    seal = hashlib.sha256(HEAD.pack(*head, bytes(32)) + b"".join(rows)).digest()
+    return HEAD.pack(*head, seal) + b"".join(rows) + body
+
+
+def program_changed(*kinds: int) -> Mutation:
+    """A section of one of these kinds says something else; all digests fit."""
 
     def changed(content: bytes, chance: random.Random) -> bytes:
         try:
-            found = msgspec.msgpack.decode(content[START:])
-        except (ValueError, msgspec.MsgspecError):
+            parts = sections(content)
+            place = chance.choice([k for k, x in enumerate(parts) if x[0] in kinds])
+            kind, target, part = parts[place]
+            parts[place] = kind, target, (noted if kind == NOTES else worded)(part, chance)
+            return laid_out(parts)
+        except (LookupError, TypeError, OverflowError, ValueError, struct.error):
             return flipped(content, chance)
-        part = chance.choice(parts)
-        tree = msgspec.msgpack.decode(found[part]) if part == "definition" else found[part]
-        for _ in range(chance.choice((1, 1, 1, 2, 4))):
-            inner = [path for path in places(tree)[1:] if "objects" not in path]
-            *path, name = chance.choice(inner) if inner else [()]
-            if inner:
-                change(at(tree, tuple(path)), name, chance)
-        try:
-            found[part] = msgspec.msgpack.encode(tree) if part == "definition" else tree
-            if part == "definition":
-                found["code"]["definition"] = hashlib.sha256(found[part]).digest()
-            body = msgspec.msgpack.encode(found)
-        except (TypeError, OverflowError, UnicodeError):
-            return flipped(content, chance)
-        return content[: START - SEAL] + hashlib.sha256(body).digest() + body
 
     return changed
 
 
-SEAL = hashlib.sha256().digest_size
-START = len(MAGIC) + SEAL
-"""Where the parts of a compiled function's file begin."""
+def noted(part: bytes, chance: random.Random) -> bytes:
+    """Notes of which a few values are others."""
+    tree = msgspec.msgpack.decode(part)
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        *path, name = chance.choice(places(tree)[1:])
+        change(at(tree, tuple(path)), name, chance)
+    return msgspec.msgpack.encode(tree)
+
+
+def worded(part: bytes, chance: random.Random) -> bytes:
+    """A section of which a few 8-byte numbers are others, or which is shorter."""
+    made = bytearray(part)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        number = chance.choice((-1, 0, 1, 2, 8, 1 << 20, 1 << 47, (1 << 63) - 1, -(1 << 63)))
+        struct.pack_into("<q", made, 8 * chance.randrange(len(made) // 8), number)
+    return bytes(made) if chance.random() < 0.9 else bytes(made[: chance.randrange(len(made))])

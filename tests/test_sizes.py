@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
-LONGER = {"gnomon/export/program_file.py": 500}
+LONGER = {"gnomon/runtime/program_file.py": 500}
 """A file that is copied out alone, and so cannot be two: its lines that are not empty."""
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gnomon.compiler import target
 from gnomon.compiler.pass_log import passed
@@ -35,17 +36,16 @@ from gnomon.lazy import (
 from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
 from gnomon.program.executable import Executable, Remake, lines_of
 from gnomon.program.saved import SavedProgram
+from gnomon.runtime.program import Step, Tables
 from gnomon.settings import holding, override
 
 if TYPE_CHECKING:
     from gnomon.ir.dissected import Dissection
-    from gnomon.program.artifact import Origin
     from gnomon.program.blocks import ProgramBlock
     from gnomon.program.context import CompileContext
-    from gnomon.runtime.backend import Handles
     from gnomon.schedule.placed import Placed
 
-__all__ = ["build", "compile_graph", "from_artifact", "is_built", "of_block", "refuse_measured"]
+__all__ = ["build", "compile_graph", "from_file", "is_built", "of_block", "refuse_measured"]
 
 
 MANY = 200
@@ -164,15 +164,33 @@ def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     return made
 
 
-def from_artifact(
-    graph: Graph, plan: SavedProgram, functions: Handles, made: Origin, name: str
+class LaterSteps(Sequence[Step]):
+    """The steps of a program from a file, which are planned anew when somebody looks at them."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self.block = count, cast("Callable[[], ProgramBlock]", None)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, k: Any) -> Any:
+        return assembly.plan_of(self.block()).steps[k]
+
+
+def from_file(
+    graph: Graph, plan: SavedProgram, tables: Tables, code: Any, context: CompileContext
 ) -> Executable:
-    """A program from a file, whose machine code is there."""
-    kept = tuple(sorted({each.given for each in plan.kept}))
-    plainly = target.context(kept=kept)
-    context = replace(plainly, machine=made.machine, settings=made.settings)
-    found = Executable(graph, plan, functions, plainly, remaking(plan, context))
-    found.name = name
+    """A program from a file, whose machine code is there; its steps are known by their number.
+
+    context: of the code, by which its kernels are made again where somebody asks for them.
+    """
+    steps = LaterSteps(len(plan.steps))
+    plan = replace(plan, steps=cast(Any, steps))
+    plainly = target.context(kept=context.kept)
+    unlisted = plainly.settings._replace(perf_map=False)  # the code's symbols are not there
+    plainly = replace(plainly, settings=unlisted)
+    found = Executable(graph, plan, code, plainly, remaking(plan, context), tables=tables)
+    steps.block = lambda: found.block
     return found
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gnomon.codegen.machine import CARD, Machine
+from gnomon.codegen.machine import AVX2, AVX512, CARD, NEON, Machine
 from gnomon.ir.memo import memo
 from gnomon.program.context import CompileContext
 from gnomon.runtime import device, system
 from gnomon.runtime.backend import BACKENDS, CUDA
 
-__all__ = ["context", "machine", "machine_of"]
+__all__ = ["MACHINES", "context", "machine", "machine_of"]
+
+MACHINES = {"avx2": AVX2, "avx512": AVX512, "neon": NEON}
+"""Targets of program files by name; each is any processor of its kind."""
 
 
 @memo

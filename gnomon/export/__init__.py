@@ -4,8 +4,8 @@ from gnomon.export.dynamic import Dim, dims
 from gnomon.export.exported_program import ExportedProgram, load, save
 from gnomon.export.exporting import export
 from gnomon.export.graph_signature import ExportGraphSignature
-from gnomon.export.program_file import ProgramFileError, load_program
-from gnomon.export.program_writer import save_programs
+from gnomon.export.program_capture import save_programs
+from gnomon.runtime.program_file import ProgramFileError, load_program
 
 __all__ = [
     "Dim",

@@ -14,7 +14,7 @@ from gnomon.export.graph_signature import (
 from gnomon.fx.graph import Graph
 from gnomon.fx.graph_module import GraphModule, set_at
 from gnomon.fx.node import Node
-from gnomon.lazy import program_writer
+from gnomon.lazy import program_capture
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
 from gnomon.serialization.files import load as load_file
@@ -166,7 +166,7 @@ class ExportedProgram:
         """Write a program file: machine code and weights, to run without a compiler.
 
         Gives its digest. targets: the processors, of "avx2", "avx512" and "neon". `load_program`
-        reads the file, and so does a copy of gnomon/export/program_file.py without Gnomon.
+        reads the file, and so does a copy of gnomon/runtime/program_file.py without Gnomon.
 
         Errors: TraceError where the call does more than compute results and write its own tensors.
 
@@ -177,7 +177,7 @@ class ExportedProgram:
         ...     gn.export.load_program(f"{folder}/linear.gnp", digest)(gn.ones(3, 2)).shape
         (3, 1)
         """
-        return program_writer.save_programs({"forward": self}, path, targets)
+        return program_capture.save_programs({"forward": self}, path, targets)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused, as PyTorch's: `module()` is what runs."""

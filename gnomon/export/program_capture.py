@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import precompiled
 from gnomon.capture.compile_options import asked
-from gnomon.capture.inputs import whole
 from gnomon.capture.jit import Compiled
+from gnomon.capture.program_methods import (
+    HeldTensors,
+    InputShapes,
+    MethodCall,
+    ProgramMethod,
+    arguments_of,
+    method_of,
+)
+from gnomon.capture.program_writer import write_program
+from gnomon.compiler.sized_tables import MethodSizes, bounded
 from gnomon.errors import TraceError
-from gnomon.export.captured import DynamicSize, apart, key_of, on_symbols, resized
-from gnomon.export.sized_tables import MethodSizes, bounded
-from gnomon.ir.node import Graph
+from gnomon.export.captured import (
+    DynamicSize,
+    apart,
+    key_of,
+    names_of_state,
+    on_symbols,
+    resized,
+)
 from gnomon.ir.sizes import MOST, is_symbolic
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.pytree import flatten
-from gnomon.tensor.tensor import Tensor, array_of, pair_of
+from gnomon.tensor.tensor import Tensor
 from gnomon.utils.pytree import tree_flatten
 
 if TYPE_CHECKING:
@@ -25,65 +40,25 @@ if TYPE_CHECKING:
     from gnomon.export.exported_program import ExportedProgram
     from gnomon.nn.module import Module
 
-__all__ = ["HeldTensor", "HeldTensors", "ProgramMethod", "captured_methods"]
-
-InputPlaces = tuple[tuple[int, int], ...]
+__all__ = ["captured_methods", "save_programs"]
 
 
-class ProgramMethod(NamedTuple):
-    """A method: its graph, and where inputs come from and outputs go.
+def save_programs(
+    methods: Mapping[str, ExportedProgram],
+    path: Any,
+    targets: Sequence[str] = ("avx2", "avx512"),
+) -> str:
+    """Write one file of several methods; gives its digest.
 
-    given, held: inputs of the graph, each with an argument or a tensor of the file. results: for
-    each tensor that is given back an output, or an argument as -1 - k. writes: outputs, each with
-    the tensor of the file whose value it becomes. lasting: inputs that may be kept in panels.
+    Methods that were exported of one module, or of modules that have a tensor in common, share what
+    they read and write. targets: the processors that the file runs on, of "avx2", "avx512" and
+    "neon".
+
+    Raises TraceError where a method does more than compute results and write its own tensors.
     """
-
-    name: str
-    graph: Graph
-    arguments: tuple[tuple[str, Tensor], ...]
-    call: Any
-    result: Any
-    results: tuple[int, ...]
-    given: InputPlaces
-    held: InputPlaces
-    writes: InputPlaces
-    lasting: tuple[int, ...]
-    sizes: MethodSizes | None
-    shapes: tuple[tuple[Any, ...], ...]
-    """Of arguments; a size that varies is -1 less its number."""
-
-
-class HeldTensor(NamedTuple):
-    """A tensor of the file: its name, its bytes and whether methods write it."""
-
-    name: str
-    tensor: Tensor
-    content: bytes
-    written: bool
-
-
-class HeldTensors:
-    """The tensors that methods read beside their arguments, each once, whoever reads it."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[int, int] = {}
-        self._found: list[tuple[str, Tensor]] = []
-        self.written: set[int] = set()
-
-    def number(self, name: str, tensor: Tensor) -> int:
-        """A tensor's number."""
-        one = tensor if tensor._view else tensor._storage
-        number = self._numbers.setdefault(id(one), len(self._found))
-        if number == len(self._found):
-            self._found.append((name, tensor))
-        return number
-
-    def content(self) -> list[HeldTensor]:
-        """All of them, with their values now."""
-        return [
-            HeldTensor(name, x, array_of(x).tobytes(), k in self.written)
-            for k, (name, x) in enumerate(self._found)
-        ]
+    tensors = HeldTensors()
+    made = [x for name, each in methods.items() for x in captured_methods(name, each, tensors)]
+    return write_program(Path(path), made, tensors, targets)
 
 
 def captured_methods(
@@ -111,40 +86,14 @@ def captured_method(
     call = ExampleCall(name, module, (args, kwargs), ones)
     key, guard, made, sizes, shapes = call.for_sizes(program, vary) if vary else call.fixed()
     precompiled.refuse(name, guard, made, keeps_state=True)
-    names = {
-        pair_of(x)._storage: path
-        for path, x in (*module.named_parameters(), *module.named_buffers())
-    }
     leaves = zip(program._signature.names, tree_flatten((args, kwargs))[0], strict=True)
-    words = [word for word, leaf in leaves if isinstance(leaf, Tensor)]
-    held = tuple(
-        (k, tensors.number(names.get(x._storage, f"constant_{k}"), x))
-        for k, x in enumerate(made.constant)
-        if x is not None
-    )
-    count = len(made.results.nodes)
-    writes = tuple(
-        (count + k, tensors.number(names.get(storage, f"constant_{k}"), whole(storage)))
-        for k, storage in enumerate(made.own)
-    )
-    tensors.written.update(x for _, x in writes)
-    return ProgramMethod(
-        name,
-        made.graph,
-        tuple(zip(words, call.arguments, strict=True)),
-        precompiled.row_of(name, key[0]),
-        precompiled.row_of(name, made.outcome.tree),
-        tuple(made.results.places()),
-        tuple((k, read.number) for k, read in made.varying),
-        held,
-        writes,
-        made.lasting,
-        sizes,
-        shapes,
+    words = dict(enumerate(word for word, leaf in leaves if isinstance(leaf, Tensor)))
+    given = arguments_of(words, call.arguments)
+    return method_of(
+        MethodCall(name, key[0], given, shapes, sizes), made, tensors, names_of_state(module)
     )
 
 
-InputShapes = tuple[tuple[int, ...], ...]
 Captured = tuple[Any, Any, Any, MethodSizes | None, InputShapes]
 """The signature of a call, its guard, its program, its sizes that vary, its shapes."""
 

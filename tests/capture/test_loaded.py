@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,8 +26,10 @@ from gnomon.errors import (
     NanError,
 )
 from gnomon.runtime import device
+from gnomon.runtime.program_file import HEAD, NOTES, ROW, WEIGHTS
 from gnomon.settings import override
 from tests.profiler.test_session import kernels_of, profiled
+from tests.runtime.test_program_file import resealed
 from tests.strategies import same_bits
 
 ROOT = Path(__file__).parent.parent.parent
@@ -70,39 +74,51 @@ def test_another_process_without_the_function_gives_its_bits(path, model, tmp_pa
     assert said.strip() == "[]"  # no pass was run, nothing was compiled
 
 
-def test_features_that_the_processor_lacks_are_named(path, monkeypatch):
-    here = device.target()
-    lacking = ",".join(f for f in here.features.split(",") if f not in ("+avx2", "+neon"))
-    monkeypatch.setattr(device, "target", lambda: replace(here, features=lacking))
+def test_a_file_for_another_processor_is_refused(path, model, monkeypatch):
+    other = "avx2" if device.target().name == "neon" else "neon"
+    gn.compile(model).precompile(gn.ones(5, 40)).save(path, [other])
+    with pytest.raises(CompileError, match=r"model\.gnc cannot run here: .* other processors than"):
+        gn.load_compiled(path)
 
-    with pytest.raises(CompileError, match=r"model\.gnc cannot run here: it needs (avx2|neon), "):
+    gn.compile(model).precompile(gn.ones(5, 40)).save(path, [device.target().name])
+    monkeypatch.setattr(device, "target", lambda: replace(device.host(), name="sse2"))
+    with pytest.raises(CompileError, match=r"Save it for this processor, sse2"):
         gn.load_compiled(path)
 
 
-@pytest.mark.parametrize("triple", ["riscv64-unknown-linux-gnu", "x86_64-apple-darwin"])
-def test_another_architecture_or_system_is_refused(path, monkeypatch, triple):
-    other = replace(device.target(), triple=triple)
-    monkeypatch.setattr(device, "target", lambda: other)
+def test_a_file_of_another_format_is_refused(path):
+    content = path.read_bytes()
+    path.write_bytes(resealed(content[:8] + struct.pack("<I", 9) + content[12:]))
 
-    with pytest.raises(CompileError, match=f"made for .*, this is {triple}"):
+    with pytest.raises(CompileError, match=r"cannot run here: it has format 9, and this loader"):
         gn.load_compiled(path)
 
 
 @pytest.mark.skipif(device.host().name[:3] != "avx", reason="a limit to AVX2 is for x86")
-def test_under_a_limit_code_needs_what_every_such_processor_has(model, tmp_path):
+def test_under_a_limit_no_more_of_the_processor_is_used(path, model):
     x = gn.randn(5, 40)
-
-    with override(cpu_features="auto"):
-        gn.compile(model).precompile(x).save(tmp_path / "own.gnc")
-    _, said = elsewhere(tmp_path / "own.gnc", x, GNOMON_CPU_FEATURES="avx2")
-    assert "CompileError: load_compiled: " in said
-    assert "it needs " in said
-
     with override(cpu_features="avx2"):
-        gn.compile(model).precompile(x).save(tmp_path / "common.gnc")
-    found, said = elsewhere(tmp_path / "common.gnc", x)
+        programs = gn.load_compiled(path).programs.values()
+    assert {each.method.program.target for each in programs} == {"avx2"}
+
+    found, said = elsewhere(path, x, GNOMON_CPU_FEATURES="avx2")
     with gn.no_grad():
         assert same_bits(found, model(x).numpy()), said
+
+
+def test_a_program_file_without_notes_is_refused_with_its_own_loader(path, model):
+    gn.export.export(model, (gn.ones(5, 40),)).save(path)
+
+    with pytest.raises(CheckpointError, match=r"Load it by gn\.export\.load_program"):
+        gn.load_compiled(path)
+
+
+def test_the_loader_of_program_files_runs_it(path, model):
+    x = gn.randn(5, 40)
+
+    with gn.no_grad():
+        found = gn.export.load_program(path)(x.numpy())
+        assert same_bits(found, model(x).numpy())
 
 
 @pytest.mark.parametrize(
@@ -198,7 +214,7 @@ def test_a_digest_pins_what_a_file_holds(path, model):
     digest = gn.compile(model).precompile(gn.ones(5, 40)).save(path)
 
     gn.load_compiled(path, digest.upper())
-    with pytest.raises(CheckpointError, match=f"has the digest {digest}, not {'0' * 64}"):
+    with pytest.raises(CheckpointError, match=f"its digest is {digest}, not {'0' * 64}"):
         gn.load_compiled(path, "0" * 64)
 
 
@@ -211,10 +227,40 @@ def test_a_file_that_others_may_write_is_refused(path):
         gn.load_compiled(path)
 
 
-def test_another_version_is_refused(path, monkeypatch):
-    monkeypatch.setattr("gnomon.program.artifact.sources", lambda: "other")
+def test_a_file_of_another_version_runs_and_its_kernels_are_unknown(path, model, monkeypatch):
+    monkeypatch.setattr("gnomon.program.program_notes.sources", lambda: "other")
+    loaded, x = gn.load_compiled(path), gn.randn(5, 40)
 
-    with pytest.raises(CompileError, match=r"model\.gnc cannot run here: .*another version"):
+    with gn.no_grad():
+        assert same_bits(loaded(x).numpy(), model(x).numpy())
+        assert same_bits(gn.compile(lambda x: loaded(x) + 1)(x).numpy(), (model(x) + 1).numpy())
+    assert "another version" in loaded.explain()
+
+
+@pytest.mark.parametrize("part", ["rows", "sites", "methods", "settings"])
+def test_notes_that_say_something_else_are_refused(path, part):
+    content = path.read_bytes()
+    (kind, target, at, size, _, _) = ROW.unpack_from(content, HEAD.size + ROW.size * 6)
+    assert kind == NOTES
+    notes = msgspec.msgpack.decode(content[at : at + size])
+    for value in ([], [[1]], 7, [[[9], "x"]]):
+        made = msgspec.msgpack.encode(notes | {part: value})
+        row = ROW.pack(kind, target, at, len(made), 0, bytes(32))
+        place, end = HEAD.size + ROW.size * 6, struct.pack("<Q", at + len(made))
+        changed = content[:16] + end + content[24:place] + row
+        path.write_bytes(resealed(changed + content[place + ROW.size : at] + made))
+        with pytest.raises((CheckpointError, CompileError), match=r"model\.gnc"):
+            gn.load_compiled(path)
+
+
+def test_weights_that_were_damaged_are_noticed(path):
+    content = bytearray(path.read_bytes())
+    (kind, _, at, *_) = ROW.unpack_from(content, HEAD.size + ROW.size)
+    assert kind == WEIGHTS
+    content[at + 100] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(CheckpointError, match=r"model\.gnc is not a file .*weights were damaged"):
         gn.load_compiled(path)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
+from gnomon.capture.program_methods import HeldTensors
 from gnomon.errors import TraceError
 from gnomon.export import export
-from gnomon.export.program_capture import HeldTensors, captured_methods
+from gnomon.export.program_capture import captured_methods
 
 
 class Counting(gn.nn.Module):

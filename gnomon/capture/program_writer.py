@@ -8,35 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gnomon.codegen import machine
+from gnomon.capture.program_methods import HeldTensor, HeldTensors, ProgramMethod
 from gnomon.compiler import conformance, pipeline
+from gnomon.compiler.sized_tables import sized_block, sizes_table
+from gnomon.compiler.target import MACHINES
+from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError, TraceError
-from gnomon.export import program_file
-from gnomon.export.flat_code import FlatCode, flat_code
-from gnomon.export.program_capture import (
-    HeldTensor,
-    HeldTensors,
-    ProgramMethod,
-    captured_methods,
-)
-from gnomon.export.program_file import (
-    ABI,
-    CODE,
-    DESCRIPTION,
-    FORMAT,
-    HEAD,
-    LINE,
-    MAGIC,
-    PAGE,
-    PLAN,
-    ROW,
-    WEIGHTS,
-)
-from gnomon.export.sized_tables import sized_block, sizes_table
 from gnomon.ir.sizes import ShapeEnv, is_symbolic
 from gnomon.program import assembly
 from gnomon.program.context import CompileContext
@@ -44,32 +25,40 @@ from gnomon.program.saved import SavedProgram
 from gnomon.runtime import device, native
 from gnomon.runtime.backend import HOST
 from gnomon.runtime.files import publish
+from gnomon.runtime.flat_code import FlatCode, flat_code
 from gnomon.runtime.program import FunctionSlot, bindings, table
+from gnomon.runtime.program_file import (
+    ABI,
+    CODE,
+    DESCRIPTION,
+    DTYPES,
+    FORMAT,
+    HEAD,
+    LIBRARY,
+    LINE,
+    MAGIC,
+    NOTES,
+    PAGE,
+    PLAN,
+    ROW,
+    TARGETS,
+    WEIGHTS,
+)
 
-if TYPE_CHECKING:
-    from gnomon.export.exported_program import ExportedProgram
+__all__ = ["write_program"]
 
-__all__ = ["save_programs"]
-
-MACHINES = {"avx2": machine.AVX2, "avx512": machine.AVX512, "neon": machine.NEON}
-"""Targets by name; each is any processor of its kind."""
 LARGE = 1 << 16
 """Bytes from which on a tensor begins at a page."""
 
 
-def save_programs(
-    methods: Mapping[str, ExportedProgram],
-    path: Any,
-    targets: Sequence[str] = ("avx2", "avx512"),
+def write_program(
+    path: Path,
+    methods: Sequence[ProgramMethod],
+    tensors: HeldTensors,
+    targets: Sequence[str],
+    notes: bytes = b"",
 ) -> str:
-    """Write one file of several methods; gives its digest.
-
-    Methods that were exported of one module, or of modules that have a tensor in common, share what
-    they read and write. targets: the processors that the file runs on, of "avx2", "avx512" and
-    "neon".
-
-    Raises TraceError where a method does more than compute results and write its own tensors.
-    """
+    """Write one file of several methods; gives its digest. notes: for Gnomon itself."""
     unknown = [x for x in targets if x not in MACHINES]
     if unknown or not targets or not methods:
         known = ", ".join(MACHINES)
@@ -77,17 +66,16 @@ def save_programs(
             f"save: expected a method at least, and targets of {known}: got {len(methods)} methods "
             f"for {', '.join(targets) or 'no target'}."
         )
-    tensors = HeldTensors()
-    made = [x for name, each in methods.items() for x in captured_methods(name, each, tensors)]
     held = tensors.content()
     weights, places = packed(held)
-    sections = [(DESCRIPTION, 0, description(made, held, places)), (WEIGHTS, 0, weights)]
+    sections = [(DESCRIPTION, 0, description(methods, held, places)), (WEIGHTS, 0, weights)]
     for name in targets:
-        number = getattr(program_file, name.upper())
-        plan, code = for_target(made, tensors.written, name)
-        sections += [(CODE, number, [code]), (PLAN, number, [plan])]
+        plan, code = for_target(methods, tensors.written, name)
+        sections += [(CODE, TARGETS[name], [code]), (PLAN, TARGETS[name], [plan])]
+    if notes:
+        sections.append((NOTES, 0, [notes]))
     conformance.assure()
-    return written(Path(path), sections)
+    return written(path, sections)
 
 
 class WordList:
@@ -114,9 +102,11 @@ class WordList:
         self.add(len(content))
         self.parts.append(content + bytes(-len(content) % 8))
 
-    def kind(self, x: Any, shape: Sequence[int]) -> None:
+    def kind(self, dtype: DType, shape: Sequence[int]) -> None:
         """A dtype and sizes."""
-        self.text(x.dtype.name)
+        if dtype.name not in DTYPES:
+            raise TraceError(f"save: no file holds tensors of {dtype}. Cast them with to().")
+        self.text(dtype.name)
         self.row(shape)
 
     def content(self) -> bytes:
@@ -146,16 +136,16 @@ def description(
     words.add(len(held))
     for x, at in zip(held, places, strict=True):
         words.text(x.name)
-        words.kind(x.tensor, x.tensor.shape)
+        words.kind(x.tensor.dtype, x.tensor.shape)
         words.add(x.written, at)
     words.add(len(methods))
     for method in methods:
         words.text(method.name)
         places, bounds = ((), ()) if method.sizes is None else method.sizes[2:]
         words.add(len(method.arguments), len(places))
-        for (name, x), shape in zip(method.arguments, method.shapes, strict=True):
+        for (name, dtype), shape in zip(method.arguments, method.shapes, strict=True):
             words.text(name)
-            words.kind(x, shape)
+            words.kind(dtype, shape)
         words.pairs(places)
         words.add(*(n for pair in bounds for n in pair))
         words.text(json.dumps(method.call))
@@ -163,7 +153,7 @@ def description(
         dims = dims_of(method)
         words.add(len(dims), len(method.graph.outputs))
         for x in method.graph.outputs:
-            words.kind(x, [-1 - dims.index(n) if is_symbolic(n) else n for n in x.shape])
+            words.kind(x.dtype, [-1 - dims.index(n) if is_symbolic(n) else n for n in x.shape])
         words.row(method.results)
         words.add(len(method.graph.inputs))
         for pairs in (method.given, method.held, method.writes):
@@ -191,7 +181,7 @@ def for_target(
         if plan.externals:
             raise TraceError(f"save: {method.name} calls a custom operation. Call it outside.")
     objects = HOST.kernels.compile([*texts.values(), native.text_for(target)], target)
-    code, words = flat_code(objects, program_file.LIBRARY), WordList()
+    code, words = flat_code(objects, LIBRARY), WordList()
     words.add(len(code.imports))
     for imported, at in code.imports.items():
         words.text(imported)

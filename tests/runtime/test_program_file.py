@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.export import program_file
-from gnomon.export.program_file import HEAD, ROW, ProgramFileError, load_program
-from gnomon.runtime import native, program
+from gnomon.runtime import native, program, program_file
+from gnomon.runtime.program_file import HEAD, ROW, ProgramFileError, load_program
 
 GOLDEN = Path(__file__).parent / "golden"
 ALONE = """
@@ -212,7 +211,7 @@ def test_hostile_numbers_under_a_right_digest_load_or_are_refused(path, tmp_path
 
 @pytest.mark.parametrize("version", [1])
 def test_a_file_of_each_format_stays_readable(version, tmp_path):
-    """`python -m tests.export.golden.write` wrote the files, once each."""
+    """`python -m tests.runtime.golden.write` wrote the files, once each."""
     copy = tmp_path / "golden.gnp"
     shutil.copy(GOLDEN / f"program_{version}.gnp", copy)
     os.chmod(copy, 0o644)

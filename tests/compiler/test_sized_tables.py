@@ -10,9 +10,9 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError
 from gnomon.export import Dim, ProgramFileError, export, load_program, save_programs
-from gnomon.export.program_file import HEAD, ROW
+from gnomon.runtime.program_file import HEAD, ROW
 from tests.export.test_decoder_file import Cached, decoder  # noqa: F401 - a fixture
-from tests.export.test_program_file import resealed
+from tests.runtime.test_program_file import resealed
 
 
 def compiled(module):

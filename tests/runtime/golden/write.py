@@ -1,4 +1,4 @@
-"""Writes the file of the present format: `python -m tests.export.golden.write`, once per format.
+"""Writes the file of the present format: `python -m tests.runtime.golden.write`, once per format.
 
 Not a test. A file that was written stays as it is: later loaders must read it.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gnomon as gn
 from gnomon.export import export, save_programs
-from gnomon.export.program_file import FORMAT
+from gnomon.runtime.program_file import FORMAT
 
 
 class Scaled(gn.nn.Module):

@@ -35,12 +35,12 @@ HEAD = struct.Struct("<8sIIQQ32s")
 ROW = struct.Struct("<IIQQQ32s")
 """A section: its kind, its target, where it begins, its bytes, nothing, their digest."""
 PAGE, LINE, MOST, RUNS = 4096, 64, 1 << 46, 16
-DESCRIPTION, WEIGHTS, CODE, PLAN = range(1, 5)
-AVX2, AVX512, NEON = range(1, 4)
+DESCRIPTION, WEIGHTS, CODE, PLAN, NOTES = range(1, 6)
+TARGETS = {"avx2": 1, "avx512": 2, "neon": 3}
 FLAGS = {
-    AVX512: ("x86_64", "avx512f avx512cd avx512bw avx512dq avx512vl avx2 fma f16c bmi2 movbe"),
-    AVX2: ("x86_64", "avx2 fma f16c bmi1 bmi2 abm movbe"),
-    NEON: ("aarch64", "asimd fphp asimdhp atomics"),
+    "avx512": ("x86_64", "avx512f avx512cd avx512bw avx512dq avx512vl avx2 fma f16c bmi2 movbe"),
+    "avx2": ("x86_64", "avx2 fma f16c bmi1 bmi2 abm movbe"),
+    "neon": ("aarch64", "asimd fphp asimdhp atomics"),
 }
 """Targets, the best first: the machine and the features, as Linux names them."""
 LIBRARY = frozenset(
@@ -50,7 +50,8 @@ LIBRARY = frozenset(
 """Functions of the C library that code may call."""
 DTYPES = {f"{kind}{n}": f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)}
 DTYPES |= {f"float{n}": f"float{n}" for n in (16, 32, 64)} | {"bool": "bool", "bfloat16": "uint16"}
-"""Dtypes, and numpy's; bfloat16 is its bits."""
+DTYPES |= dict.fromkeys(("float8_e4m3fn", "float8_e5m2"), "uint8")
+"""Dtypes, and numpy's; those that numpy has not are their bits."""
 NESTS = {"list": list, "tuple": tuple}
 
 # the ABI: a run's block in words, an entry of a table in words, a pool's block in bytes
@@ -67,10 +68,14 @@ class ProgramFileError(ValueError, RuntimeError):
     """A program file that cannot be loaded, or a call that its methods cannot serve."""
 
 
-def need(holds: Any, why: str) -> None:
+class ForeignProgramError(ProgramFileError):
+    """A program file of another format, or for other processors."""
+
+
+def need(holds: Any, why: str, kind: type[ProgramFileError] = ProgramFileError) -> None:
     """Refuse a file where something does not hold."""
     if not holds:
-        raise ProgramFileError(why)
+        raise kind(why)
 
 
 class Words:
@@ -98,10 +103,8 @@ class Words:
 
     def pairs(self, first: int, second: int) -> list[tuple[int, int]]:
         """Read a count, then pairs of numbers below two limits."""
-        return [
-            (self.number(0, first - 1), self.number(0, second - 1))
-            for _ in range(self.number(0, len(self.words)))
-        ]
+        count = self.number(0, len(self.words))
+        return [(self.number(0, first - 1), self.number(0, second - 1)) for _ in range(count)]
 
     def text(self) -> str:
         """A name: its bytes' count, then these."""
@@ -156,9 +159,9 @@ class ThreadTeam:
         self.library, self.code, self.process = ctypes.CDLL(None), code, os.getpid()
         self.control = aligned(CONTROL_BYTES)
         self.control[:] = 0
-        busy = threads > len(os.sched_getaffinity(0))
-        words = self.control.view(np.int64)
-        words[IDLE_LOOKS // 8], words[YIELD_AFTER // 8] = (0, 0) if busy else (LOOKS, BRIEF)
+        cores, words = len(os.sched_getaffinity(0)), self.control.view(np.int64)
+        threads, waits = threads or cores, (0, 0) if threads > cores else (LOOKS, BRIEF)
+        words[IDLE_LOOKS // 8], words[YIELD_AFTER // 8] = waits
         at = address(self.control)
         self.library.pthread_mutex_init(ctypes.c_void_p(at + MUTEX), None)
         self.library.pthread_cond_init(ctypes.c_void_p(at + CONDITION), None)
@@ -184,9 +187,8 @@ class ThreadTeam:
         """End the threads; after a fork there are none."""
         if self.handles and self.process == os.getpid():
             self.code.post(address(self.control), None)
-            for handle in self.handles:
-                self.library.pthread_join(handle, None)
-            self.handles = []
+            while self.handles:
+                self.library.pthread_join(self.handles.pop(), None)
 
 
 class ProgramCode:
@@ -194,8 +196,9 @@ class ProgramCode:
 
     def __init__(self, content: memoryview, words: Words) -> None:
         library, self.size = ctypes.CDLL(None, use_errno=True), len(content)
-        count = words.number(0, 64)
-        imports = [(words.text(), words.number(0, self.size - 8)) for _ in range(count)]
+        imports = [
+            (words.text(), words.number(0, self.size - 8)) for _ in range(words.number(0, 64))
+        ]
         places = [words.number(0, self.size - 1) for _ in range(3)]
         for name, _ in imports:
             need(name in LIBRARY, f"its code asks for {name!r}")
@@ -205,12 +208,13 @@ class ProgramCode:
             found = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             self.memory[at : at + 8] = struct.pack("<Q", found)
         self.base = address(np.frombuffer(self.memory, np.uint8))
-        protect = mmap.PROT_READ | mmap.PROT_EXEC
-        if library.mprotect(ctypes.c_void_p(self.base), ctypes.c_size_t(self.size), protect):
+        start, end = ctypes.c_void_p(self.base), ctypes.c_void_p(self.base + self.size)
+        if library.mprotect(start, ctypes.c_size_t(self.size), mmap.PROT_READ | mmap.PROT_EXEC):
             raise OSError(ctypes.get_errno(), "the system runs no code that is loaded")
-        if platform.machine() == "aarch64":
-            ends = ctypes.c_void_p(self.base), ctypes.c_void_p(self.base + self.size)
-            ctypes.CDLL("libgcc_s.so.1").__clear_cache(*ends)
+        if sys.platform == "darwin":
+            library.sys_icache_invalidate(start, ctypes.c_size_t(self.size))
+        elif platform.machine() == "aarch64":
+            ctypes.CDLL("libgcc_s.so.1").__clear_cache(start, end)
         run, post, self.worker = (self.base + at for at in places)
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run)
         self.post = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(post)
@@ -226,8 +230,7 @@ class MethodPlan:
         self.numbers = [words.number() for _ in range(3 + self.fresh + self.kept)]
         expected = [method.inputs, self.fresh + 1 + self.kept, self.kept]
         need(counts[:3] == expected, "a plan is not that of its method")
-        there = self.fresh + self.inputs - 1
-        self.places = [words.number(0, there) for _ in method.made]
+        self.places = [words.number(0, self.fresh + self.inputs - 1) for _ in method.made]
         self.over = words.pairs(self.fresh, self.inputs)
         steps, slots = words.number(0, 1 << 24), words.number(0, 1 << 24)
         self.calls = words.row(5 * steps).reshape(-1, 5).copy()
@@ -316,15 +319,14 @@ class ShippedMethod:
     """A method of a program: call it with arrays like those that it was exported for."""
 
     def __init__(self, words: Words, program: ShippedProgram) -> None:
-        self.program, self.name, self.plan, self.others = program, words.text(), None, []
+        self.program, self.name, self.plan, self.alike = program, words.text(), None, []
         count, symbols, tensors = words.number(0, 1 << 16), words.number(0, 64), program.kinds
         self.arguments = [(words.text(), ArrayKind(words, symbols)) for _ in range(count)]
-        ranks = [len(kind.sizes) for _, kind in self.arguments]
         self.symbols = words.pairs(count, 64)
         self.bounds = [(words.number(), words.number()) for _ in self.symbols]
         need(all(a <= b for a, b in self.bounds), "a size has no value")
-        need(len(self.symbols) == symbols, "a size is nowhere")
-        need(all(axis < ranks[k] for k, axis in self.symbols), "a size is nowhere")
+        placed = all(axis < len(self.arguments[k][1].sizes) for k, axis in self.symbols)
+        need(placed and len(self.symbols) == symbols, "a size is nowhere")
         self.call, self.result = json.loads(words.text()), json.loads(words.text())
         self.count = words.number(0, 1 << 20)
         self.made = [ArrayKind(words, self.count) for _ in range(words.number(0, 1 << 20))]
@@ -335,7 +337,7 @@ class ShippedMethod:
         self.writes = words.pairs(len(self.made), len(tensors))
         places = sorted(k for k, _ in (*self.read, *self.held))
         need(places == [*range(self.inputs)], "an input is missing, or there twice")
-        need(all(program.written[x] for _, x in self.writes), "a constant is written")
+        need(program.owned.issuperset(x for _, x in self.writes), "a constant is written")
         need(all(self.made[k].sizes == tensors[x].sizes for k, x in self.writes), "no fit")
         filled(self.call, [*range(count)])  # fails where it is no structure of so many
         filled(self.result, self.results)
@@ -343,7 +345,7 @@ class ShippedMethod:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The method's results, as numpy's arrays."""
         met = []
-        for each in (self, *self.others):
+        for each in self.alike:
             try:
                 return each._called(args, kwargs)
             except ProgramFileError as error:
@@ -355,7 +357,12 @@ class ShippedMethod:
         found: dict[int, Any] = {}
         if not matched(self.call, (args, kwargs), found):
             raise self._unlike("the call is nested otherwise or has other values")
-        given = [self._array(k, found[k]) for k in range(len(self.arguments))]
+        given = [found[k] for k in range(len(self.arguments))]
+        return filled(self.result, self.computed(given))
+
+    def computed(self, values: Sequence[Any]) -> list[np.ndarray]:
+        """The tensors of the results for those of the arguments."""
+        given = [self._array(k, x) for k, x in enumerate(values)]
         own = tuple([given[k].shape[axis] for k, axis in self.symbols])
         for array, (name, kind) in zip(given, self.arguments, strict=True):
             if array.shape != kind.shape(own):
@@ -366,8 +373,7 @@ class ShippedMethod:
             if run is None:
                 raise self._unlike(f"sizes are {own}")
             made = self._run(run, given)
-        results = [made[k] if k >= 0 else given[-1 - k] for k in self.results]
-        return filled(self.result, results)
+        return [made[k] if k >= 0 else given[-1 - k] for k in self.results]
 
     def _unlike(self, why: str) -> ProgramFileError:
         """The error of a call that is not like the example."""
@@ -379,8 +385,8 @@ class ShippedMethod:
         """An argument as rows one after another that begin at a cache line."""
         name, kind = self.arguments[number]
         array = np.asarray(value)
-        if array.dtype.name == kind.name == "bfloat16":
-            array = array.view(np.uint16)
+        if array.dtype.name == kind.name and array.dtype != kind.dtype:
+            array = array.view(kind.dtype)
         if array.dtype != kind.dtype or array.ndim != len(kind.sizes):
             raise self._unlike(f"{name} is {array.dtype}{list(array.shape)}")
         if array.flags.c_contiguous and address(array) % LINE == 0:
@@ -392,11 +398,8 @@ class ShippedMethod:
     def _run(self, run: SizedRun, given: list[np.ndarray]) -> list[np.ndarray]:
         """The outputs of a run; what is written is there afterwards, or all is as it was."""
         plan, tensors = self.plan, self.program.tensors
-        inputs: list[Any] = [None] * self.inputs
-        for k, x in self.read:
-            inputs[k] = given[x]
-        for k, x in self.held:
-            inputs[k] = tensors[x]
+        read = {k: given[x] for k, x in self.read} | {k: tensors[x] for k, x in self.held}
+        inputs = [read[k] for k in range(self.inputs)]
         made, places = [None] * plan.fresh, {x: k for k, x in self.held}
         for output, x in self.writes:  # in the place of what is read, if the plan allows it
             if (plan.places[output], places.get(x)) in plan.over:
@@ -427,12 +430,11 @@ def matched(tree: Any, value: Any, found: dict[int, Any]) -> bool:
     if len(tree) == 2:
         return type(value) is type(tree[1]) and value == tree[1]
     kind, names, parts = tree
-    if type(value).__name__ != kind or len(value) != len(parts):
-        return False
-    if kind == "dict" and value.keys() != set(names):
+    if type(value).__name__ != kind or (kind == "dict" and value.keys() != set(names)):
         return False
     inside = [value[name] for name in names] if kind == "dict" else value
-    return all(matched(part, x, found) for part, x in zip(parts, inside, strict=True))
+    pairs = zip(parts, inside, strict=False)
+    return len(inside) == len(parts) and all(matched(part, x, found) for part, x in pairs)
 
 
 def filled(tree: Any, tensors: list) -> Any:
@@ -450,55 +452,52 @@ def filled(tree: Any, tensors: list) -> Any:
 class ShippedProgram:
     """The methods of a file, and the tensors that they read and write."""
 
-    def __init__(self, path: Any, sections: list[tuple], content: memoryview, threads: int) -> None:
+    def __init__(self, sections: list, content: memoryview, threads: int, targets: Any) -> None:
         self.lock, self.threads, self.team = threading.Lock(), threads, None
         ends = {(kind, target): (at, at + n) for kind, target, at, n in sections}
         found = {key: content[slice(*x)] for key, x in ends.items()}
-        here = best_target({target for kind, target in found if kind == CODE})
+        self.target = best_target({target for kind, target in found if kind == CODE}, targets)
+        self.notes, here = bytes(found.get((NOTES, 0), b"")), TARGETS[self.target]
         need((PLAN, here) in found and (DESCRIPTION, 0) in found, "a section is missing")
         words = Words(found[DESCRIPTION, 0])
         weights = np.frombuffer(content, np.uint8)[slice(*ends.get((WEIGHTS, 0), (0, 0)))]
-        self.kinds, self.names, self.written, self.first = [], [], [], []
+        self.kinds, self.first, self.tensors, self.owned = [], [], [], set()
+        self.state: dict[str, np.ndarray] = {}
+        """The tensors that methods write, by name."""
         for _ in range(words.number(0, 1 << 24)):
-            self.names.append(words.text())
-            self.kinds.append(ArrayKind(words))
-            self.written.append(bool(words.number(0, 1)))
+            name, kind, written = words.text(), ArrayKind(words), words.number(0, 1)
             at = words.number(0, len(weights))
-            need(at % LINE == 0 and at + self.kinds[-1].nbytes() <= len(weights), "no weights")
-            self.first.append(self.kinds[-1].form(weights[at:]))
+            need(at % LINE == 0 and at + kind.nbytes() <= len(weights), "no weights")
+            self.kinds.append(kind)
+            self.first.append(kind.form(weights[at:]))
+            self.tensors.append(kind.form(aligned(kind.nbytes())) if written else self.first[-1])
+            if written:
+                self.state[name] = self.tensors[-1]
+                self.owned.add(len(self.tensors) - 1)
         made = [ShippedMethod(words, self) for _ in range(words.number(1, 1 << 16))]
         self.methods: dict[str, ShippedMethod] = {}
-        for x in made:  # those of one name are for other sizes
-            if self.methods.setdefault(x.name, x) is not x:
-                self.methods[x.name].others.append(x)
+        for x in made:  # those of one name are for other calls
+            self.methods.setdefault(x.name, x).alike.append(x)
         words = Words(found[PLAN, here])
         self.code = ProgramCode(found[CODE, here], words)
         for method in made:
             method.plan = MethodPlan(words, method, self.code)
             if not method.symbols:
                 method.plan.at(method, ())
-        self.tensors = [
-            kind.form(aligned(x.nbytes)) if written else x
-            for x, kind, written in zip(self.first, self.kinds, self.written, strict=True)
-        ]
-        rows = zip(self.names, self.tensors, self.written, strict=True)
-        self.state = {name: x for name, x, written in rows if written}
-        """The tensors that methods write, by name."""
         self.reset()
 
     def reset(self) -> None:
         """Give the tensors that methods write their first values."""
-        for x, first, written in zip(self.tensors, self.first, self.written, strict=True):
-            if written:
-                x[...] = first
+        for k in self.owned:
+            self.tensors[k][...] = self.first[k]
 
     def __getitem__(self, name: str) -> ShippedMethod:
         return self.methods[name]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The only method's results, or those of `forward`."""
-        one = len(self.methods) == 1
-        return (next(iter(self.methods.values())) if one else self["forward"])(*args, **kwargs)
+        name = next(iter(self.methods)) if len(self.methods) == 1 else "forward"
+        return self[name](*args, **kwargs)
 
     def start(self, run: SizedRun, buffers: list[np.ndarray], scalars: list[int]) -> None:
         """Run a method, on all threads where that is worth it."""
@@ -509,23 +508,24 @@ class ShippedProgram:
         team.grow(run.stride)
         if type(run.memory) is int:
             run.memory = aligned(run.memory)
-        count = 1 if run.alone else team.threads
         run.block[THREADS:] = (
-            *(count, address(team.control), address(team.scratch), team.stride, 0, 0),
-            *(0, address(run.memory), *map(address, buffers), *scalars),
+            *(1 if run.alone else team.threads, address(team.control), address(team.scratch)),
+            *(team.stride, 0, 0, 0, address(run.memory), *map(address, buffers), *scalars),
         )
         self.code.run(address(run.block))
 
 
-def best_target(there: set[int]) -> int:
-    """The best target among some that this machine has."""
-    with open("/proc/cpuinfo", "rb", buffering=0) as file:
-        text = file.read(1 << 13).decode()
-    lines = [x.partition(":")[2].split() for x in text.splitlines() if x[:5] in ("flags", "Featu")]
-    features, machine = set(lines[0] if lines else ()), platform.machine()
-    fits = [t for t in FLAGS if FLAGS[t][0] == machine and features.issuperset(FLAGS[t][1].split())]
-    found = [target for target in fits if target in there]
-    need(found, f"its code is for other processors than this {machine}")
+def best_target(there: set[int], targets: Sequence[str]) -> str:
+    """The best target among some that this machine has, if not some of `targets`."""
+    machine = platform.machine()
+    if not targets:
+        with open("/proc/cpuinfo", "rb", buffering=0) as file:
+            lines = file.read(1 << 13).decode().splitlines()
+        words = [x.partition(":")[2].split() for x in lines if x[:5] in ("flags", "Featu")]
+        has = {machine: set(words[0] if words else ())}
+        targets = [t for t, (m, needs) in FLAGS.items() if {*needs.split()} <= has.get(m, set())]
+    found = [target for target in targets if TARGETS.get(target) in there]
+    need(found, f"its code is for other processors than this {machine}", ForeignProgramError)
     return found[0]
 
 
@@ -533,14 +533,15 @@ def sections_of(content: memoryview) -> tuple[list[tuple], str]:
     """The sections of a file: kind, target, place, bytes; and its digest."""
     need(content[:8] == MAGIC and len(content) >= HEAD.size, "it is no program file")
     _, version, abi, size, count, digest = HEAD.unpack_from(content)
-    need(version == FORMAT, f"it has format {version}, and this loader reads {FORMAT}")
-    need(abi == ABI, f"its code has ABI {abi}, and this loader has {ABI}")
+    other = f"it has format {version}, and this loader reads {FORMAT}"
+    other = other if version != FORMAT else f"its code has ABI {abi}, and this loader has {ABI}"
+    need((version, abi) == (FORMAT, ABI), other, ForeignProgramError)
     need(size == len(content), f"it has {len(content)} bytes of {size}: it was cut short")
     end = HEAD.size + count * ROW.size
     need(count < 1 << 16 and end <= size, "its table of sections is cut short")
-    whole = hashlib.sha256(HEAD.pack(MAGIC, version, abi, size, count, bytes(32)))
-    whole.update(content[HEAD.size : end])
-    need(whole.digest() == digest, "its table of sections was damaged")
+    seal = hashlib.sha256(HEAD.pack(MAGIC, version, abi, size, count, bytes(32)))
+    seal.update(content[HEAD.size : end])
+    need(seal.digest() == digest, "its table of sections was damaged")
     found = []
     for k in range(count):
         kind, target, at, n, _, own = ROW.unpack_from(content, HEAD.size + k * ROW.size)
@@ -553,22 +554,24 @@ def sections_of(content: memoryview) -> tuple[list[tuple], str]:
     return found, digest.hex()
 
 
-def load_program(path: Any, digest: str = "", threads: int = 0) -> ShippedProgram:
+def load_program(
+    path: Any, digest: str = "", threads: int = 0, targets: Sequence[str] = ()
+) -> ShippedProgram:
     """The program of a file; its weights are mapped, and read when they are needed.
 
-    digest: what `save` gave, to load nothing else. threads: as many as there are cores.
+    digest: what `save` gave, to load nothing else. threads: by default as many as cores. targets:
+    code to choose from, the best first; by default what the processor has.
     """
     need(sys.byteorder == "little", "load_program: this machine is big-endian")
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
-        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if status.st_size else b""
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if status.st_size else b""
     try:
         own = status.st_uid in (0, os.getuid()) and not status.st_mode & 0o022
         need(own, "others can write it, and machine code must come from you alone")
-        content = memoryview(whole)
-        sections, own = sections_of(content)
-        need(not digest or digest.lower() == own, f"its digest is {own}, not {digest}")
-        count = threads or len(os.sched_getaffinity(0))
-        return ShippedProgram(path, sections, content, count)
+        sections, own = sections_of(memoryview(mapped))
+        need(not digest or digest.lower() == own, f"its digest is {own}, not {digest[:64]}")
+        return ShippedProgram(sections, memoryview(mapped), threads, targets)
     except (ValueError, TypeError, LookupError, RecursionError, OverflowError) as wrong:
-        raise ProgramFileError(f"load_program: {path}: {str(wrong).rstrip('.')}.") from None
+        kind = type(wrong) if isinstance(wrong, ProgramFileError) else ProgramFileError
+        raise kind(f"load_program: {path}: {str(wrong).rstrip('.')}.") from None

@@ -10,10 +10,10 @@ import subprocess
 import pytest
 
 from gnomon.errors import CompileError
-from gnomon.export.flat_code import flat_code
-from gnomon.export.program_file import LIBRARY
 from gnomon.runtime import device, native
 from gnomon.runtime.backend import HOST
+from gnomon.runtime.flat_code import flat_code
+from gnomon.runtime.program_file import LIBRARY
 from tests import emulated
 
 CALLER = """

@@ -1,0 +1,177 @@
+"""Captured programs as methods of a program file: where inputs come from and where outputs go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gnomon.capture.inputs import whole
+from gnomon.dtypes import DType
+from gnomon.errors import TraceError
+from gnomon.ir.node import Graph
+from gnomon.ir.provenance import user_site
+from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
+from gnomon.tensor.state import Storage
+from gnomon.tensor.tensor import Tensor, array_of
+
+if TYPE_CHECKING:
+    from gnomon.capture.replay import CapturedProgram
+    from gnomon.compiler.sized_tables import MethodSizes
+
+__all__ = [
+    "CONTAINERS",
+    "HeldTensor",
+    "HeldTensors",
+    "MethodCall",
+    "ProgramMethod",
+    "method_of",
+    "refused",
+]
+
+CONTAINERS = {kind.__name__: kind for kind in (dict, list, tuple)}
+"""What arguments and results may lie in, by name."""
+VALUES = (type(None), bool, int, float, str)
+LARGEST = 1 << 63
+
+InputPlaces = tuple[tuple[int, int], ...]
+InputShapes = tuple[tuple[int, ...], ...]
+
+
+class MethodCall(NamedTuple):
+    """A method as its callers see it: the structure of a call, the names and dtypes of its tensors.
+
+    shapes: of arguments; a size that varies is -1 less its number.
+    """
+
+    name: str
+    tree: Any
+    arguments: tuple[tuple[str, DType], ...]
+    shapes: InputShapes
+    sizes: MethodSizes | None = None
+
+
+class ProgramMethod(NamedTuple):
+    """A method: its call, its graph, and where inputs come from and outputs go.
+
+    call, result: structures as rows. given, held: inputs of the graph, each with an argument or a
+    tensor of the file. results: for each tensor that is given back an output, or an argument as
+    -1 - k. writes: outputs, each with the tensor of the file whose value it becomes. lasting:
+    inputs that may be kept in panels.
+    """
+
+    name: str
+    graph: Graph
+    arguments: tuple[tuple[str, DType], ...]
+    shapes: InputShapes
+    sizes: MethodSizes | None
+    call: Any
+    result: Any
+    results: tuple[int, ...]
+    given: InputPlaces
+    held: InputPlaces
+    writes: InputPlaces
+    lasting: tuple[int, ...]
+
+
+class HeldTensor(NamedTuple):
+    """A tensor of the file: its name, its bytes and whether methods write it."""
+
+    name: str
+    tensor: Tensor
+    content: bytes
+    written: bool
+
+
+class HeldTensors:
+    """The tensors that methods read beside their arguments, each once, whoever reads it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._found: list[tuple[str, Tensor]] = []
+        self.written: set[int] = set()
+
+    def number(self, name: str, tensor: Tensor) -> int:
+        """A tensor's number."""
+        one = tensor if tensor._view else tensor._storage
+        number = self._numbers.setdefault(id(one), len(self._found))
+        if number == len(self._found):
+            self._found.append((name, tensor))
+        return number
+
+    def content(self) -> list[HeldTensor]:
+        """All of them, with their values now."""
+        return [
+            HeldTensor(name, x, array_of(x).tobytes(), k in self.written)
+            for k, (name, x) in enumerate(self._found)
+        ]
+
+
+def method_of(
+    call: MethodCall, made: CapturedProgram, tensors: HeldTensors, names: Mapping[Storage, str]
+) -> ProgramMethod:
+    """The method of a captured program. names: of tensors, by their memory."""
+    held = tuple(
+        (k, tensors.number(names.get(x._storage, f"constant_{k}"), x))
+        for k, x in enumerate(made.constant)
+        if x is not None
+    )
+    count = len(made.results.nodes)
+    writes = tuple(
+        (count + k, tensors.number(names.get(storage, f"constant_{k}"), whole(storage)))
+        for k, storage in enumerate(made.own)
+    )
+    tensors.written.update(x for _, x in writes)
+    return ProgramMethod(
+        call.name,
+        made.graph,
+        call.arguments,
+        call.shapes,
+        call.sizes,
+        row_of(call.name, call.tree),
+        row_of(call.name, made.outcome.tree),
+        tuple(made.results.places()),
+        tuple((k, read.number) for k, read in made.varying),
+        held,
+        writes,
+        made.lasting,
+    )
+
+
+def row_of(name: str, tree: Any) -> Any:
+    """The structure of nested tensors as plain data: a tensor's number, a value, a container."""
+    if isinstance(tree, TreeLeaf):
+        return tree.number
+    if isinstance(tree, Constant):
+        return ["", plain_value(name, tree.value)]
+    kind = tree.kind if isinstance(tree, TreeSpec) else type(tree)
+    if CONTAINERS.get(kind.__name__) is not kind:
+        raise unkept(name, kind)
+    names = [plain_value(name, x.value) for x in tree.names]
+    return [tree.kind.__name__, names, [row_of(name, part) for part in tree.parts]]
+
+
+def plain_value(name: str, value: Any) -> Any:
+    """A value that a file can hold."""
+    if type(value) not in VALUES or (type(value) is int and not -LARGEST <= value < LARGEST):
+        raise unkept(name, type(value))
+    return value
+
+
+def unkept(name: str, kind: type) -> TraceError:
+    """The error of a kind of arguments, or of results."""
+    remedy = "Pass and give back tensors, numbers, strings, and tuples, lists or dicts of them."
+    return refused(name, f"takes or gives back a {kind.__name__}", remedy)
+
+
+def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
+    """The error of a function that does what no file can hold."""
+    return TraceError(
+        f"precompile: {name} {why}, which no file can hold. {remedy}   [{line or user_site()}]"
+    )
+
+
+def arguments_of(
+    words: Mapping[int, str], tensors: Sequence[Tensor]
+) -> tuple[tuple[str, DType], ...]:
+    """The names and dtypes of a call's tensors."""
+    return tuple((words[k], x.dtype) for k, x in enumerate(tensors))
