@@ -18,7 +18,7 @@ from gnomon.ops.linalg import linear
 from gnomon.ops.normalization import rms_norm
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.view_primitives import permute
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 
 Shapes = dict[str, tuple[int, ...]]
 

@@ -14,7 +14,7 @@ from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import constant
 from gnomon.ops.interpret import interpret
 from gnomon.ops.primitives import expand
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 
 STEP = 1e-5
 """Of central differences in float64: the error is about its square, and 1e-16 / step."""

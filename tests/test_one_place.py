@@ -64,7 +64,7 @@ WORDS: dict[str, set[str]] = {
     "gnomon/ops/indexing.py": {"amax", "amin", "mean", "prod", "sum"},  # ways to fold
     "gnomon/ops/losses.py": {"mean", "sum"},
     "gnomon/ops/registry.py": {"diagonal"},  # a parameter
-    "gnomon/passes/layout.py": {"sum"},  # a way to fold
+    "gnomon/ops/placements.py": {"sum"},  # a way to fold
     "gnomon/tensor/control.py": {"gather"},  # of the parts of a call
     "gnomon/tensor/functions.py": {"svd"},  # PyTorch's older function, of other results
     "gnomon/tensor/masked.py": {  # PyTorch's functions of these names that take masks

@@ -106,15 +106,15 @@ def load_compiled(path: str | PathLike, digest: str = "") -> LoadedFunction:
         return LoadedFunction(found, shipped, notes, read_graphs(notes))
     except ForeignProgramError as wrong:
         raise CompileError(
-            f"load_compiled: {found} cannot run here: {told(wrong)}. Save it for this processor, "
-            f"{here}, by this version of Gnomon."
+            f"load_compiled: {found} cannot run here: {reason_of(wrong)}. Save it for this "
+            f"processor, {here}, by this version of Gnomon."
         ) from None
     except BROKEN as wrong:
-        raise damaged(found, told(wrong)) from None
+        raise damaged(found, reason_of(wrong)) from None
 
 
-def told(wrong: Exception) -> str:
-    """What an error says of a file, without its name."""
+def reason_of(wrong: Exception) -> str:
+    """The reason that an error names, without the file."""
     return clipped(str(wrong).rpartition(": ")[2].rstrip("."))
 
 

@@ -89,8 +89,8 @@ def fractional_over(count: int) -> Any:
         asked = [int(n * r) for n, r in zip(size, ratios or (), strict=bool(ratios))]
         places = repeated(name, asked if output_size is None else output_size, count, "size", 1)
         if any(n < window + made - 1 for n, window, made in zip(size, kernel, places, strict=True)):
-            told = f"windows of {kernel} give no {places} places of {tuple(size)}"
-            raise ShapeError(f"{name}: {told}. Ask for fewer, or take smaller windows.")
+            why = f"windows of {kernel} give no {places} places of {tuple(size)}"
+            raise ShapeError(f"{name}: {why}. Ask for fewer, or take smaller windows.")
         share = _random_samples
         share = rand(*x.shape[:2], count, dtype=x.dtype) if share is None else share
         flat = window_places(share, size, places, kernel)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gnomon.ops import (
     activations,
     adaptive_pooling,
+    added_products,
     attention,
     bessel,
     blends,
@@ -61,7 +62,7 @@ FILES = (
     *(reductions, scans, statistics, sorting),
     *(views, view_parts, joining, combining, diagonals, indexing, occurrences, repetition),
     embedding,
-    *(linalg, einsum, grouped, routed, random, rejection),
+    *(linalg, added_products, einsum, grouped, routed, random, rejection),
     *(factorizations, solving, elimination, matrices),
     *(normalization, distances, attention, losses, margin_losses, cross_entropy, logit_rows),
     *(linear_cross_entropy,),

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from gnomon.ir.memo import exact
 
-__all__ = ["REPLICATED", "VARYING", "Partial", "Placement", "Replicated", "Split", "Varying"]
+__all__ = ["Partial", "Placement", "REPLICATED", "Replicated", "Split", "VARYING", "Varying"]
 
 P = TypeVar("P", bound="Placement")
 

@@ -46,11 +46,6 @@ MANY = 4
 """So many stretches of a node are joined; fewer are added."""
 
 
-def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
-    """The gradient of <seed, root> by each wanted node; None where root does not depend on it."""
-    return pull_back({root: seed}, wanted)
-
-
 def pull_back(
     seeds: Mapping[Node, Node],
     wanted: Sequence[Node],

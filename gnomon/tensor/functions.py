@@ -17,6 +17,7 @@ import numpy as np
 
 from gnomon.errors import BareCall, DtypeError, GnomonError
 from gnomon.ir.memo import memo
+from gnomon.ir.node import Node
 from gnomon.lazy import Lazy, out, read_numbers, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
 from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
@@ -28,7 +29,8 @@ from gnomon.tensor.tensor import Paired, Tensor, node_of, pair_of
 
 FIRST = ("x",)
 NODE = re.compile(r"\bNode\b")
-_names: dict[str, dict[str, Any]] = memo({})
+TENSORS: dict[Any, type] = {Node: Tensor}
+_globals: dict[str, dict[str, Any]] = memo({})
 """Names of modules as users see them, for annotations."""
 
 
@@ -127,15 +129,16 @@ def over_tensors(plain: Callable) -> Callable:
 
     It is never called; its globals hold the names that its annotations refer to.
     """
-    names = _names.get(plain.__module__)
+    names = _globals.get(plain.__module__)
     if names is None:
-        names = _names[plain.__module__] = {**plain.__globals__, "Tensor": Tensor}
+        names = _globals[plain.__module__] = {**plain.__globals__, "Tensor": Tensor}
     parts = plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__
     made = FunctionType(*parts)
     made.__doc__, made.__kwdefaults__ = plain.__doc__, plain.__kwdefaults__
     made.__module__, made.__qualname__ = plain.__module__, plain.__qualname__
-    kinds = plain.__annotations__
-    made.__annotations__ = {word: NODE.sub("Tensor", kind) for word, kind in kinds.items()}
+    for word, kind in plain.__annotations__.items():
+        text = isinstance(kind, str)  # a user's own operation may have types
+        made.__annotations__[word] = NODE.sub("Tensor", kind) if text else TENSORS.get(kind, kind)
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from collections.abc import Sequence
-from gnomon.passes.layout import Placement
+from gnomon.ops.placements import Placement
 from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.functions import Values
 from gnomon.tensor.random import Generator

@@ -20,10 +20,10 @@ from gnomon.ops.facts import nothing
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
 from gnomon.ops.registry import REGIONS
 from gnomon.ops.view_primitives import permute, slice_, window
-from gnomon.passes.grad import gradients
 from gnomon.schedule.nested import factors
 from tests import claimed
 from tests.compiled import program, run
+from tests.gradients import gradients
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 

@@ -17,10 +17,10 @@ from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp, rsqrt, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
-from gnomon.passes.grad import gradients
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import override
+from tests.gradients import gradients
 from tests.graphs import built
 
 

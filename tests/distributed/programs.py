@@ -27,8 +27,8 @@ from gnomon.ops.normalization import rms_norm
 from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.view_primitives import permute, slice_
-from gnomon.passes.grad import gradients
 from tests.distributed.rank_programs import Layout
+from tests.gradients import gradients
 from tests.graphs import seed_of
 
 

@@ -15,9 +15,9 @@ from gnomon.ir.operators import constant
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.ops.placements import REPLICATED, Placement, Split
-from gnomon.passes.grad import gradients
 from gnomon.passes.shard import open_up, shard
 from tests.distributed.rank_programs import compiled
+from tests.gradients import gradients
 from tests.passes.on_ranks import across, held_by
 
 ROWS, WIDTH, CLASSES = 64, 8, 512

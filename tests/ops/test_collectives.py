@@ -15,7 +15,7 @@ from gnomon.ops.collectives import (
     permute_ranks,
     reduce_scatter,
 )
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 
 pytestmark = pytest.mark.unit
 

@@ -21,8 +21,8 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops import every
 from gnomon.ops.interpret import interpret
 from gnomon.ops.registry import OPS
-from gnomon.passes.grad import gradients
 from gnomon.runtime.buffer import DeviceBuffer
+from tests.gradients import gradients
 from tests.ops.samples import SAMPLES, Sample
 from tests.ops.shape_lines import called_with, forms, holds, said_of_shapes
 

@@ -8,8 +8,8 @@ import pytest
 from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.grouped import grouped_mm
-from gnomon.passes.grad import gradients
 from tests.compiled import program, run
+from tests.gradients import gradients
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 

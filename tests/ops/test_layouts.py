@@ -9,7 +9,7 @@ from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena
 from gnomon.ops.layouts import from_local, place, to_local
 from gnomon.ops.placements import REPLICATED, Split
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 
 pytestmark = pytest.mark.unit
 

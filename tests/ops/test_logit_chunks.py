@@ -12,9 +12,9 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ops.logit_rows import logit_rows
 from gnomon.ops.logits import LogitCut
 from gnomon.ops.registry import asks_for_chunks
-from gnomon.passes.grad import gradients
 from gnomon.settings import override
 from tests.compiled import execute, program, threads
+from tests.gradients import gradients
 from tests.oracle.graphs import exact
 
 WIDTH = 8

@@ -10,8 +10,8 @@ import pytest
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.pooling import avg_pool, max_pool
-from gnomon.passes.grad import gradients
 from tests.compiled import run, threads
+from tests.gradients import gradients
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 

@@ -11,8 +11,8 @@ from gnomon.ir.operators import constant
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.ops.logits import LogitCut
 from gnomon.ops.pieces import LossSizes, choose_cut
-from gnomon.passes.grad import gradients
 from tests.compiled import program
+from tests.gradients import gradients
 
 ROWS, WIDTH, CLASSES = 256, 64, 4096
 PROBLEM = LossSizes((ROWS,), WIDTH, CLASSES, 4, 4)

@@ -11,9 +11,9 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.ops.routed import reordered, routed_mm, routed_rows, routed_steps
 from gnomon.passes.choose import options
-from gnomon.passes.grad import gradients
 from gnomon.passes.layout import MeshAxis
 from tests.compiled import program, run
+from tests.gradients import gradients
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 

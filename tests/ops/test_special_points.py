@@ -19,8 +19,8 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops.interpret import interpret
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.grad import gradients
 from gnomon.runtime.buffer import DeviceBuffer
+from tests.gradients import gradients
 
 DTYPES = {
     "float32": (np.dtype(np.float32), 1e-5),

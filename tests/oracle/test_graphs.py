@@ -28,12 +28,12 @@ from gnomon.ir.operators import constant
 from gnomon.ops.interpret import interpret_graph
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import reduce
-from gnomon.passes.grad import gradients
 from gnomon.runtime import device
 from gnomon.settings import override
 from tests import drawn as st
 from tests.compiled import execute, program, run, threads
 from tests.drawn import examples, given
+from tests.gradients import gradients
 from tests.oracle.graphs import exact
 from tests.strategies import ANY, SMOOTH, arrays_for, described, graphs, in_double, same_bits
 

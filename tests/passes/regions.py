@@ -21,7 +21,7 @@ from gnomon.ops.routed import routed_mm
 from gnomon.ops.row_writes import put_rows
 from gnomon.ops.sliding import spread_back
 from gnomon.ops.windows import interleave, zero_padding
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 from tests.graphs import seed_of
 from tests.quantized import random_blocks
 

@@ -13,7 +13,7 @@ from gnomon.ops.control_primitives import executed
 from gnomon.ops.interpret import interpret_graph
 from gnomon.ops.primitives import reduce
 from gnomon.passes.accumulate import accumulate
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 from tests.graphs import seed_of
 
 pytestmark = pytest.mark.unit

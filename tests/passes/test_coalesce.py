@@ -14,7 +14,7 @@ from gnomon.ops.linalg import linear
 from gnomon.ops.placements import Split
 from gnomon.ops.primitives import reduce
 from gnomon.passes.divide import divide
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 from tests.graphs import seed_of
 
 pytestmark = pytest.mark.unit

@@ -12,7 +12,7 @@ from gnomon.ops.primitives import contract, reduce
 from gnomon.ops.registry import OPS, op
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.grad import gradients
+from tests.gradients import gradients
 from tests.graphs import check_gradient, seed_of, value
 
 pytestmark = pytest.mark.unit

@@ -10,9 +10,9 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ops.control_primitives import executed
 from gnomon.ops.primitives import reduce
 from gnomon.passes.accumulate import accumulate
-from gnomon.passes.grad import gradients
 from tests.compiled import program
 from tests.distributed.rank_programs import compiled
+from tests.gradients import gradients
 from tests.graphs import seed_of
 
 pytestmark = pytest.mark.unit

@@ -9,8 +9,8 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops.interpret import interpret
 from gnomon.ops.sorting import argsort
-from gnomon.passes.grad import gradients
 from gnomon.passes.recompute import is_marked, marked, recompute
+from tests.gradients import gradients
 
 
 def graph_of(marks: bool, inner) -> Graph:

@@ -21,9 +21,9 @@ from gnomon.ops.linalg import linear
 from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.ops.primitives import reduce
 from gnomon.passes.divide import divide
-from gnomon.passes.grad import gradients
 from gnomon.passes.shard import open_up, shard
 from tests.controls import arrays, choice, loop
+from tests.gradients import gradients
 from tests.graphs import seed_of
 from tests.passes.on_ranks import across, run_local
 

@@ -15,9 +15,9 @@ from gnomon.ops.linalg import linear
 from gnomon.ops.placements import Split
 from gnomon.ops.primitives import contract
 from gnomon.passes.divide import divide
-from gnomon.passes.grad import gradients
 from gnomon.passes.start_order import has_own_rows, in_start_order
 from gnomon.program.collectives import WAIT, is_transfer
+from tests.gradients import gradients
 from tests.graphs import seed_of
 
 pytestmark = pytest.mark.unit

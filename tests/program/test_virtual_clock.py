@@ -13,9 +13,9 @@ from gnomon.ops.layouts import from_local, to_local
 from gnomon.ops.linalg import linear
 from gnomon.ops.placements import Split
 from gnomon.ops.primitives import reduce
-from gnomon.passes.grad import gradients
 from gnomon.program.kernel import Kernel
 from gnomon.program.virtual_clock import Timeline, timeline
+from tests.gradients import gradients
 
 pytestmark = pytest.mark.unit
 
