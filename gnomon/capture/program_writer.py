@@ -1,6 +1,6 @@
 """Writes program files: methods for several processors, and tensors as they lie in memory.
 
-The format is docs/program-files.md's; gnomon/export/program_file.py reads it, and has its constants.
+The format is docs/program-files.md's; its reader has its constants.
 """
 
 from __future__ import annotations
