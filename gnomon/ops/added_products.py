@@ -57,6 +57,9 @@ def addr(x: Node, vec1: Node, vec2: Node, *, beta: Scalar = 1, alpha: Scalar = 1
     >>> addr(zeros(2, 2), tensor([1.0, 2.0]), tensor([3.0, 4.0]))
     Tensor([[3., 4.],
             [6., 8.]])
+    >>> addr(zeros(1, 1, dtype=int64), arange(1), arange(1), beta=0.5)
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: addr: beta must be an integer for integers: got 0.5.
     """
     product = outer(vec1, vec2)
     for word, factor in (("beta", beta), ("alpha", alpha)):

@@ -267,6 +267,9 @@ def cartesian_prod(*xs: Node) -> Node:
             [1, 8],
             [2, 7],
             [2, 8]])
+    >>> cartesian_prod(ones(2, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: cartesian_prod: needs vectors: got [(2, 2)].
     """
     if any(x.rank != 1 for x in xs):
         raise ShapeError(f"cartesian_prod: needs vectors: got {[x.shape for x in xs]}.")

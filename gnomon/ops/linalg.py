@@ -156,6 +156,9 @@ def bmm(x: Node, y: Node) -> Node:
 
     >>> bmm(ones(5, 2, 3), ones(5, 3, 4)).shape
     Size([5, 2, 4])
+    >>> bmm(ones(5, 2, 3), ones(1, 3, 4))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: bmm: batches differ: got (5, 2, 3) and (1, 3, 4). Use matmul.
     """
     exactly("bmm", x, 3, y, 3)
     if x.shape[0] != y.shape[0]:
