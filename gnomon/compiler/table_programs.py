@@ -66,7 +66,7 @@ def program_of(about: About, sites: Sites) -> Executable:
         arena = Arena()
         numbers = arena.input((len(NUMBERS),), float32, "numbers")
         for number in range(len(about.tables)):
-            given, call = (step_of if about.kind == "step" else bags_of)(about, number, numbers)
+            given, call = call_of(about, number, numbers)
             leaves += given
             kernels.append(kernel_of(call, call.given(), call.buffers[: call.outputs]))
     leaves += [numbers] if about.kind == "step" else []
@@ -81,54 +81,36 @@ def program_of(about: About, sites: Sites) -> Executable:
     return made
 
 
-def bags_of(about: About, number: int, numbers: Node) -> tuple[list[Node], OpaqueCall]:
-    """What is read to look up in a table, and the call."""
-    table, index, *weights = leaves_of(about, number, numbers.arena)
-    made = table_bags(table, index, *weights or [None])
-    buffers = (made, table, index, *weights)
-    return [table, index, *weights], call_of(about, number, "bags", buffers)
-
-
-def step_of(about: About, number: int, numbers: Node) -> tuple[list[Node], OpaqueCall]:
-    """What is read to step a table, and the call: it changes rows where they are."""
-    arena = numbers.arena
-    table, index, *weights = leaves_of(about, number, arena)
-    kept, tables = STATE_WIDTH[about.rule], [table]
-    if kept is not None:
-        shape = table.shape if kept == "width" else table.shape[:1]
-        tables.append(arena.input(shape, float32, f"state{number}"))
-    slope = arena.input((about.bags, table.shape[1]), float32, "slopes")
-    rest = (slope, index, numbers)
-    how = {"rule": about.rule, "decays": about.decays}
-    made = row_steps(tuple(tables), *rest, *weights or [None], **how)
-    buffers = (*made, *rest, *weights)
-    given = [*tables, slope, index, *weights]
-    return given, call_of(about, number, f"{about.rule}_rows", buffers)
-
-
-def leaves_of(about: About, number: int, arena: Arena) -> list[Node]:
-    """A table, positions, and weights if there are any."""
+def call_of(about: About, number: int, numbers: Node) -> tuple[list[Node], OpaqueCall]:
+    """The values that are read of a table, and the call of its kernel."""
     rows, width, name = about.tables[number]
-    asked = (about.bags, about.size)
-    table = arena.input((rows, width), float32, name or f"table{number}")
-    weights = [arena.input(asked, float32, "weights")] if about.weighted else []
-    return [table, arena.input(asked, int64, "indices"), *weights]
-
-
-def call_of(about: About, number: int, name: str, buffers: tuple[Node, ...]) -> OpaqueCall:
-    """The call of a table's kernel."""
-    rows, width, _ = about.tables[number]
-    shape = (rows, width, about.bags, about.size, about.stride)
-    spec = BagSpec(*shape, about.weighted, about.rule, about.decays)
-    steps = about.kind == "step"
-    # of a table only the rows that are met are read, and by a step written
-    return OpaqueCall(
-        name,
+    asked, steps = (about.bags, about.size), about.kind == "step"
+    leaf, kept = numbers.arena.input, STATE_WIDTH[about.rule]
+    tables = [leaf((rows, width), float32, name or f"table{number}")]
+    index = leaf(asked, int64, "indices")
+    weights = [leaf(asked, float32, "weights")] if about.weighted else []
+    shares = weights[0] if weights else None
+    if steps:
+        if kept is not None:
+            shape = (rows, width) if kept == "width" else (rows,)
+            tables.append(leaf(shape, float32, f"state{number}"))
+        slopes = [leaf((about.bags, width), float32, "slopes")]
+        how = {"rule": about.rule, "decays": about.decays}
+        made = row_steps(tuple(tables), *slopes, index, numbers, shares, **how)
+        buffers = (*made, *slopes, index, numbers, *weights)
+    else:
+        slopes, made = [], (table_bags(tables[0], index, shares),)
+        buffers = (*made, tables[0], index, *weights)
+    spec = BagSpec(rows, width, *asked, about.stride, about.weighted, about.rule, about.decays)
+    call = OpaqueCall(
+        f"{about.rule}_rows" if steps else "bags",
         emit_step if steps else emit_bags,
         (spec,),
         buffers,
         (2 + steps) * spec.lookups * width,
-        spec.outputs if steps else 1,
+        len(made),
         checks=1,
+        # of a table only the rows that are met are read, and by a step written
         bytes=8 * spec.lookups + 4 * width * (spec.lookups * (1 + steps) + about.bags),
     )
+    return [*tables, *slopes, index, *weights], call

@@ -23,6 +23,7 @@ from gnomon.codegen.kernels.scatter import GROUP, ScatterSpec, ScatterWriter
 from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import float32, int64
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
+from gnomon.ops.table_rows import STATE_WIDTH
 
 DIGIT = 11
 """The most bits of a radix pass of sorting."""
@@ -49,7 +50,8 @@ class StepWriter(ScatterWriter):
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         roles = ((spec.bags, ROWS), (spec.size, SEQUENCE))
         folded = tuple(Folded(size, leaves(size, role)) for size, role in roles)
-        scattered, made = ScatterSpec("add", float32, int64, 1, folded, spec.width, 1), spec.outputs
+        scattered = ScatterSpec("add", float32, int64, 1, folded, spec.width, 1)
+        made = 1 if STATE_WIDTH[spec.rule] is None else 2
         super().__init__(e, scattered, made, made + 3 + spec.weighted)
         self.bag_spec = spec
         self.state = e.buffer(1) if made > 1 else ""

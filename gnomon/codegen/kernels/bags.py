@@ -15,7 +15,6 @@ from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, mask, spl
 from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import float32
 from gnomon.ops import canonical
-from gnomon.ops.table_rows import STATE_WIDTH
 
 GROUP = 4
 """Vectors of a row that are added up side by side."""
@@ -40,11 +39,6 @@ class BagSpec:
     def vectors(self) -> list[tuple[int, int]]:
         """The first element and the lanes of each vector of a row."""
         return [(k, min(LANES, self.width - k)) for k in range(0, self.width, LANES)]
-
-    @property
-    def outputs(self) -> int:
-        """What a step changes: the table, and what it keeps."""
-        return 1 if STATE_WIDTH[self.rule] is None else 2
 
     @property
     def lookups(self) -> int:
