@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gnomon.nn import functional as F
+from gnomon.nn.module_texts import INPLACE
 from gnomon.nn.parameter import Parameter
 from gnomon.nn.tables import REQUIRED, ReducedLoss, SettingsModule, module_of
 from gnomon.nn.value_checks import check_chance
@@ -68,6 +69,7 @@ class PReLU(SettingsModule):
     """
 
     SETTINGS = {"num_parameters": 1, "init": 0.25}  # noqa: RUF012
+    LINE = "num_parameters={num_parameters}"
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__(*values, **named)
@@ -299,6 +301,7 @@ class Dropped(SettingsModule):
     """A dropout: it acts in training only."""
 
     SETTINGS = {"p": 0.5, "inplace": False}  # noqa: RUF012
+    LINE = "p={p}, inplace={inplace}"
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -320,6 +323,7 @@ class RReLU(Dropped):
     """
 
     SETTINGS = {"lower": 1 / 8, "upper": 1 / 3, "inplace": False}  # noqa: RUF012
+    LINE = f"lower={{lower}}, upper={{upper}}{INPLACE}"
 
     def forward(self, input: Tensor) -> Tensor:
         """x, or its share."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from math import sqrt
 from typing import Any
@@ -11,7 +10,7 @@ from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
-from gnomon.nn.module_texts import unusual
+from gnomon.nn.module_texts import repeated, unusual
 from gnomon.nn.parameter import empty_parameter
 from gnomon.ops.arguments import choice
 from gnomon.tensor.tensor import Tensor
@@ -20,11 +19,6 @@ from gnomon.tensor.tensor import Tensor
 def each(value: Any, count: int) -> Any:
     """One number per axis."""
     return value if isinstance(value, str) else repeated(value, count)
-
-
-def repeated(value: Any, count: int) -> tuple:
-    """A value repeated `count` times, or the given values as a tuple."""
-    return tuple(value) if isinstance(value, Iterable) else (value,) * count
 
 
 single, pair, triple = (partial(repeated, count=count) for count in (1, 2, 3))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["line_of", "settle", "unusual"]
+__all__ = ["INPLACE", "LINES", "SETTLED", "line_of", "repeated", "unusual"]
 
 POOLED = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 DIMS = ("1d", "2d", "3d")
@@ -26,15 +26,6 @@ LINES: dict[str, str] = {
         for d in DIMS
     },
     **{f"ConstantPad{d}": "padding={padding}, value={value}" for d in DIMS},
-    **{
-        name: "p={p}, inplace={inplace}"
-        for name in (
-            "Dropout",
-            "AlphaDropout",
-            "FeatureAlphaDropout",
-            *(f"Dropout{d}" for d in DIMS),
-        )
-    },
     **dict.fromkeys(("CELU", "ELU"), f"alpha={{alpha}}{INPLACE}"),
     **dict.fromkeys(("Mish", "ReLU", "ReLU6", "SELU", "SiLU"), INPLACE),
     **dict.fromkeys(("GLU", "LogSoftmax", "Softmax", "Softmin"), "dim={dim}"),
@@ -42,8 +33,6 @@ LINES: dict[str, str] = {
     "GELU": "approximate={approximate!r}",
     "Hardtanh": f"min_val={{min_val}}, max_val={{max_val}}{INPLACE}",
     "LeakyReLU": f"negative_slope={{negative_slope}}{INPLACE}",
-    "PReLU": "num_parameters={num_parameters}",
-    "RReLU": f"lower={{lower}}, upper={{upper}}{INPLACE}",
     "Softplus": "beta={beta}, threshold={threshold}",
     "Threshold": f"threshold={{threshold}}, value={{value}}{INPLACE}",
     "Flatten": "start_dim={start_dim}, end_dim={end_dim}",
@@ -55,13 +44,12 @@ LINES: dict[str, str] = {
     "ChannelShuffle": "groups={groups}",
     **dict.fromkeys(("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"), "{sizes}"),
 }
-"""Class -> the settings that its line shows. Losses and other functions show none."""
+"""Row -> the settings that its class's line shows. Losses and other functions show none."""
 
 
 def line_of(module: Any) -> str:
-    """The settings of a module of this table, or of a class below one."""
-    names = (kind.__name__ for kind in type(module).__mro__)
-    text = next((LINES[name] for name in names if name in LINES), "")
+    """The settings of a module, as its class's LINE shows them."""
+    text = module.LINE
     shown = {"sizes": sizes_of(module), **vars(module)} if text == "{sizes}" else vars(module)
     line = text.replace(INPLACE, ", inplace=True" if shown.get("inplace") else "").format(**shown)
     return line.removeprefix(", ")
@@ -82,15 +70,17 @@ def sizes_of(module: Any) -> str:
 # settings that follow from others
 
 
+def repeated(value: Any, count: int) -> tuple:
+    """A value repeated `count` times, or the given values as a tuple."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
 def each_axis(count: int, *names: str) -> Callable[[Any], None]:
     """Numbers as tuples of one for each axis."""
 
     def settle(module: Any) -> None:
         for name in names:
-            value = getattr(module, name)
-            setattr(
-                module, name, tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-            )
+            setattr(module, name, repeated(getattr(module, name), count))
 
     return settle
 
@@ -122,11 +112,4 @@ SETTLED: dict[str, tuple[Callable[[Any], None], ...]] = {
     },
     **dict.fromkeys(("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"), (factors,)),
 }
-"""Class -> what its constructor makes of its settings."""
-
-
-def settle(module: Any) -> None:
-    """Fill in the settings of a module that follow from others."""
-    for kind in type(module).__mro__:
-        for change in SETTLED.get(kind.__name__, ()):
-            change(module)
+"""Row -> what its class's constructor makes of its settings."""

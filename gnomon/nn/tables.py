@@ -7,7 +7,7 @@ from typing import Any
 
 from gnomon.lazy import Lazy
 from gnomon.nn.module import Module
-from gnomon.nn.module_texts import line_of, settle
+from gnomon.nn.module_texts import LINES, SETTLED, line_of
 from gnomon.ops.older_words import OLDER, reduction_of
 
 ast, doctest, inspect = map(Lazy, ("ast", "doctest", "inspect"))
@@ -33,6 +33,10 @@ class SettingsModule(Module):
     ORDER: Sequence[str] = ()
     """The settings in PyTorch's order, the older words of losses among them."""
     FUNCTION: Callable
+    LINE = ""
+    """The settings that are printed."""
+    SETTLED: Sequence[Callable[[Any], None]] = ()
+    """What makes settings follow from others."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__()
@@ -53,7 +57,8 @@ class SettingsModule(Module):
             setattr(self, name, value)
         if given:
             raise TypeError(f"{type(self).__name__}() takes no argument {', '.join(given)!r}")
-        settle(self)
+        for change in self.SETTLED:
+            change(self)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function of the inputs, as the settings say."""
@@ -110,6 +115,8 @@ def module_of(name: str, function: Callable, /, **settings: Any) -> type[Module]
         "SETTINGS": {name: x for name, x in settings.items() if name not in OLDER},
         "ORDER": tuple(settings),
         "FUNCTION": staticmethod(function),
+        "LINE": LINES.get(name, ""),
+        "SETTLED": SETTLED.get(name, ()),
         "__doc__": ModuleText(),
         "__module__": "gnomon.nn",
     }

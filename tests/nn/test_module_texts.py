@@ -6,7 +6,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.nn.module_texts import unusual
+from gnomon.nn.module_texts import LINES, SETTLED, unusual
 
 PRINTED = (
     (lambda: nn.MaxPool2d(3), "kernel_size=3, stride=3, padding=0, dilation=1, ceil_mode=False"),
@@ -70,6 +70,25 @@ def test_a_class_below_one_prints_as_that():
         pass
 
     assert repr(Own(0.5)) == "Own(p=0.5, inplace=False)"
+
+
+def test_a_class_of_a_users_own_prints_as_what_it_is_made_of_whatever_its_name():
+    class Dropout(nn.ReLU):
+        pass
+
+    class AvgPool1d(nn.MaxPool2d):
+        pass
+
+    assert repr(Dropout(True)) == "Dropout(inplace=True)"
+    assert AvgPool1d(3).kernel_size == 3
+    assert repr(AvgPool1d(3)) == repr(nn.MaxPool2d(3)).replace("MaxPool2d", "AvgPool1d")
+
+
+def test_every_row_of_the_tables_is_a_class():
+    for name, line in LINES.items():
+        assert line == getattr(nn, name).LINE
+    for name, changes in SETTLED.items():
+        assert changes == getattr(nn, name).SETTLED
 
 
 def test_equal_modules_in_a_list_are_one_line():
