@@ -141,6 +141,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/sorting.py": EVERY_OP,
     "gnomon/ops/statistics.py": EVERY_OP,
     "gnomon/ops/transcendental.py": EVERY_OP,
+    "gnomon/ops/view_parts.py": EVERY_OP,
     "gnomon/ops/views.py": EVERY_OP,
     "gnomon/passes/calls.py": "tests/ops/test_control_primitives.py",
     "gnomon/passes/simplify.py": "tests/test_every_rule.py",

@@ -23,7 +23,7 @@ from gnomon.ops.primitives import contract, reshape
 from gnomon.ops.registry import internal
 from gnomon.ops.rounding import bits
 from gnomon.ops.scalars import where
-from gnomon.ops.views import part
+from gnomon.ops.view_parts import part
 
 __all__ = ["BlockFormat", "FORMATS", "block_product", "decode_blocks"]
 

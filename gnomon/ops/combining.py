@@ -20,7 +20,7 @@ from gnomon.ops.creation import meshgrid
 from gnomon.ops.joining import cat, stack
 from gnomon.ops.primitives import reshape, unsqueeze
 from gnomon.ops.registry import op, view
-from gnomon.ops.views import flip, part
+from gnomon.ops.view_parts import flip, part
 
 MOST_POWERS = MOST_PARTS = 1 << 16
 

@@ -32,7 +32,7 @@ from gnomon.ops.primitives import expand, unsqueeze
 from gnomon.ops.registry import internal
 from gnomon.ops.scalars import where
 from gnomon.ops.sorting import argsort
-from gnomon.ops.views import select
+from gnomon.ops.view_parts import select
 
 __all__ = [
     "complex_cholesky_factor",

@@ -18,7 +18,7 @@ from gnomon.ops.arguments import distinct_axes, one_axis
 from gnomon.ops.reductions import sum as total
 from gnomon.ops.registry import op, view
 from gnomon.ops.scalars import where
-from gnomon.ops.views import part
+from gnomon.ops.view_parts import part
 
 
 @view(reference=np.diagonal)

@@ -20,7 +20,7 @@ from gnomon.ops.reductions import along, fold
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS, cumsum
-from gnomon.ops.views import part
+from gnomon.ops.view_parts import part
 
 
 @op(reference=lambda index, weight, padding_idx=None: weight[index])

@@ -51,6 +51,7 @@ from gnomon.ops import (
     special,
     statistics,
     transcendental,
+    view_parts,
     views,
 )
 
@@ -58,7 +59,8 @@ FILES = (
     *(creation, elementwise, transcendental, rounding, special, bessel, incomplete),
     *(divisors, logic, activations, blends),
     *(reductions, scans, statistics, sorting),
-    *(views, joining, combining, diagonals, indexing, occurrences, repetition, embedding),
+    *(views, view_parts, joining, combining, diagonals, indexing, occurrences, repetition),
+    embedding,
     *(linalg, einsum, grouped, routed, random, rejection),
     *(factorizations, solving, elimination, matrices),
     *(normalization, distances, attention, losses, margin_losses, cross_entropy, logit_rows),

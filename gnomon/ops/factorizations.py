@@ -24,8 +24,8 @@ from gnomon.ops.linalg import matmul
 from gnomon.ops.primitives import unsqueeze
 from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
+from gnomon.ops.view_parts import part
 from gnomon.ops.views import matrix_transpose as turned
-from gnomon.ops.views import part
 
 Gradients = Sequence[Node | None]
 

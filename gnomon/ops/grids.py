@@ -21,7 +21,7 @@ from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import contract, expand, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
-from gnomon.ops.views import select
+from gnomon.ops.view_parts import select
 
 MODES = ("bilinear", "nearest", "bicubic")
 BORDERS = ("zeros", "border", "reflection")

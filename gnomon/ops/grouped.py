@@ -25,8 +25,8 @@ from gnomon.ops.lookup_primitives import gather, within
 from gnomon.ops.primitives import before_widening, reduce, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
+from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.views import part
 
 Op = Callable[[Node, Node, Node], Node]
 """A product of two operands by groups, which end at the third."""

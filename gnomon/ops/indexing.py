@@ -23,7 +23,7 @@ from gnomon.ops.registry import op
 from gnomon.ops.row_writes import put_rows, slices_put
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
-from gnomon.ops.views import part
+from gnomon.ops.view_parts import part
 
 WORDS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
 """PyTorch's word for a fold -> the monoid."""

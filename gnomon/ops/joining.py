@@ -19,7 +19,7 @@ from gnomon.ops.arguments import Axes, choice, one_axis
 from gnomon.ops.histories import unmoved
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
-from gnomon.ops.views import part
+from gnomon.ops.view_parts import part
 
 
 def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> tuple[Node, ...]:

@@ -21,7 +21,7 @@ from gnomon.ops.joining import cat
 from gnomon.ops.primitives import contract, expand, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scans import LETTERS
-from gnomon.ops.views import split
+from gnomon.ops.view_parts import split
 
 
 def alike(name: str, *xs: Node) -> list[Node]:

@@ -27,8 +27,8 @@ from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import pad, permute
-from gnomon.ops.views import part
 
 NAME = "linear_cross_entropy"
 

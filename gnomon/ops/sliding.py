@@ -18,8 +18,8 @@ from gnomon.ir.operators import cast, constant
 from gnomon.ops.facts import Claim
 from gnomon.ops.primitives import contract, expand, reduce, reshape
 from gnomon.ops.registry import internal
+from gnomon.ops.view_parts import flip, part
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.views import flip, part
 from gnomon.ops.windows import (
     Geometry,
     Pairs,

@@ -25,7 +25,7 @@ from gnomon.ops.reductions import fold, pick, position, refuse_empty, to_equals,
 from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
-from gnomon.ops.views import part
+from gnomon.ops.view_parts import part
 
 
 def fetched(x: Node, positions: Node, axis: int) -> Node:

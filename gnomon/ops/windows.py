@@ -20,8 +20,8 @@ from gnomon.ops.facts import Claim
 from gnomon.ops.joining import stack
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.registry import internal
+from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import pad, permute, window
-from gnomon.ops.views import part
 
 Pairs = tuple[tuple[int, int], ...]
 Geometry = tuple[Sequence[int], Sequence[int], int]

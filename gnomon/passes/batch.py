@@ -20,8 +20,8 @@ from gnomon.ops.joining import stack
 from gnomon.ops.primitives import expand, reduce, reshape, split_spec
 from gnomon.ops.registry import Traced, rule_of
 from gnomon.ops.scalars import where
+from gnomon.ops.view_parts import select
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.views import select
 
 Flags = tuple[bool, ...]
 """Which of some nodes have the axis."""

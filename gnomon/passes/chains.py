@@ -14,8 +14,8 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import elementwise
 from gnomon.ir.sizes import is_symbolic
 from gnomon.ops.primitives import reshape, split_spec, summed
+from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.views import part
 
 MOST_TERMS = 49
 """A kernel of seven by seven."""
