@@ -8,21 +8,19 @@ order: a piece is a subtree, and subtrees are joined as their tree says.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gnomon.ir.node import Arena, Graph, Node, Shape
 
 
-@dataclass(frozen=True)
-class ValuePart:
+class ValuePart(NamedTuple):
     """A stretch of a value, from an element on; how long it is, its reader knows."""
 
     node: Node
     start: int = 0
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A graph to compute, and the places of its inputs and outputs in buffers."""
 
     graph: Graph
