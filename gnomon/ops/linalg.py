@@ -425,7 +425,7 @@ def bilinear(x: Node, y: Node, weight: Node, bias: Node | None = None) -> Node:
 def plus(start: Node, product: Node, beta: Scalar, alpha: Scalar) -> Node:
     """beta · start + alpha · product; the fraction of a factor of integers is cut off."""
     if not any(x.dtype.is_floating_point or x.dtype.is_complex for x in (start, product)):
-        beta, alpha = int(beta), int(alpha)
+        beta, alpha = (int(v) if isinstance(v, float) else v for v in (beta, alpha))
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else (start if beta == 1 else start * beta) + product
 
