@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gnomon.dtypes import promote
@@ -15,9 +17,18 @@ from gnomon.ops.registry import op
 def plus(start: Node, product: Node, beta: Scalar, alpha: Scalar) -> Node:
     """beta · start + alpha · product; the fraction of a factor of integers is cut off."""
     if not any(x.dtype.is_floating_point or x.dtype.is_complex for x in (start, product)):
-        beta, alpha = int(beta), int(alpha)
+        beta, alpha = cut_off(beta), cut_off(alpha)
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else (start if beta == 1 else start * beta) + product
+
+
+def cut_off(factor: Scalar) -> Scalar:
+    """A factor of integers without its fraction."""
+    if not isinstance(factor, float):
+        return factor
+    if not math.isfinite(factor):
+        raise DtypeError(f"addmm: a factor of integers must be finite: got {factor}.")
+    return int(factor)
 
 
 @op(

@@ -27,6 +27,7 @@ def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> 
     if axis is None:
         flat = cat_gradient(g, y, [primitives.reshape(x, (x.size,)) for x in xs], 0)
         return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
+    axis = 0 if y.shape == (0,) else axis
     parts: list[Node] = []
     axis, at = one_axis("cat", axis, y.rank), 0
     for x, shaped in zip(xs, beside(xs, axis), strict=True):
@@ -61,6 +62,8 @@ def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
     """
     if axis is None:
         return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
+    if all(x.shape == (0,) for x in xs):
+        axis = 0  # empty vectors stand beside any axes
     xs = beside(xs, axis)
     check(xs, axis)
     joined = join(xs, one_axis("cat", axis, xs[0].rank))

@@ -41,7 +41,7 @@ def addbmm(
         )
     product = FUNCTIONS["einsum"]("bnk,bkm->nm", batch1, batch2)
     if not any(x.is_floating_point() or x.is_complex() for x in (input, product)):
-        beta, alpha = int(beta), int(alpha)  # as the other products of integers take them
+        beta, alpha = (int(v) if isinstance(v, float) else v for v in (beta, alpha))
     product = product * alpha
     return product if beta == 0 else input * beta + product
 

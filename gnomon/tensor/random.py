@@ -279,6 +279,12 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
 # tensors that draw into themselves
 
 
+def is_held(number: float, dtype: DType) -> bool:
+    """Whether a number is none beyond the largest of a float's dtype."""
+    with np.errstate(over="ignore"):
+        return not dtype.is_floating_point or np.isfinite(np.float64(dtype.numpy.type(number)))
+
+
 def fill(tensor: Tensor, name: str, generator: Any, shift: float, scale: float) -> Tensor:
     """Write a draw of floats, times scale, plus shift, to a tensor."""
     if not tensor.dtype.is_floating_point:
@@ -299,6 +305,8 @@ def uniform_(
     """Take numbers spread evenly over [from, to)."""
     if to < from_:
         raise ArgumentError(f"uniform_: draws from [from, to): got from {from_} to {to}.")
+    if not is_held(to - from_, self.dtype):
+        raise ArgumentError(f"uniform_: {to} - {from_} is beyond {self.dtype.name}.")
     return fill(self, "random_uniform", generator, from_, to - from_)
 
 

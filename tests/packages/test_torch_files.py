@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.packages.torch_files import compared, outcomes, read_known, reason_of
+from tests.packages.torch_files import compared, outcomes, read_known, reason_of, sampled
 
 FOLDER = Path(os.environ.get("GNOMON_TORCH_TESTS", ""))
 SHARES = {
@@ -68,3 +69,16 @@ def test_a_run_takes_up_what_an_earlier_one_wrote(tmp_path: Path):
 
     assert (before, read_known(None)) == ({}, {})
     assert read_known(written) == {"torch": {"a": ["passes", ""]}}
+
+
+@pytest.mark.unit
+def test_a_sample_has_one_dtype_of_each_test():
+    class Named(SimpleNamespace):
+        def id(self) -> str:
+            return self.name
+
+    names = ["a.f_cpu_bool", "a.f_cpu_float32", "a.f_cpu_int8", "a.g_cpu", "a.h", "a.k_cpu_int8"]
+
+    kept = sampled([Named(name=x) for x in names])
+
+    assert [x.id() for x in kept] == ["a.f_cpu_float32", "a.g_cpu", "a.h", "a.k_cpu_int8"]

@@ -51,7 +51,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         return {mapped(k, change): mapped(v, change) for k, v in value.items()}
     if type(value) in (list, set, frozenset) or isinstance(value, tuple):
-        if type(value).__module__.startswith(TOOLS):  # tolerances
+        if type(value).__module__.startswith(TOOLS) and hasattr(value, "_fields"):  # tolerances
             return value
         kind = tuple if isinstance(value, tuple) else type(value)
         return change(value) if hasattr(value, "numel") else kind(mapped(x, change) for x in value)

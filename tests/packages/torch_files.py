@@ -6,7 +6,7 @@
 The folder is of a repository of PyTorch's at a commit; nothing of it is in this tree. Each library
 has a process of its own, each test a limit of seconds. Only tests that pass on PyTorch count. What
 is written to a file is taken up again: the second line, said several times, runs a large file in
-slices of at most 300 seconds.
+slices of at most 300 seconds. --sample takes one dtype of each test that is written for several.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import time
 import traceback
 import unittest
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,17 @@ def tests_of(suite: Any) -> Iterator[Any]:
         yield from tests_of(part) if isinstance(part, unittest.TestSuite) else (part,)
 
 
-def run_here(file: Path, library: str, limit: float, into: Path) -> None:
+def sampled(tests: Iterable[Any]) -> list[Any]:
+    """One test of those that differ in their dtype alone: float32 if it is among them."""
+    kept: dict[str, Any] = {}
+    for test in tests:
+        name, _, dtype = test.id().rpartition("_cpu")
+        if dtype in ("", "_float32") or (name or test.id()) not in kept:
+            kept[name or test.id()] = test
+    return list(kept.values())
+
+
+def run_here(file: Path, library: str, limit: float, into: Path, sample: bool = False) -> None:
     """Run a file's tests in this process and write their outcomes."""
     from tests.packages.torch_border import read_file  # it loads PyTorch
 
@@ -103,7 +113,8 @@ def run_here(file: Path, library: str, limit: float, into: Path) -> None:
     module = read_file(file, crossed=library == "gnomon")
     notes = Notes(limit, into)
     notes.found = json.loads(into.read_text(encoding="utf-8")) if into.exists() else {}
-    for test in tests_of(unittest.defaultTestLoader.loadTestsFromModule(module)):
+    found = tests_of(unittest.defaultTestLoader.loadTestsFromModule(module))
+    for test in sampled(found) if sample else found:
         if test.id() in notes.found:
             continue
         try:
@@ -114,7 +125,12 @@ def run_here(file: Path, library: str, limit: float, into: Path) -> None:
 
 
 def outcomes(
-    file: Path, library: str, limit: float, total: float, known: dict[str, list[str]] | None = None
+    file: Path,
+    library: str,
+    limit: float,
+    total: float,
+    known: dict[str, list[str]] | None = None,
+    sample: bool = False,
 ) -> dict[str, list[str]]:
     """A file's outcomes in a process of its own, beside those that are known already."""
     with tempfile.TemporaryDirectory() as folder:
@@ -122,6 +138,7 @@ def outcomes(
         if known:
             into.write_text(json.dumps(known), encoding="utf-8")
         words = [str(file), "--here", library, "--limit", str(limit), "--into", str(into)]
+        words += ["--sample"] * sample
         command = [sys.executable, "-W", "ignore", "-m", "tests.packages.torch_files", *words]
         quiet = {**os.environ, **SETTINGS}
         words = {"cwd": ROOT, "env": quiet, "capture_output": True, "text": True}
@@ -189,12 +206,14 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0)
     parser.add_argument("--total", type=float, default=900.0)
     parser.add_argument("--into", type=Path)
+    parser.add_argument("--sample", action="store_true")
     told = parser.parse_args()
     if told.here:
-        run_here(told.file, told.here, told.limit, told.into)
+        run_here(told.file, told.here, told.limit, told.into, told.sample)
         return
     known = read_known(told.into)
-    found = {x: outcomes(told.file, x, told.limit, told.total, known.get(x)) for x in LIBRARIES}
+    limits = (told.limit, told.total)
+    found = {x: outcomes(told.file, x, *limits, known.get(x), told.sample) for x in LIBRARIES}
     print(told.file.name, dict(compared(found["torch"], found["gnomon"]).most_common()))
     if told.into:
         told.into.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -97,6 +97,8 @@ def test_factors_of_integers_lose_their_fraction_as_in_torch():
     assert gn.baddbmm(stack, stack, stack, **words).flatten().tolist() == [4] * 8
     assert gn.addbmm(x, stack, stack, **words).tolist() == [[6, 6], [6, 6]]
     assert gn.addmm(x.float(), x, x, **words).tolist() == [[5.5, 5.5], [5.5, 5.5]]
+    truths = gn.tensor([True, False])
+    assert gn.addr(truths, truths, truths, alpha=False).dtype is gn.bool
     with pytest.raises(DtypeError, match=r"addr: beta must be an integer for integers: got 2.5"):
         gn.addr(x, y, y, beta=2.5)
 

@@ -159,3 +159,9 @@ def test_ends_of_integers_may_be_numbers_of_arrays_and_tensors(high):
         assert set(drawn.tolist()) == {5, 6}
     assert set(gn.randint(high, (200,)).tolist()) == set(range(7))
     assert set(gn.randint(high, size=(200,)).tolist()) == set(range(7))
+
+
+def test_bounds_further_apart_than_a_dtype_reaches_are_refused():
+    with pytest.raises(ArgumentError, match="beyond float32"):
+        gn.empty(3).uniform_(-3e38, 3e38)
+    assert gn.empty(3, dtype=gn.float64).uniform_(-3e38, 3e38).isfinite().all()

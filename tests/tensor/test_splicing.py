@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError, ShapeError
+from gnomon.errors import ArgumentError, AxisError, ShapeError
 
 
 def test_elements_at_equal_distances_are_numpys():
@@ -17,6 +17,18 @@ def test_elements_at_equal_distances_are_numpys():
     step = x.itemsize
     wanted = np.lib.stride_tricks.as_strided(x[1:], (2, 3), (step, 2 * step))
     np.testing.assert_array_equal(made.numpy(), wanted)
+
+
+def test_empty_vectors_are_laid_beside_each_other_along_any_axis():
+    x = gn.zeros(0, requires_grad=True)
+
+    made = gn.cat([x, gn.zeros(0)], dim=1)
+    made.sum().backward()
+
+    assert (made.shape, x.grad.shape) == ((0,), (0,))
+    assert gn.cat([gn.zeros(0), gn.ones(2, 3)], dim=1).shape == (2, 3)
+    with pytest.raises(AxisError, match="cat: no axis 1 in a tensor of 1 axes"):
+        gn.cat([gn.ones(2), gn.ones(2)], dim=1)
 
 
 LYING = [
