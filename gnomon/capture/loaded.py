@@ -114,7 +114,7 @@ def load_compiled(path: str | PathLike, digest: str = "") -> LoadedFunction:
 
 
 def told(wrong: Exception) -> str:
-    """What an error says of a file, without its name."""
+    """The text of an error about a file, without its name."""
     return clipped(str(wrong).rpartition(": ")[2].rstrip("."))
 
 
