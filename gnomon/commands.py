@@ -21,7 +21,7 @@ from gnomon.distributed.launcher import Launch, delimited
 from gnomon.distributed.restarts import Restarts, counts_of
 from gnomon.drop_in.command import run as run_torch_script
 from gnomon.errors import ConfigError, GnomonError, system_message
-from gnomon.train.chat import chat
+from gnomon.train.chat import chat, complete
 from gnomon.train.config import keys
 from gnomon.train.diverge import diverge as compare_runs
 from gnomon.train.doctor import findings, table_of
@@ -37,6 +37,7 @@ from gnomon.train.serve import serve
 from gnomon.train.state import model_of
 from gnomon.train.team import Team
 from gnomon.train.to_gguf import gguf
+from gnomon.train.to_program import program
 from gnomon.train.tokenizer import load_tokenizer
 from gnomon.train.values import keep_values
 
@@ -51,8 +52,10 @@ app = App(
 app.command(run_torch_script)
 app.command(bisect_script)
 app.command(chat)
+app.command(complete)
 app.command(serve)
 app.command(gguf)
+app.command(program)
 
 
 @app.command(help_epilogue=f"Configuration, for --set GROUP.NAME=VALUE:\n\n{keys()}")

@@ -12,6 +12,7 @@ NAMES = (
         "bench",
         "bisect",
         "chat",
+        "complete",
         "diverge",
         "doctor",
         "eval",
@@ -20,6 +21,7 @@ NAMES = (
         "launch",
         "plan",
         "profile",
+        "program",
     ),
     *("run", "serve", "train", "values"),
 )

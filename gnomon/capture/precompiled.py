@@ -40,11 +40,16 @@ if TYPE_CHECKING:
     from gnomon.capture.jit import Compiled
     from gnomon.capture.replay import CapturedProgram
 
-__all__ = ["Precompiled"]
+__all__ = ["Precompiled", "targets_here"]
 
 BESIDE = {"neon": ("neon",)}
 """The processors that a file is for, by the kind of the one that writes it."""
 X86 = ("avx2", "avx512")
+
+
+def targets_here() -> tuple[str, ...]:
+    """The processors of this machine's kind."""
+    return BESIDE.get(device.target().name, X86)
 
 
 class Precompiled:
@@ -116,7 +121,7 @@ class Precompiled:
                 for graph, each in zip(self._graphs, self._methods, strict=True)
             ),
         )
-        chosen = targets or BESIDE.get(device.target().name, X86)
+        chosen = targets or targets_here()
         with override(**self._settings._asdict()):
             methods, tensors = self._methods, self._tensors
             return write_program(Path(path), methods, tensors, chosen, notes.encoded())

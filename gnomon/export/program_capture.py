@@ -47,18 +47,20 @@ def save_programs(
     methods: Mapping[str, ExportedProgram],
     path: Any,
     targets: Sequence[str] = ("avx2", "avx512"),
+    *,
+    notes: bytes = b"",
 ) -> str:
     """Write one file of several methods; gives its digest.
 
     Methods that were exported of one module, or of modules that have a tensor in common, share what
     they read and write. targets: the processors that the file runs on, of "avx2", "avx512" and
-    "neon".
+    "neon". notes: what a reader finds as `load_program(path).notes`.
 
     Raises TraceError where a method does more than compute results and write its own tensors.
     """
     tensors = HeldTensors()
     made = [x for name, each in methods.items() for x in captured_methods(name, each, tensors)]
-    return write_program(Path(path), made, tensors, targets)
+    return write_program(Path(path), made, tensors, targets, notes)
 
 
 def captured_methods(

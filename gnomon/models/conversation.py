@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gnomon.models.causal import CausalLM
-from gnomon.models.generation import Writing, steps
+from gnomon.models.generation import WritesText, Writing, steps
 from gnomon.models.passes import CachedRows
 from gnomon.models.text_format import TextFormat
 
@@ -14,14 +13,22 @@ __all__ = ["Answer", "Conversation"]
 
 
 class Conversation:
-    """Messages of a user and a model. What the model has read of them is not read anew."""
+    """Messages of a user and a model. What the model has read of them is not read anew.
+
+    plain: each message is a text that the model continues, without a template.
+    """
 
     def __init__(
-        self, model: CausalLM, texts: TextFormat, system: str | None = None, **options: Any
+        self,
+        model: WritesText,
+        texts: TextFormat,
+        system: str | None = None,
+        plain: bool = False,
+        **options: Any,
     ) -> None:
-        self.model, self.texts, self.options = model, texts, options
+        self.model, self.texts, self.options, self.plain = model, texts, options, plain
         self.messages = [{"role": "system", "content": system}] if system else []
-        self.cached = CachedRows(model.passes)
+        self.cached: CachedRows = model.passes.rows()
 
     def say(self, text: str) -> Iterator[str]:
         """Say something; pieces of the answer as they are written.
@@ -29,7 +36,7 @@ class Conversation:
         Raises what `generate` raises, and then nothing was said.
         """
         messages = [*self.messages, {"role": "user", "content": text}]
-        ids = self.texts.chat_ids(messages)
+        ids = self.texts.ids(text) if self.plain else self.texts.chat_ids(messages)
         found = Answer(self.model, self.texts, ids, self.options, self.cached)
         return self.recorded(messages, iter(found))
 
@@ -52,7 +59,7 @@ class Answer:
 
     def __init__(
         self,
-        model: CausalLM,
+        model: WritesText,
         texts: TextFormat,
         ids: Sequence[int],
         options: dict[str, Any],
@@ -64,7 +71,7 @@ class Answer:
             given["max_new_tokens"] = max(longest + 1 - len(ids), 1)
         writing = Writing(model, given, texts.tokenizer, options.get("seed"))
         (self.row,) = writing.rows([ids], texts.tokenizer)
-        self.cached = cached or CachedRows(model.passes)
+        self.cached = cached or model.passes.rows()
 
     def __iter__(self) -> Iterator[str]:
         """Yield the answer's pieces of text while they are generated."""

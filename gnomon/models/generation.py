@@ -7,7 +7,7 @@ left are read without their padding, so a row of a batch has the tokens that it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,9 +20,26 @@ from gnomon.models.text_row import TextRow
 from gnomon.tensor.random import default_generator
 
 if TYPE_CHECKING:
+    from gnomon.models.carried import Carried
     from gnomon.models.causal import CausalLM
 
-__all__ = ["GeneratesTokens", "Writing", "steps"]
+__all__ = ["GeneratesTokens", "WritesText", "Writing", "steps"]
+
+
+class WritesText(Protocol):
+    """A model that reads tokens row by row: its sizes, its files, what makes rows."""
+
+    @property
+    def config(self) -> Any:
+        """Sizes, with max_position_embeddings."""
+
+    @property
+    def carried(self) -> Carried:
+        """The settings of generation."""
+
+    @property
+    def passes(self) -> Any:
+        """The maker of rows, of which nothing was read yet: `rows(count)`."""
 
 
 class GeneratesTokens:
@@ -91,7 +108,7 @@ class Writing:
 
     def __init__(
         self,
-        model: CausalLM,
+        model: WritesText,
         options: dict[str, Any],
         tokenizer: Decodes | None = None,
         seed: int | None = None,
@@ -127,7 +144,7 @@ class Writing:
     def tokens(self, prompts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
         """Yield the new tokens of all rows at each step, until all rows have ended."""
         rows = self.rows(prompts, self.tokenizer if self.config.stops else None)
-        cached, padding = CachedRows(self.model.passes, len(rows)), self.config.padding
+        cached, padding = self.model.passes.rows(len(rows)), self.config.padding
         return (
             np.array([row.tokens[-1] if was else padding for row, was in written], np.int64)
             for written in steps(rows, cached)

@@ -39,6 +39,10 @@ class Passes:
     def __init__(self, model: CausalLM) -> None:
         self.model = model
 
+    def rows(self, count: int = 1) -> CachedRows:
+        """Rows of which nothing was read yet."""
+        return CachedRows(self, count)
+
     @cached_property
     def read(self) -> Compiled:
         """The program of prompts."""

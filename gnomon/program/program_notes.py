@@ -81,5 +81,7 @@ def read_graphs(notes: ProgramNotes) -> tuple[list[Graph], Settings] | None:
     places = [x.graph for x in notes.methods]
     if not all(0 <= k < len(graphs) for k in places):
         raise ValueError("a method has no graph")
-    settings = msgspec.convert(notes.settings, dict[str, bool | int | float | str])
-    return [graphs[k] for k in places], Settings(**settings)
+    settings = Settings(**notes.settings)
+    if list(map(type, settings)) != list(map(type, Settings())):
+        raise ValueError("a setting is of another kind")
+    return [graphs[k] for k in places], settings

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from gnomon.errors import GnomonError
 from gnomon.models.conversation import Conversation
-from gnomon.train.opening import ModelPlace, opened_model, options_of
+from gnomon.train.opening import ModelPlace, opened_writer, options_of
 
-__all__ = ["chat"]
+__all__ = ["chat", "complete"]
 
 
 def chat(
@@ -28,7 +28,7 @@ def chat(
     Parameters
     ----------
     model
-        A GGUF file, a Hugging Face folder, or a run's folder or name.
+        A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
     system
         The system message.
     max_new_tokens
@@ -42,11 +42,48 @@ def chat(
     seed
         Random seed.
     """
-    language_model, texts = opened_model(model)
+    language_model, texts = opened_writer(model)
     assert texts.chat_template, "a model without one is refused before anything is said."
     drawing = {"top_k": top_k, "top_p": top_p, "seed": seed}
     options = options_of(max_new_tokens, temperature, drawing)
-    conversation = Conversation(language_model, texts, system, **options)
+    return answer_lines(Conversation(language_model, texts, system, **options))
+
+
+def complete(
+    model: ModelPlace = None,
+    /,
+    *,
+    max_new_tokens: int | None = None,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
+) -> int:
+    """Continue each input line as a text, with a model that needs no chat template.
+
+    Parameters
+    ----------
+    model
+        A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
+    max_new_tokens
+        Maximum number of tokens that follow; by default the rest of the model's context.
+    temperature
+        Sampling temperature; 0: greedy. By default the value in the model's files.
+    top_k
+        Sample from the K most probable tokens only; 0: from all.
+    top_p
+        Sample from the most probable tokens whose probabilities sum to P (nucleus sampling).
+    seed
+        Random seed.
+    """
+    language_model, texts = opened_writer(model)
+    drawing = {"top_k": top_k, "top_p": top_p, "seed": seed}
+    options = options_of(max_new_tokens, temperature, drawing)
+    return answer_lines(Conversation(language_model, texts, plain=True, **options))
+
+
+def answer_lines(conversation: Conversation) -> int:
+    """Print what follows each line of the input, until there is none."""
     for line in lines():
         try:
             for piece in conversation.say(line):

@@ -9,11 +9,13 @@ from cyclopts import Parameter
 
 from gnomon.errors import ConfigError
 from gnomon.models.causal import CausalLM
+from gnomon.models.generation import WritesText
 from gnomon.models.pretrained import from_pretrained
+from gnomon.models.shipped import ShippedDecoder
 from gnomon.models.text_format import TextFormat, text_format
 from gnomon.train.runs import find_checkpoint
 
-__all__ = ["ModelPlace", "model_path", "opened_model", "options_of"]
+__all__ = ["ModelPlace", "model_path", "opened_model", "opened_writer", "options_of"]
 
 HELP = (
     "A GGUF file, a Hugging Face folder, or a run's folder or name; the latest run if none is "
@@ -33,6 +35,14 @@ def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
     if not isinstance(found, CausalLM):
         raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
     return found, text_format(path)
+
+
+def opened_writer(name: str | None) -> tuple[WritesText, TextFormat]:
+    """A model and its texts as `opened_model` gives them, or the decoder of a program file."""
+    if name is None or Path(name).suffix != ".gnp":
+        return opened_model(name)
+    found = ShippedDecoder(Path(name))
+    return found, found.texts
 
 
 def model_path(name: str | None) -> Path:
