@@ -166,7 +166,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
         width=q.shape[3],
         value_width=v.shape[3],
         causal=settings["causal"],
-        scale=settings["scale"],
+        scale=float(settings["scale"]),
         leaves=(over[0], over[1]),
         **{
             name: heads_of(slot, view)

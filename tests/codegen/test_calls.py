@@ -10,12 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.calls import KERNELS, along, row_major
+from gnomon.codegen.calls import KERNELS, along, attention_spec, row_major
 from gnomon.codegen.products import mirrored, product_of
 from gnomon.dtypes import DType, bfloat16, float32, float64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast
-from gnomon.ops.attention import attention
+from gnomon.ops.attention import attention, attention_forward
 from gnomon.ops.facts import nothing
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
 from gnomon.ops.registry import REGIONS
@@ -173,3 +173,17 @@ def test_attention_in_doubles_reads_wide_copies_of_bfloat(rng: np.random.Generat
     (found,), (expected,) = run(graph, arrays), exact(graph, arrays, claimed.CLAIMED)
 
     assert same_bits(found, expected)
+
+
+@pytest.mark.parametrize("scale", [1 << 70, 10**30, 2])
+def test_a_scale_is_a_float_in_kernels(scale: int):
+    arena = Arena()
+    q, k = arena.input((1, 2, 3, 4), float32), arena.input((1, 2, 5, 4), float32)
+    settings = {"causal": False, "scale": scale}
+    whole, exactly = (
+        attention_forward(q, k, k, **{**settings, "scale": x}) for x in (scale, float(scale))
+    )
+    specs = [attention_spec(made[0], (0, 1, 2, 3, 4), 0) for made in (whole, exactly)]
+
+    assert specs[0] == specs[1]
+    assert type(specs[0].scale) is float
