@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DtypeError, ShapeError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,29 @@ def test_batches_of_products_are_equally_many():
 def test_a_product_of_choices_is_of_vectors():
     with pytest.raises(ShapeError, match="cartesian_prod: needs vectors"):
         gn.cartesian_prod(gn.ones(2, 2))
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, "fro", "nuc"])
+def test_the_condition_of_a_matrix_without_an_inverse_is_infinite(p):
+    x = gn.stack([gn.ones(2, 2), gn.eye(2), gn.tensor([[2.0, 1.0], [0.5, 3.0]])])
+
+    found = gn.linalg.cond(x, p).tolist()
+
+    assert found[0] == np.inf
+    assert found[1:] == pytest.approx([np.linalg.cond(v.numpy(), p) for v in x[1:]])
+
+
+def test_a_norm_takes_numpys_words():
+    x = gn.arange(8.0).reshape(2, 2, 2)
+
+    assert gn.linalg.norm(x, ord=1, axis=(-2, -1)).tolist() == [4.0, 12.0]
+    assert gn.linalg.norm(x, axis=0, keepdims=True).shape == (1, 2, 2)
+
+
+def test_no_shares_and_no_matrices():
+    x = gn.ones(3, 2)
+
+    assert gn.quantile(x, gn.tensor([]), dim=0).shape == (0, 2)
+    assert gn.quantile(x, gn.tensor([]), dim=0, keepdim=True).shape == (0, 1, 2)
+    with pytest.raises(ArgumentError, match="chain_matmul: needs a matrix"):
+        gn.chain_matmul()
