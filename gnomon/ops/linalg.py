@@ -16,6 +16,7 @@ from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.ops.arguments import joint_shape, one_axis
+from gnomon.ops.blends import plus
 from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.joining import cat
 from gnomon.ops.primitives import contract, expand, reshape
@@ -422,14 +423,6 @@ def bilinear(x: Node, y: Node, weight: Node, bias: Node | None = None) -> Node:
     return z if bias is None else z + bias
 
 
-def plus(start: Node, product: Node, beta: Scalar, alpha: Scalar) -> Node:
-    """beta · start + alpha · product; the fraction of a factor of integers is cut off."""
-    if not any(x.dtype.is_floating_point or x.dtype.is_complex for x in (start, product)):
-        beta, alpha = (int(v) if isinstance(v, float) else v for v in (beta, alpha))
-    product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (start if beta == 1 else start * beta) + product
-
-
 @op(
     reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b),
     autocast="narrow",
@@ -468,11 +461,7 @@ def addr(x: Node, vec1: Node, vec2: Node, *, beta: Scalar = 1, alpha: Scalar = 1
     Tensor([[3., 4.],
             [6., 8.]])
     """
-    product = outer(vec1, vec2)
-    for word, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, float) and promote(x.dtype, product.dtype).is_integer:
-            raise DtypeError(f"addr: {word} must be an integer for integers: got {factor}.")
-    return plus(x, product, beta, alpha)
+    return plus(x, outer(vec1, vec2), beta, alpha, refusing="addr")
 
 
 @op(

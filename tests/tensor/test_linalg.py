@@ -99,7 +99,7 @@ def test_factors_of_integers_lose_their_fraction_as_in_torch():
     assert gn.addmm(x.float(), x, x, **words).tolist() == [[5.5, 5.5], [5.5, 5.5]]
     truths = gn.tensor([True, False])
     assert gn.addr(truths, truths, truths, alpha=False).dtype is gn.bool
-    with pytest.raises(DtypeError, match=r"addr: beta must be an integer for integers: got 2.5"):
+    with pytest.raises(DtypeError, match="addr: factors of integers are integers: got 2"):
         gn.addr(x, y, y, beta=2.5)
 
 
@@ -121,6 +121,14 @@ def test_the_condition_of_a_matrix_without_an_inverse_is_infinite(p):
 
     assert found[0] == np.inf
     assert found[1:] == pytest.approx([np.linalg.cond(v.numpy(), p) for v in x[1:]])
+
+
+def test_complex_matrices_without_an_inverse_are_no_exception():
+    x = np.array([[[1, 1j], [1, 1j]], [[1, 2j], [0, 1]]])
+
+    found = gn.linalg.cond(gn.tensor(x), 1).tolist()
+
+    assert found == [np.inf, pytest.approx(np.linalg.cond(x[1], 1))]
 
 
 def test_a_norm_takes_numpys_words():
