@@ -271,7 +271,7 @@ def concatenate(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | No
     """Tensors one after the other along an axis; None lays them flat first."""
 from gnomon.capture.control_flow import cond as cond
 def condition_number(x: Tensor, p: _float | str | None = ...) -> Tensor:
-    """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+    """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
 def conj(input: Tensor) -> Tensor:
     """The numbers with the opposite imaginary parts; a real tensor itself."""
 def conj_physical(input: Tensor) -> Tensor:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import elementwise, rounded_once
+from gnomon.ir.operators import Scalar, elementwise, rounded_once
 from gnomon.ops.elementwise import Operand, divide
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -60,3 +63,16 @@ def addcdiv(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
         return x + divide(a if value == 1 else a * value, b)
 
     return rounded_once(of, x, tensor1, tensor2)
+
+
+def plus(start: Node, product: Node, beta: Scalar, alpha: Scalar, *, refusing: str = "") -> Node:
+    """beta · start + alpha · product; of integers, a factor's fraction is cut off or refused."""
+    if not any(x.dtype.is_floating_point or x.dtype.is_complex for x in (start, product)):
+        fractions = [v for v in (beta, alpha) if isinstance(v, float)]
+        if fractions and refusing:
+            raise DtypeError(f"{refusing}: factors of integers are integers: got {fractions[0]}.")
+        if not all(map(math.isfinite, fractions)):
+            raise DtypeError(f"addmm: factors of integers are finite: got {fractions}.")
+        beta, alpha = (int(v) if isinstance(v, float) else v for v in (beta, alpha))
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else (start if beta == 1 else start * beta) + product

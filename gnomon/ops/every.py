@@ -8,7 +8,6 @@ from __future__ import annotations
 from gnomon.ops import (
     activations,
     adaptive_pooling,
-    added_products,
     attention,
     bessel,
     blends,
@@ -62,7 +61,7 @@ FILES = (
     *(reductions, scans, statistics, sorting),
     *(views, view_parts, joining, combining, diagonals, indexing, occurrences, repetition),
     embedding,
-    *(linalg, added_products, einsum, grouped, routed, random, rejection),
+    *(linalg, einsum, grouped, routed, random, rejection),
     *(factorizations, solving, elimination, matrices),
     *(normalization, distances, attention, losses, margin_losses, cross_entropy, logit_rows),
     *(linear_cross_entropy,),

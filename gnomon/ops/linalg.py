@@ -14,8 +14,9 @@ import numpy as np
 from gnomon.dtypes import accumulator, bool_, int8, int32, promote, uint8
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, elementwise
+from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.ops.arguments import joint_shape, one_axis
+from gnomon.ops.blends import plus
 from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.joining import cat
 from gnomon.ops.primitives import contract, expand, reshape
@@ -423,3 +424,60 @@ def bilinear(x: Node, y: Node, weight: Node, bias: Node | None = None) -> Node:
     half = contract(f"{names}x,vxz->{names}vz", x, weight)
     z = contract(f"{names}vz,{names}z->{names}v", half, y)
     return z if bias is None else z + bias
+
+
+@op(
+    reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b),
+    autocast="narrow",
+    complex="formula",
+)
+def addmm(x: Node, mat1: Node, mat2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
+    """beta · x + alpha · (mat1 @ mat2).
+
+    Shapes: x (...), mat1 (n, k), mat2 (k, m) -> (n, m)
+
+    >>> addmm(ones(1), tensor([[1.0, 2.0]]), tensor([[3.0], [4.0]]), beta=10)
+    Tensor([[21.]])
+    """
+    return plus(x, mm(mat1, mat2), beta, alpha)
+
+
+@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b), complex="formula")
+def addmv(x: Node, mat: Node, vec: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
+    """beta · x + alpha · (mat @ vec).
+
+    Shapes: x (...), mat (n, k), vec (k) -> (n)
+
+    >>> addmv(tensor([1.0]), tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
+    Tensor([12.])
+    """
+    return plus(x, mv(mat, vec), beta, alpha)
+
+
+@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * np.outer(a, b), complex="formula")
+def addr(x: Node, vec1: Node, vec2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
+    """beta · x + alpha · outer(vec1, vec2).
+
+    Shapes: x (...), vec1 (n), vec2 (m) -> (n, m)
+
+    >>> addr(zeros(2, 2), tensor([1.0, 2.0]), tensor([3.0, 4.0]))
+    Tensor([[3., 4.],
+            [6., 8.]])
+    """
+    return plus(x, outer(vec1, vec2), beta, alpha, refusing="addr")
+
+
+@op(
+    reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b),
+    autocast="narrow",
+    complex="formula",
+)
+def baddbmm(x: Node, batch1: Node, batch2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
+    """beta · x + alpha · (batch1 @ batch2).
+
+    Shapes: x (...), batch1 (b, n, k), batch2 (b, k, m) -> (b, n, m)
+
+    >>> baddbmm(ones(1), ones(2, 1, 3), ones(2, 3, 1)).flatten()
+    Tensor([4., 4.])
+    """
+    return plus(x, bmm(batch1, batch2), beta, alpha)

@@ -11,8 +11,9 @@ import numpy as np
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast
+from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floats_only, one_axis
+from gnomon.ops.elimination import solve_ex
 from gnomon.ops.factorizations import columns, lines, matrices, svdvals, turned
 from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import cat
@@ -21,7 +22,8 @@ from gnomon.ops.linalg import matmul
 from gnomon.ops.primitives import reshape
 from gnomon.ops.reductions import fold
 from gnomon.ops.registry import internal, op
-from gnomon.ops.solving import identity, inverse, solved
+from gnomon.ops.scalars import where
+from gnomon.ops.solving import identity, inverse
 from gnomon.ops.statistics import np_norm, vector_norm
 from gnomon.ops.view_primitives import permute
 
@@ -143,7 +145,7 @@ def norm(
 
 @op(linalg=("cond",), complex="formula")
 def condition_number(x: Node, p: Order | None = None) -> Node:
-    """The condition number: the norm of a matrix times that of its inverse, refused without one.
+    """The condition number: the norm of a matrix times that of its inverse; infinite without one.
 
     Shapes: x (*b, m, n) -> (*b)
 
@@ -155,5 +157,6 @@ def condition_number(x: Node, p: Order | None = None) -> Node:
         ends = [fold(row, s, (s.rank - 1,), False) for row in ("max", "min")]
         return ends[1] / ends[0] if p == -2 else ends[0] / ends[1]
     wide_x = matrices("cond", x, square=True)
-    made = matrix_norm(wide_x, p) * matrix_norm(solved(wide_x, identity(wide_x)), p)
-    return cast(made, x.dtype)
+    inverted, failed = solve_ex(wide_x, identity(wide_x))
+    made = matrix_norm(wide_x, p) * matrix_norm(inverted, p)
+    return cast(where(elementwise("gt", failed, 0), math.inf, made), x.dtype)

@@ -249,7 +249,8 @@ def quantile(
     floats_only("quantile", x)
     if isinstance(q, (int, float)):
         return at_share(x, q, axis, keepdims, interpolation)
-    return stack([at_share(x, share, axis, keepdims, interpolation) for share in q])
+    made = stack([at_share(x, share, axis, keepdims, interpolation) for share in q or (0.5,)])
+    return made if q else part(made, 0, 0, 0)
 
 
 def at_share(x: Node, q: float, axis: int | None, keepdims: bool, interpolation: str) -> Node:

@@ -341,9 +341,10 @@ def complex_norm(
 
 
 def complex_condition_number(x: Complex, p: Order | None = None) -> Tensor:
-    """The norm of a matrix times that of its inverse."""
+    """The norm of a matrix times that of its inverse; infinite without one."""
     if p in (None, 2, -2):
         s = complex_svdvals(x)
         return s.amin(-1) / s.amax(-1) if p == -2 else s.amax(-1) / s.amin(-1)
-    inverse = complex_inverse(matrix("cond", x, square=True))
-    return complex_matrix_norm(x, p) * complex_matrix_norm(inverse, p)
+    inverse, failed = complex_inv_ex(matrix("cond", x, square=True))
+    made = complex_matrix_norm(x, p) * complex_matrix_norm(inverse, p)
+    return FUNCTIONS["where"](failed > 0, float("inf"), made)

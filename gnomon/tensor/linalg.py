@@ -9,6 +9,7 @@ from typing import Any
 from gnomon import errors
 from gnomon.lazy import settle
 from gnomon.ops.registry import Op, operations
+from gnomon.tensor.creation import also
 from gnomon.tensor.eigenvalues import eig, eigvals
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.matrices import multi_dot, nearest, powers, tensorinv, tensorsolve
@@ -53,6 +54,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
     return FUNCTIONS["sum"](diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
+@also(x="input", axis="dim", keepdims="keepdim")
 def norm(
     input: Tensor,
     ord: float | str | None = None,

@@ -14,7 +14,7 @@ def cholesky(x: Tensor, upper: _bool = ...) -> Tensor:
 def cholesky_ex(x: Tensor, *, upper: _bool = ..., check_errors: _bool = ...) -> tuple[Tensor, Tensor]:
     """The factor of cholesky, and 0 or the order of the first leading minor that is not positive."""
 def cond(x: Tensor, p: _float | str | None = ...) -> Tensor:
-    """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+    """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
 def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
     """The vector at right angles to two vectors of three elements, along the first such axis."""
 def det(x: Tensor) -> Tensor:

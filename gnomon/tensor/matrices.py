@@ -119,6 +119,8 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """multi_dot of its arguments; of one, itself."""
+    if not matrices:
+        raise ArgumentError("chain_matmul: needs a matrix: got none.")
     return multi_dot(matrices) if len(matrices) > 1 else matrices[0]
 
 

@@ -611,9 +611,9 @@ class Tensor:
     def combinations(self, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
         """All choices of r elements of a vector, a row each."""
     def condition_number(self, p: _float | str | None = ...) -> Tensor:
-        """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+        """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
     def condition_number_(self, p: _float | str | None = ...) -> Tensor:
-        """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+        """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
     def conj(self, *args: Any, **kwargs: Any) -> Any:
         """conj of this tensor."""
     def conj_physical(self, *args: Any, **kwargs: Any) -> Any:

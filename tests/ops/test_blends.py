@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.errors import DtypeError
 from gnomon.ops.blends import addcdiv, addcmul, lerp
 from gnomon.ops.registry import OPS
 
@@ -38,3 +39,10 @@ def test_a_number_beside_narrow_floats_is_one_of_float32(dtype: gn.dtype):
         assert (x / c).equal((x.float() / c).to(dtype))
         assert (x // c).equal((x.float() // c).to(dtype))
     assert gn.full((1,), 0.1, dtype=dtype).eq(0.1).item()
+
+
+def test_factors_of_integers_are_finite():
+    x = gn.ones(2, 2, dtype=gn.int64)
+
+    with pytest.raises(DtypeError, match=r"factors of integers are finite: got \[inf\]"):
+        gn.addmm(x, x, x, beta=float("inf"))

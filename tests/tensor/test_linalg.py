@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DtypeError, ShapeError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_factors_of_integers_lose_their_fraction_as_in_torch():
     assert gn.addmm(x.float(), x, x, **words).tolist() == [[5.5, 5.5], [5.5, 5.5]]
     truths = gn.tensor([True, False])
     assert gn.addr(truths, truths, truths, alpha=False).dtype is gn.bool
-    with pytest.raises(DtypeError, match=r"addr: beta must be an integer for integers: got 2.5"):
+    with pytest.raises(DtypeError, match="addr: factors of integers are integers: got 2"):
         gn.addr(x, y, y, beta=2.5)
 
 
@@ -111,3 +111,37 @@ def test_batches_of_products_are_equally_many():
 def test_a_product_of_choices_is_of_vectors():
     with pytest.raises(ShapeError, match="cartesian_prod: needs vectors"):
         gn.cartesian_prod(gn.ones(2, 2))
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, "fro", "nuc"])
+def test_the_condition_of_a_matrix_without_an_inverse_is_infinite(p):
+    x = gn.stack([gn.ones(2, 2), gn.eye(2), gn.tensor([[2.0, 1.0], [0.5, 3.0]])])
+
+    found = gn.linalg.cond(x, p).tolist()
+
+    assert found[0] == np.inf
+    assert found[1:] == pytest.approx([np.linalg.cond(v.numpy(), p) for v in x[1:]])
+
+
+def test_complex_matrices_without_an_inverse_are_no_exception():
+    x = np.array([[[1, 1j], [1, 1j]], [[1, 2j], [0, 1]]])
+
+    found = gn.linalg.cond(gn.tensor(x), 1).tolist()
+
+    assert found == [np.inf, pytest.approx(np.linalg.cond(x[1], 1))]
+
+
+def test_a_norm_takes_numpys_words():
+    x = gn.arange(8.0).reshape(2, 2, 2)
+
+    assert gn.linalg.norm(x, ord=1, axis=(-2, -1)).tolist() == [4.0, 12.0]
+    assert gn.linalg.norm(x, axis=0, keepdims=True).shape == (1, 2, 2)
+
+
+def test_no_shares_and_no_matrices():
+    x = gn.ones(3, 2)
+
+    assert gn.quantile(x, gn.tensor([]), dim=0).shape == (0, 2)
+    assert gn.quantile(x, gn.tensor([]), dim=0, keepdim=True).shape == (0, 1, 2)
+    with pytest.raises(ArgumentError, match="chain_matmul: needs a matrix"):
+        gn.chain_matmul()
