@@ -16,6 +16,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.models.carried import Carried
+from gnomon.models.passes import CachedRows
 
 PATIENCE = 60.0
 """Seconds after which a test that waits has failed."""
@@ -109,6 +110,7 @@ class Alphabet:
         self.gate = Gate()
         programs = {"read": self.read, "extend": self.extend, "put": lambda *_: None}
         self.passes = SimpleNamespace(**programs, model=self)
+        self.passes.rows = lambda count=1: CachedRows(self.passes, count)
         self.tokenizer = self
 
     def empty_cache(self, rows: int, positions: int) -> list[Any]:
