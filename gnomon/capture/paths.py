@@ -185,7 +185,7 @@ class Path:
     # the end
 
     def finish(self) -> None:
-        """Make replays read what they find; the first run takes what this call has found."""
+        """End the path: refuse kept or modified numpy arrays, and bind the inputs of segments."""
         for array, before, site, node in self._lent:
             if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
                 raise TraceError(

@@ -115,7 +115,7 @@ class WordList:
 
 
 def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
-    """Tensors one after another, equal ones once, large ones at a page; and where each begins."""
+    """The bytes of tensors in a row, equal ones once, large ones page-aligned; their offsets."""
     parts, places, known, end = [], [], dict[bytes, int](), 0
     for x in held:
         key = hashlib.sha256(x.content).digest()

@@ -102,7 +102,7 @@ class SizedTree(Tree):
         self.own_sizes, self.pattern = symbols.of_arguments, symbols.pattern
 
     def turning(self, step: Step) -> Answer:
-        """The part of an answer that selects what follows."""
+        """The part of an answer by which the tree of programs branches."""
         return turning(step)
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:

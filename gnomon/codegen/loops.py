@@ -390,7 +390,7 @@ class LoopWriter:
         self.e.loop(low, high, LANES * count, body)
 
     def _last(self, run: Pass, start: str, high: str) -> None:
-        """A vector that may reach past the end."""
+        """Emit the last iteration of a vectorized loop, with lanes past the end masked off."""
         on = self._first_lanes(self.e.value(f"sub i64 {high}, {start}"))
         self._body(run, [Position(start, on)], [])
 

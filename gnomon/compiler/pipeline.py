@@ -93,7 +93,7 @@ def kernels_of(
 
 
 def opened(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
-    """The graph without regions that no kernel claims; products read blocks, not what they mean."""
+    """Inline regions that no kernel claims; products then read quantized blocks, not decodings."""
     decodings: list[Node] = []
 
     def stays(node: Node) -> bool:

@@ -45,7 +45,7 @@ class WordArithmetic(ABC):
 def mixed(
     words: WordArithmetic, key: tuple[Word, Word], counter: tuple[Word, Word]
 ) -> tuple[Word, Word]:
-    """Two words of noise."""
+    """Two random words: the Threefry hash of a counter under a key."""
     third = words.xor(words.xor(*key), words.const(PARITY))
     keys = (*key, third)
     a, b = words.add(counter[0], key[0]), words.add(counter[1], key[1])

@@ -159,7 +159,7 @@ class Replay:
         raise GnomonError(f"train: {verdict.sentences(done, hosts)}")
 
     def save_agreed(self, step: int) -> None:
-        """Save the state that was gone back to, as long as its copies agree."""
+        """Save the state to which training was rolled back, if all ranks' copies of it agree."""
         if self.replicas.difference(self.team.gather(self.replicas.sums())) is None:
             self.save(step)
 
