@@ -75,7 +75,7 @@ class Path:
         self._lent: list[tuple[np.ndarray, bytes, Site, Node]] = []
 
     def look(self, node: Node, kind: ReadKind = whole_value) -> DeviceBuffer:
-        """A value, which Python goes on with."""
+        """Compute a value that Python reads; this ends a segment."""
         kinds = (kind, one_value, whole_value)
         found = next(
             (x for each in kinds if (x := self._answers.get((node, each))) is not None), None

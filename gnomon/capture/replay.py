@@ -70,7 +70,7 @@ class CapturedProgram:
         alone = [t._storage for *_, t in capture.placed if sys.getrefcount(t) <= ALONE]
         alone = [storage for storage in alone if sys.getrefcount(storage) <= ALONE]
         self.placed, placed = [at for *at, _ in capture.placed], [t for *_, t in capture.placed]
-        """Where tensors are put by every replay."""
+        """The places where every replay stores tensors."""
         self.grads = list(targets(capture, [*results, *placed]))
         """The tensors whose gradients are set: the place of one that it makes, or a reader."""
         self.renewed = renewed(capture, self.grads, [*results, *placed])

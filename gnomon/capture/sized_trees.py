@@ -49,7 +49,7 @@ class SizedSegment(Segment):
         """Segments of the latest sizes."""
 
     def is_like(self, other: Segment) -> bool:
-        """Whether another capture found the same stretch."""
+        """Whether another capture's segment has the same graph and the same host read."""
         is_sized = isinstance(other, SizedSegment)
         return is_sized and self.sized.key == other.sized.key and self.look[1:] == other.look[1:]
 

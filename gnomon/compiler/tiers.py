@@ -113,7 +113,7 @@ class MeasuringGate(Moments):
         return self.closed or (not self.calls and (self.due or not self.waiting))
 
     def close(self) -> None:
-        """Measure nothing any more."""
+        """End all measurements."""
         with self.change:
             self.closed = True
             self.change.notify_all()

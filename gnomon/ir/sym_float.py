@@ -75,7 +75,7 @@ class SymFloat(SymNumber):
 
     @property
     def sizes(self) -> Any:
-        """The sizes that it is computed of."""
+        """The sizes from which it is computed."""
         return self.bits.sizes
 
     def pinned(self) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 ROUNDS = 20
 PARITY = 0x1BD11BDA
-"""What the two key words are joined with to make the third."""
+"""The constant that is combined with both key words to make the third."""
 STEPS = 2 + 3 * ROUNDS + 3 * ROUNDS // 4
 """Additions, turns and exclusive ors of one hash."""
 

@@ -51,7 +51,7 @@ class Lowering:
         return stored if stored is not None else LOWERED[node.op](self, node, index, guard, fill)
 
     def const(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """A number."""
+        """Lower a constant."""
         return constant(self.arena, node.params["value"], node.dtype)
 
     def iota(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
@@ -75,7 +75,7 @@ class Lowering:
         return self.arena.node("map", inputs, f=f, **params)
 
     def same(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """An identity."""
+        """Lower an identity: its operand at the same index."""
         return self.at(node.inputs[0], index, guard, fill)
 
     def permute(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:

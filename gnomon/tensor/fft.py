@@ -131,7 +131,7 @@ def hermitian(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
 
 
 def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
-    """The inverse of that."""
+    """The inverse Fourier transform of a real tensor, for ihfft: half of a Hermitian result."""
     return from_real(name, x, s, dim, OPPOSITE[way_of(name, norm)]).conj()
 
 

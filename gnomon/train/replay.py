@@ -77,7 +77,7 @@ class Verdict:
 
     ranks: tuple[int, ...]
     why: str
-    """How they differ, as the end of a sentence; of several among which nothing decides, empty."""
+    """The difference as the end of a sentence; empty if no majority tells which copy is wrong."""
     after: int | None
     """The step after which steps were taken again; None where there was no state to begin from."""
     parted: int | None = None
