@@ -341,9 +341,9 @@ WALKS = (
 
 
 def read_by_ours(kind: type, own: dict[str, Any]) -> set[str]:
-    """Attributes that methods of ours may read: all, of a user's module those that are called.
+    """Attributes that Gnomon's methods may read: all, of a user's module those that are called.
 
-    What captures follow by themselves, a class of ours says: some of its names, or None for all.
+    `_followed` of a class names those that captures follow by themselves; None: all of them.
     """
     followed = getattr(kind, "_followed", TABLES)
     if followed is None:

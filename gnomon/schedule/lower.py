@@ -240,5 +240,5 @@ def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:
 
 
 def fill_for(x: Node) -> Scalar:
-    """The value of a guarded access where its guard is false: it is not used."""
+    """A zero of a value's dtype, for reads outside of its bounds whose results are not used."""
     return False if x.dtype is bool_ else 0.0 if x.dtype.is_floating_point else 0
