@@ -433,7 +433,7 @@ def fix(x: Tensor) -> Tensor:
 def flatten(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """A run of axes as one."""
 def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
-    """Backwards along axes."""
+    """x with the order of elements reversed along axes."""
 def fliplr(x: Tensor) -> Tensor:
     """Backwards along the second axis."""
 def flipud(x: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ class Whole:
                 self.before(*self.came)
 
     def note(self, *came: Any) -> None:
-        """Remember what came."""
+        """Record a signal that arrived, to be handled later."""
         self.came = came
 
 

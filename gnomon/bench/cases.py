@@ -49,7 +49,7 @@ class Case:
     flops: float = 0.0
     """Useful arithmetic of a step: what the floor is computed from."""
     tolerance: float = 1e-4
-    """How far losses of the first three steps may be apart, as a part of them."""
+    """The largest relative difference of losses in the first three steps."""
     cold: bool = False
     """Whether the first step of a fresh process is what counts."""
     compared: bool = True

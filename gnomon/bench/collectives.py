@@ -32,7 +32,7 @@ def measure_collectives(peers: Sequence[str], rounds: int) -> list[dict[str, Any
 
 
 def measured_by(ranks: int, peers: Sequence[str], rounds: int) -> list[dict[str, Any]]:
-    """The rows of one launch."""
+    """Launch ranks that measure the collectives; the rows of their results."""
     with tempfile.TemporaryDirectory(prefix="gnomon-bench-") as folder:
         out = Path(folder) / "rows.json"
         module = "gnomon.bench.collective_rank"

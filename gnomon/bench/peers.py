@@ -20,7 +20,7 @@ from gnomon.errors import ConfigError
 __all__ = ["Contender", "Peer", "contenders_of", "parse_peers", "root", "write_byte_code"]
 
 PACKAGES = {name: name for name in ("torch", "jax", "mlx", "tinygrad")}
-"""What an interpreter must be able to import, by the peer's name."""
+"""Peer's name -> the module that an interpreter must be able to import."""
 TUNED = (
     "int mkl_serv_intel_cpu_true(void) { return 1; } int mkl_serv_intel_cpu(void) { return 1; }\n"
 )
@@ -34,7 +34,7 @@ class Peer:
     name: str
     python: str
     variants: tuple[str, ...] = ()
-    """Which of its contenders take part; all when none is named."""
+    """The contenders that take part; all when none is named."""
 
 
 @dataclass(frozen=True)

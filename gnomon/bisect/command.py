@@ -97,7 +97,7 @@ def bisect(
 def of_optimisations(
     script: Script, question: Question, out: Path, say: Callable[[str], None] = print
 ) -> int:
-    """Find the optimisation and its application; 0 if one was found."""
+    """Find the optimisation that breaks a script, and where it does; 0 if one was found."""
     names = [name for name in OPTIMISATIONS if name != LAST]
     reference = script.run(",".join(names))
     if not question.is_right(reference, reference):

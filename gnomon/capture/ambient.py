@@ -43,23 +43,23 @@ class Ambient:
 
     def __init__(self) -> None:
         self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
-        """What must be as it is for a replay."""
+        """Readers of state, and the values that they must give for a replay."""
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
-        """Our generators that were drawn from: their key words, and the number of the draw."""
+        """Gnomon's generators that were drawn from: their key words, and the number of the draw."""
         self.stood: tuple[Hashable, ...] = ()
-        """The states of generators that are not ours."""
+        """The states of Python's and numpy's generators when the capture began."""
 
     def guard(self, read: Callable[[], Hashable]) -> None:
         """Replay only while `read()` gives what it gives now."""
         self.guards.append((read, read()))
 
     def once(self, effect: str, warning: str) -> None:
-        """Replay never, since something was done that a replay would not do."""
+        """Warn, and never replay this capture: something was done that a replay would not do."""
         self.guards.append((object, effect))
         warnings.warn(f"compile: {warning}   [{user_site()}]", stacklevel=6)
 
     def acted(self, name: str) -> None:
-        """Note that a setting is made."""
+        """Warn that the function called a setter, and never replay."""
         effect = f"`{name}` was called"
         self.once(effect, f"{effect} while a function was captured, {ANEW}. Call it outside.")
 
@@ -72,12 +72,12 @@ class Ambient:
             )
 
     def check_modes(self, before: tuple[Hashable, ...]) -> None:
-        """See whether modes are left as they were."""
+        """Warn and never replay if the function left modes or the default dtype changed."""
         if modes() != before:
             self.once("it leaves another mode or default dtype behind", MODES)
 
     def check_draws(self) -> None:
-        """See whether generators that are not ours are left as they were."""
+        """Warn and never replay if the function drew from Python's or numpy's generators."""
         if object_state.random_state() != self.stood:
             self.once("a number was drawn by Python's `random` or numpy's", DRAWN)
 
@@ -100,7 +100,7 @@ class CaptureRun(Block):
 
 
 class AmbientChecks(Block):
-    """A block after which a capture sees whether ambient state is as it was."""
+    """A block that checks at its end that the function left modes and generators unchanged."""
 
     def __init__(self, capture: Capture) -> None:
         self.capture = capture

@@ -140,7 +140,7 @@ class StandIns:
         return found
 
     def _object(self, value: Any, tree: TreeSpec) -> Any:
-        """Copy an object with other things inside."""
+        """Copy an object, with stand-ins for the tensors inside."""
         of_content, pairs = split(tree)
         if isinstance(of_content, TreeLeaf):
             value = as_given(value, self.stand_ins[of_content.number])

@@ -68,7 +68,7 @@ class Callables(Looks):
         """Names that code reads: those that this walk follows, and those that it met beside."""
         self.codes: set[types.CodeType] = set()
         self.opaque: list[str] = []
-        """What cannot be seen."""
+        """The reasons why parts of the code cannot be followed."""
         self._of: dict[str | None, set[str]] = {}
         for before, name in words.pairs:
             self._of.setdefault(None if before in words.loose else before, set()).add(name)

@@ -110,7 +110,7 @@ class Places(Callables):
         return (identity, *found)
 
     def _other(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """An object of a class of anybody's."""
+        """Walk an object whose class is neither Python's nor Gnomon's."""
         kind = type(value)
         package = package_of(kind.__module__)
         own = own_of(value)
@@ -150,7 +150,7 @@ class Places(Callables):
             self._lack(own, self.named(name) & self.words.doubtful)
 
     def _keep(self, names: Any, key: Any, tensor: Tensor, owner: Any) -> None:
-        """Note once that a tensor stands somewhere."""
+        """Record, once, the place where a tensor is stored."""
         if (id(owner), key) not in self._looked:
             self._looked.add((id(owner), key))
             self._alive.append(owner)
@@ -337,13 +337,13 @@ WALKS = (
     (type, Places._class),
     (types.ModuleType, Places._package),
 )
-"""How values of Python's own kinds are walked."""
+"""Python's own kinds of values -> the method that walks them."""
 
 
 def read_by_ours(kind: type, own: dict[str, Any]) -> set[str]:
-    """Attributes that methods of ours may read: all, of a user's module those that are called.
+    """Attributes that Gnomon's methods may read: all, of a user's module those that are called.
 
-    What captures follow by themselves, a class of ours says: some of its names, or None for all.
+    `_followed` of a class names those that captures follow by themselves; None: all of them.
     """
     followed = getattr(kind, "_followed", TABLES)
     if followed is None:

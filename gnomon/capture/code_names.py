@@ -47,7 +47,7 @@ class CodeNames(NamedTuple):
     doubtful: frozenset[str] = frozenset()
     """Attributes that need not be there."""
     files: frozenset[str] = frozenset()
-    """What is imported."""
+    """The modules that are imported."""
     every: bool = False
     """Whether attributes are read whose names are made up."""
     given: frozenset[str] = frozenset()
@@ -212,9 +212,9 @@ def named(steps: Sequence[dis.Instruction]) -> bool:
 
 
 JOINED = {"BINARY_OP": 2, "BINARY_SUBSCR": 2, "COMPARE_OP": 2, "FORMAT_VALUE": 1}
-"""How many values an instruction takes from the top to make one of them."""
+"""Instruction -> the number of values that it pops to push one."""
 MOVED = {"LOAD_GLOBAL": 1, "LOAD_METHOD": 0, "LOAD_ATTR": 0, "PUSH_NULL": 0}
-"""How an instruction moves the stack, where places that calls need are not counted."""
+"""Instruction -> its change of the stack's height, without the places that calls need."""
 
 
 @memo

@@ -56,7 +56,7 @@ class CompileOptions(NamedTuple):
     """The wishes of a compiled function for the programs that are made of it."""
 
     seconds: float = 0.0
-    """How long products may be measured."""
+    """The seconds for which products may be measured."""
     without: str = ""
     """Optimisations to leave out."""
     dynamic: bool | None = None

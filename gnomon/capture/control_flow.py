@@ -136,7 +136,7 @@ def while_loop(
 
 
 def lifted(value: Any) -> Any:
-    """A nested value whose numbers are tensors."""
+    """A copy of a nested value in which Python numbers are tensors."""
     if isinstance(value, (bool, int, float)):
         return tensor(value)
     found: list[Tensor] = []
@@ -151,7 +151,7 @@ def lifted(value: Any) -> Any:
 
 
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
-    """A loop that stops by itself."""
+    """Trace a while loop: the results of its last iteration."""
     values: list[Tensor] = []
     tree = spread(carried, values)
     kinds = [(raw(t).shape, t.dtype) for t in values]

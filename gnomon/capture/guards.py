@@ -128,11 +128,11 @@ class Guard:
 
     @property
     def modules(self) -> list[Any]:
-        """The modules among them."""
+        """The modules among the guarded values."""
         return self._places.modules
 
     def tensors(self) -> list[Tensor]:
-        """The tensors among them."""
+        """The tensors among the guarded values."""
         return [*(x for *_, x in self._places.kept), *self.lasting]
 
     def settle(self, capture: Any, seen: Any, name: str, shown: Iterable[Tensor] = ()) -> None:
@@ -223,7 +223,7 @@ class Guard:
                 del names[key]
 
     def holds(self) -> bool:
-        """Whether they are the same now."""
+        """Whether all guarded values are unchanged."""
         if self.lost:
             return False
         settings = current()

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["let_go", "replace_held"]
 
 Others = dict[int, Any]
-"""What stands in place of what, by its id."""
+"""The id of a value -> the value to put in its place."""
 
 
 def let_go(path: Path) -> None:
-    """Put plain numbers where the function put some that vary."""
+    """Replace a capture's traced numbers by plain ones wherever the function stored them."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
     if path.capture.sizes is not None:
@@ -42,7 +42,7 @@ def let_go(path: Path) -> None:
 
 
 def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
-    """Put values in place of others in all that holds them."""
+    """Replace old values by new ones in all objects that refer to them."""
     while old:
         others = {id(x): y for x, y in zip(old, new, strict=True)}
         unchanging, anew = [], []
@@ -56,7 +56,7 @@ def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
 
 
 def made_anew(holder: Any, others: Others) -> Any:
-    """A tuple, a frozen set or a slice with other parts."""
+    """A copy of a tuple, a frozen set or a slice, with values replaced."""
     if is_a(holder, slice):
         ends = holder.start, holder.stop, holder.step
         return slice(*[others.get(id(x), x) for x in ends])
@@ -70,7 +70,7 @@ def made_anew(holder: Any, others: Others) -> Any:
 
 
 def put(holder: Any, others: Others) -> None:
-    """Put values in place of others in what holds them."""
+    """Replace values in the items, attributes and slots of an object."""
     if is_a(holder, types.CellType):
         if id(holder.cell_contents) in others:
             holder.cell_contents = others[id(holder.cell_contents)]
@@ -123,7 +123,7 @@ def is_a(holder: Any, kinds: Any) -> bool:
 
 
 def owner_of(names: dict[Any, Any]) -> type | None:
-    """The class whose attributes they are."""
+    """The class whose attributes a dictionary holds, or None."""
     found = gc.get_referrers(names) if "__doc__" in names else ()
     return next((x for x in found if isinstance(x, type) and x.__name__), None)
 

@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 Read = Callable[[Sequence[Tensor]], Tensor]
-"""Gives the tensor that an input stands for, from the arguments of a replay."""
+"""A function from a replay's arguments to the tensor of an input."""
 Ids = dict[int, "ref[Any]"]
-"""Things by their ids, each with a weak reference: an id alone may be another thing's later."""
+"""Id -> a weak reference to its object: an id alone may be another object's later."""
 
 
 class Always:
-    """Reads the same tensor whatever the arguments are."""
+    """A reader that gives the same tensor whatever the arguments are."""
 
     __slots__ = ("tensor",)
 
@@ -52,7 +52,7 @@ class Always:
 
 
 class GivenInput:
-    """Reads an argument."""
+    """A reader of an argument."""
 
     __slots__ = ("number",)
 
@@ -65,7 +65,7 @@ class GivenInput:
 
 
 class StoredInput:
-    """Reads what a segment computed, behind the arguments."""
+    """A reader of an earlier segment's result, which follows the arguments."""
 
     __slots__ = ("number",)
 
@@ -78,7 +78,7 @@ class StoredInput:
 
 
 def number_of(read: Callable[[], float], dtype: DType) -> Read:
-    """Reads a number anew each time; its tensor stays while the number does."""
+    """A reader that calls `read` each time, and makes a new tensor only if the number changed."""
     kept: tuple[Hashable, Tensor | None] = (None, None)
 
     def reads(_: Sequence[Tensor]) -> Tensor:
@@ -129,7 +129,7 @@ def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
 
 
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
-    """Looks which tensors have no gradient."""
+    """A function that tells for each tensor whether it has no gradient now."""
     return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
 
 
@@ -137,7 +137,7 @@ def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
 
 
 class Apart(Exception):
-    """An argument that was passed by its value is needed as a part of its storage."""
+    """Raised when an argument that was passed by value is needed as a view of its storage."""
 
     def __init__(self, places: frozenset[int]) -> None:
         super().__init__(places)
@@ -146,18 +146,18 @@ class Apart(Exception):
 
 
 class Wholes:
-    """The part of a capture that knows which arguments are views, passed by their values."""
+    """The part of a capture that knows which arguments are views that are passed by value."""
 
     def __init__(self) -> None:
         self.by_value: set[Storage] = set()
-        """What stands for views without gradients: all that shows it is cut off by nature."""
+        """Storages that stand for views without gradients; their views have none either."""
         self.parts: dict[Storage, int] = {}
-        """What stands for the value of a view, and which argument it is."""
+        """Storage that stands for the value of a view -> the argument that it is."""
         self.needs_whole: set[int] = set()
-        """Arguments of which the function asks how they lie in their storage."""
+        """Arguments to pass as views of their storage: the function asks for their strides."""
 
     def need_whole(self, storage: Storage) -> None:
-        """Pass an argument as a part of its storage, since the function asks which part it is."""
+        """Raise Apart: this argument has to be passed as a view of its storage."""
         if storage in self.parts:
             self.needs_whole.add(self.parts[storage])
             raise Apart(frozenset(self.needs_whole))

@@ -94,7 +94,7 @@ class Compiled(CompiledObject, CompiledReports):
         """Whether Python may look at values inside."""
         self.programs: dict[tuple, list[tuple[Guard, CapturedProgram | Tree]]] = {}
         self.varying: VaryingNumbers | None = None
-        """What is known of numbers among arguments, once there was a capture."""
+        """The knowledge of varying numbers among arguments, after the first capture."""
         self.by_content: dict[type, frozenset[str] | None] = {}
         """Classes of which calls have other objects each time, and the attributes that count."""
         self.uncompiled: dict[tuple, str] = {}

@@ -51,29 +51,29 @@ __all__ = [
 ]
 
 PLAIN = (bool, int, float, str, bytes, type(None), DType, Device, complex)
-"""Classes whose values are compared by what they are."""
+"""Classes whose objects are compared by value."""
 TABLES = frozenset(
     {"_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"}
     | {"_backward_hooks", "_backward_pre_hooks", "_hook_words", "_non_persistent_buffers_set"}
 )
-"""What a module keeps its parts in, which are looked at one by one."""
+"""The dictionaries of a module's parts, whose entries are compared one by one."""
 VERSION = 384
-"""Where CPython 3.11 to 3.14 keep the version of a class, in bytes from its start."""
+"""The offset of a class's version in memory, in CPython 3.11 to 3.14."""
 OPAQUE = object()
-"""The state of what cannot be seen."""
+"""The state of an object that shows none."""
 SETTLED = frozenset(
     {"builtins", "re", "_sre", "decimal", "fractions", "datetime", "uuid", "pathlib", "types"}
     | {"_thread", "threading", "logging", "operator", "_struct", "struct", "typing", "abc", "_abc"}
     | {"numpy", "gnomon", "zoneinfo", "ipaddress", "functools", "enum", "property", "inspect"}
     | {"_collections", "dataclasses", "msgspec"}
 )
-"""Packages whose objects never change, or tell what they do when they are called."""
+"""Packages whose objects never change, or whose use is seen when they are called."""
 STEPS = tuple(type(iter(x)) for x in ((), [], {}, set(), "", b"", range(1), {}.values()))
-"""Iterators over Python's own containers, which tell where they stand."""
+"""Iterators over Python's own containers, whose position can be read."""
 
 
 class Same(tuple):
-    """Objects that are equal to the very same ones only."""
+    """A group of objects, equal to another only if it has the very same objects."""
 
     __slots__ = ()
     __hash__ = None
@@ -86,7 +86,7 @@ class Same(tuple):
 
 
 class Version:
-    """A class, and which version of itself it is; 0 where nothing tells."""
+    """A class and its version number; 0 where Python keeps none."""
 
     __slots__ = ("_cell", "kind", "known")
 
@@ -102,7 +102,7 @@ class Version:
 
 @functools.cache
 def has_versions() -> bool:
-    """Whether this Python keeps versions where others do: a trial on two classes."""
+    """Whether this Python keeps class versions at the known offset, tried on two classes."""
     if sys.implementation.name != "cpython" or type.__basicsize__ < VERSION + 4:
         return False
     above = type("Above", (), {"x": 1})
@@ -116,7 +116,7 @@ def has_versions() -> bool:
 
 
 def never_changes(value: Any) -> bool:
-    """Whether an object is of a kind that is always the same, or that is seen when it is used."""
+    """Whether an object never changes, or its changes are seen where it is used."""
     kind = type(value)
     package = package_of(kind.__module__)
     if package == "numpy" and (kind is np.void or is_written_in_python(kind)):
@@ -136,7 +136,7 @@ def is_written_in_python(kind: type) -> bool:
 
 
 IN_C = types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType
-"""Entries of classes that are written in C, or keep attributes in slots."""
+"""Types of class entries by which a class is written in C, or has slots."""
 
 
 def state_of(value: Any) -> Callable[[], Hashable] | Any:
@@ -160,7 +160,7 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
 @memo
 @functools.cache
 def has_state(kinds: tuple[type, ...]) -> bool:
-    """Whether a user's class, given it and those above it, has a state that no attribute tells."""
+    """Whether objects of a class, given its bases too, have state that no attribute shows."""
     base = next((x for x in kinds if is_written_in_c(x)), object).__module__
     if base.startswith("_cython"):  # functions, seen when they are called
         return False
@@ -180,7 +180,7 @@ def decimal_rules(rules: Any = None) -> Hashable:
 
 
 def warning_rules() -> Hashable:
-    """The warnings that are shown."""
+    """The state of Python's warning filters."""
     return *warnings.filters, warnings.defaultaction
 
 
@@ -189,18 +189,18 @@ RULES = {"decimal": decimal_rules, warnings.catch_warnings.__module__: warning_r
 
 
 def key_of(value: Any) -> Hashable:
-    """A plain value as it is, another object by its identity."""
+    """A plain value itself, the identity of another object."""
     return typed(value) if isinstance(value, PLAIN) else id(value)
 
 
 def of_drawing(value: Any) -> Callable[[], Hashable] | Any:
-    """The state of one of Python's generators of random numbers; the system's own has none."""
+    """A reader of a Python random generator's state; the system's own generator has none."""
     is_systems = any(base.__name__ == "SystemRandom" for base in type(value).__mro__)
     return OPAQUE if is_systems else value.getstate
 
 
 def of_array(value: np.ndarray) -> Callable[[], Hashable]:
-    """The numbers of an array, or its objects."""
+    """A reader of an array's bytes, or of the identities of its objects."""
     if value.dtype.hasobject:
         return lambda: (*array_layout(value), *map(key_of, value.ravel().tolist()))
     return lambda: (*array_layout(value), value.dtype, value.tobytes())
@@ -212,7 +212,7 @@ def array_layout(value: np.ndarray) -> tuple:
 
 
 def of_iterator(value: Any) -> Callable[[], Hashable]:
-    """The position of an iterator over a container."""
+    """A reader of the position of an iterator over a container."""
 
     def stands() -> Hashable:
         _, given, *left = value.__reduce__()
@@ -223,12 +223,12 @@ def of_iterator(value: Any) -> Callable[[], Hashable]:
 
 
 def of_variable(value: contextvars.ContextVar) -> Callable[[], Hashable]:
-    """The value of a context variable."""
+    """A reader of the value of a context variable."""
     return lambda: key_of(value.get(OPAQUE))
 
 
 def of_registry(kind: abc.ABCMeta) -> Callable[[], Hashable]:
-    """The classes that were registered with a class and with those that derive from it.
+    """A reader of the classes registered with an abstract class and its subclasses.
 
     They are looked through only after a registration of anybody's.
     """
@@ -244,7 +244,7 @@ def of_registry(kind: abc.ABCMeta) -> Callable[[], Hashable]:
 
 
 def registered(kind: type) -> Iterator[tuple[int, int]]:
-    """Each class that was registered with one, or with one that derives from it."""
+    """Each class registered with an abstract class, or with one of its subclasses."""
     for x in {kind, *type.__subclasses__(kind)}:
         found = _get_dump(x)[0] if isinstance(x, abc.ABCMeta) else ()
         yield from ((id(x), id(each())) for each in found)
@@ -253,12 +253,12 @@ def registered(kind: type) -> Iterator[tuple[int, int]]:
 
 
 def of_local(value: threading.local) -> Callable[[], Hashable]:
-    """The thread whose attributes are looked at, by their dictionary."""
+    """A reader of the identity of a thread-local object's dictionary in the current thread."""
     return lambda: id(value.__dict__)
 
 
 def of_attributes(value: Any) -> Callable[[], Hashable]:
-    """The very objects that an object keeps, those in its lists, and what a logger asks others."""
+    """A reader of the objects in attributes and their lists, and of a logger's effective level."""
     own = vars(value)
     logger = value if hasattr(value, "getEffectiveLevel") else None
 
@@ -273,7 +273,7 @@ def of_attributes(value: Any) -> Callable[[], Hashable]:
 
 
 def of_cache(value: Any) -> Callable[[], Hashable]:
-    """The table of a cached function, which it shows the collector alone."""
+    """A reader of a cached function's table, found by the garbage collector."""
 
     def held() -> Hashable:
         tables = [x for x in gc.get_referents(value) if type(x) is dict and x is not vars(value)]
@@ -311,7 +311,7 @@ def reader(drawing: types.ModuleType) -> Callable[[], Hashable]:
 
 
 def stood_at(state: Any) -> Hashable:
-    """A generator's state as something to compare: of numpy's older ones, or an array of bytes."""
+    """A generator's state in a form that can be compared; numpy's states are arrays."""
     if isinstance(state, tuple):
         return (state[1].tobytes(), *state[2:])
     return np.asarray(state).tobytes()

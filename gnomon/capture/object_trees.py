@@ -40,7 +40,7 @@ COPIED = (set, deque, bytearray, np.ndarray)
 CALLED = (types.FunctionType, functools.partial)
 """Classes of what may hold tensors where nobody looks."""
 FACTORY = "default_factory"
-"""What a dictionary with defaults keeps beside its content."""
+"""The attribute of a dictionary with defaults that is kept beside its content."""
 HEAP = 1 << 9
 """CPython's flag of classes that are made by Python code."""
 
@@ -198,7 +198,7 @@ class ObjectWalk:
         self.opaque: list[Any] = []
         """Objects that are not looked into and may change."""
         self.met: defaultdict[int, int] = defaultdict(int)
-        """How often each object was met."""
+        """Id of an object -> the number of times that it was met."""
         self.has_objects = False
         """Whether a pytree would not tell all of it."""
         self._places = {id(t): k for k, t in enumerate(tensors)}
@@ -291,7 +291,7 @@ class ObjectWalk:
         return tree, tuple((Constant(name), self.tree(x)) for name, x in own.items())
 
     def _with(self, tree: TreeSpec | TreeLeaf | None, value: Any) -> TreeSpec:
-        """A tree with the attributes beside it."""
+        """The structure of an object: that of its content, and its attributes."""
         kind = type(value)
         if kind is tuple:
             return tree

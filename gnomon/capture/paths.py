@@ -75,7 +75,7 @@ class Path:
         self._lent: list[tuple[np.ndarray, bytes, Site, Node]] = []
 
     def look(self, node: Node, kind: ReadKind = whole_value) -> DeviceBuffer:
-        """A value, which Python goes on with."""
+        """Compute a value that Python reads; this ends a segment."""
         kinds = (kind, one_value, whole_value)
         found = next(
             (x for each in kinds if (x := self._answers.get((node, each))) is not None), None
@@ -185,7 +185,7 @@ class Path:
     # the end
 
     def finish(self) -> None:
-        """Make replays read what they find; the first run takes what this call has found."""
+        """End the path: refuse kept or modified numpy arrays, and bind the inputs of segments."""
         for array, before, site, node in self._lent:
             if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
                 raise TraceError(

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 CONTAINERS = {kind.__name__: kind for kind in (dict, list, tuple)}
-"""What arguments and results may lie in, by name."""
+"""The containers of arguments and results, by name."""
 VALUES = (type(None), bool, int, float, str)
 LARGEST = 1 << 63
 
@@ -91,7 +91,7 @@ class HeldTensors:
         self.written: set[int] = set()
 
     def number(self, name: str, tensor: Tensor) -> int:
-        """A tensor's number."""
+        """The number of a tensor in the file; a new tensor is added."""
         one = tensor if tensor._view else tensor._storage
         number = self._numbers.setdefault(id(one), len(self._found))
         if number == len(self._found):
@@ -99,7 +99,7 @@ class HeldTensors:
         return number
 
     def content(self) -> list[HeldTensor]:
-        """All of them, with their values now."""
+        """The contents of all tensors, with their current values."""
         return [
             HeldTensor(name, x, array_of(x).tobytes(), k in self.written)
             for k, (name, x) in enumerate(self._found)

@@ -85,7 +85,7 @@ class WordList:
         self.parts: list[bytes] = []
 
     def add(self, *numbers: int) -> None:
-        """Some numbers."""
+        """Append integers of 8 bytes."""
         self.parts.append(struct.pack(f"<{len(numbers)}q", *numbers))
 
     def row(self, numbers: Sequence[int]) -> None:
@@ -97,25 +97,25 @@ class WordList:
         self.add(len(pairs), *(x for pair in pairs for x in pair))
 
     def text(self, text: str) -> None:
-        """A name."""
+        """Append a name: its length, and its bytes padded to whole words."""
         content = text.encode()
         self.add(len(content))
         self.parts.append(content + bytes(-len(content) % 8))
 
     def kind(self, dtype: DType, shape: Sequence[int]) -> None:
-        """A dtype and sizes."""
+        """Append a tensor's dtype and shape."""
         if dtype.name not in DTYPES:
             raise TraceError(f"save: no file holds tensors of {dtype}. Cast them with to().")
         self.text(dtype.name)
         self.row(shape)
 
     def content(self) -> bytes:
-        """All of it."""
+        """The bytes of all words."""
         return b"".join(self.parts)
 
 
 def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
-    """Tensors one after another, equal ones once, large ones at a page; and where each begins."""
+    """The bytes of tensors in a row, equal ones once, large ones page-aligned; their offsets."""
     parts, places, known, end = [], [], dict[bytes, int](), 0
     for x in held:
         key = hashlib.sha256(x.content).digest()

@@ -26,9 +26,9 @@ SIGNATURE = (
     *("shape", "dtype", "requires_grad", "being a leaf that wants gradients", "having .grad"),
     *("being part of what gradients pass", "the form of its strides"),
 )
-"""What signature_of says of a tensor, in words."""
+"""The names of the parts of signature_of a tensor, for messages."""
 MODES = ("inference_mode", "autocast", "the default dtype")
-"""What else is switched for all operations."""
+"""The names of other modes that concern all operations."""
 
 
 def reasons(key: tuple, entries: Mapping[tuple, Sequence[tuple[Guard, Any]]]) -> list[str]:
@@ -160,7 +160,7 @@ def is_another(was: Any, now: Any) -> bool:
 
 
 def changed(what: str, was: Any, now: Any) -> Iterator[str]:
-    """A value that is another one."""
+    """The text of a change, if a value is another one than before."""
     alike = issubclass(type(was), PLAIN) and issubclass(type(now), PLAIN)
     if was is not now and not (alike and typed(was) == typed(now)):
         yield f"{what} is {shown(now)}, was {shown(was)}"

@@ -70,7 +70,7 @@ class CapturedProgram:
         alone = [t._storage for *_, t in capture.placed if sys.getrefcount(t) <= ALONE]
         alone = [storage for storage in alone if sys.getrefcount(storage) <= ALONE]
         self.placed, placed = [at for *at, _ in capture.placed], [t for *_, t in capture.placed]
-        """Where tensors are put by every replay."""
+        """The places where every replay stores tensors."""
         self.grads = list(targets(capture, [*results, *placed]))
         """The tensors whose gradients are set: the place of one that it makes, or a reader."""
         self.renewed = renewed(capture, self.grads, [*results, *placed])
@@ -361,9 +361,9 @@ def targets(
 
 
 def waiting_alone(graph: Graph) -> Iterator[int]:
-    """The numbers of inputs that stand for leaves which were written to, and wait for gradients.
+    """The numbers of inputs whose value nothing reads, but whose leaves get gradients.
 
-    The value that was written is an input of its own.
+    These leaves were written to; the value that was written is an input of its own.
     """
     read = {x for node in graph for x in node.inputs[has_other_history(node) :]} | {*graph.outputs}
     old = {node.inputs[0] for node in graph if has_other_history(node)}

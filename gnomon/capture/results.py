@@ -33,7 +33,7 @@ HELD = 3
 """References to a storage that only one tensor shows: the tensor, a dictionary, the count."""
 
 Make = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
-"""Gives a tensor, from the arguments of a replay and the tensors over its outputs."""
+"""A function that makes a tensor from a replay's arguments and the tensors over its outputs."""
 
 
 class Fresh(NamedTuple):
@@ -43,7 +43,7 @@ class Fresh(NamedTuple):
     released: bool
     leaf: bool
     form: Form | None = None
-    """That of its strides."""
+    """The form of its strides."""
 
     @property
     def is_passed(self) -> bool:
@@ -70,7 +70,7 @@ class Output(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A tensor that was there before."""
+    """A tensor that existed before the call: an argument, or one that the function reads."""
 
     read: Read
 
@@ -111,7 +111,7 @@ class Results:
         """The outputs over which there are tensors."""
         self.fresh: list[Fresh] = []
         self.storages: list[Storage] = []
-        """Where they were in the capture."""
+        """The storages of these outputs in the capture."""
         self._capture = capture
         objects = {id(t): t for t in shown}
         places = {key: k for k, key in enumerate(objects)}
@@ -203,7 +203,7 @@ class Results:
 
     @property
     def chains(self) -> list[Chain]:
-        """The steps of those that show part of another."""
+        """The view steps of results that are views of other results."""
         return [x.chain for x in self._makes or () if isinstance(x, (PartOf, PartOfStorage))]
 
     def places(self) -> list[int] | None:
@@ -221,7 +221,7 @@ class Results:
 
 
 def keep_hooks(capture: Capture, roots: Sequence[Node]) -> None:
-    """Refuse hooks that a backward pass from these results would have to call: nothing is kept."""
+    """Refuse a capture whose tensors have hooks that a later backward pass would have to call."""
     for node in topological(roots):
         if node not in capture.inputs and is_hooked(capture, node):
             raise refusal(

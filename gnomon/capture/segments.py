@@ -120,7 +120,7 @@ class Segment:
         return any(x.op in MEETINGS for x in self.graph or ())
 
     def is_like(self, other: Segment) -> bool:
-        """Whether another capture found the same stretch."""
+        """Whether another capture's segment has the same graph and the same host read."""
         if self.graph is None or other.graph is None:
             alike = self.graph is other.graph
         else:

@@ -93,7 +93,7 @@ class Symbols:
 
     @property
     def now(self) -> Sizes:
-        """All sizes at hand."""
+        """The current values of all symbolic sizes."""
         return tuple(map(hint, self.sizes))
 
 

@@ -49,7 +49,7 @@ class SizedSegment(Segment):
         """Segments of the latest sizes."""
 
     def is_like(self, other: Segment) -> bool:
-        """Whether another capture found the same stretch."""
+        """Whether another capture's segment has the same graph and the same host read."""
         is_sized = isinstance(other, SizedSegment)
         return is_sized and self.sized.key == other.sized.key and self.look[1:] == other.look[1:]
 
@@ -102,7 +102,7 @@ class SizedTree(Tree):
         self.own_sizes, self.pattern = symbols.of_arguments, symbols.pattern
 
     def turning(self, step: Step) -> Answer:
-        """The part of an answer that selects what follows."""
+        """The part of an answer by which the tree of programs branches."""
         return turning(step)
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:

@@ -48,7 +48,7 @@ class Looks:
         self._kinds: dict[type, Version] = {}
         self._tensors: list[tuple[Tensor, object, bool]] = []
         self._states: list[tuple[Callable[[], Hashable], Hashable]] = []
-        """What can only be read and compared."""
+        """State that can only be read and compared."""
         self._certain = True
         """Whether the very same objects leave no doubt."""
 

@@ -67,7 +67,7 @@ class Inner(Capture):
             self.around.guard(read)
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
-        """A tensor's gradient here."""
+        """A tensor's gradient at this point of the outer function."""
         if self.around is not None:
             return self.around.read_grad(tensor)
         return None if tensor._rare is None else tensor._rare.grad

@@ -70,7 +70,7 @@ class Capture(Questioned, Ambient, Wholes):
         self.afterwards: list[tuple[list[dict[str, Any]], Callable[[], Any]]] = []
         """What every replay does at its end, and the optimizer's groups that it changes."""
         self.names: dict[Storage, str] = {}
-        """What storages from outside are called."""
+        """The names of storages from outside."""
         self.placed: list[tuple[Any, Any, Tensor]] = []
         """Tensors that the function made and put where a guard looks: in what, and under what."""
         self.stands: dict[Storage, tuple[Tensor, Any, Any]] = {}

@@ -83,7 +83,7 @@ class CallOnItsWay:
         return step._replace(segment=segment)
 
     def _run(self, segment: Segment) -> Step:
-        """The step of one that runs now."""
+        """Run a segment, and the host read at its end; the step."""
         start = monotonic_ns()
         try:
             inputs, runs = segment.inputs(self.values), segment.at(self.sizes)
@@ -167,7 +167,7 @@ class Tree:
         return end
 
     def grow(self, steps: Sequence[Step], ending: Ending) -> None:
-        """Add a way."""
+        """Add a trace path to the tree."""
         for step, after in pairwise(steps):
             step.segment.follow[self.turning(step)] = after.segment
         last, self.root = steps[-1], steps[0].segment

@@ -17,7 +17,7 @@ __all__ = ["taken_apart"]
 LEAST = 60
 """Lines from which on a function is worth an object of its own."""
 PREFIX = "part_"
-"""How the names of such functions begin; gnomon/runtime/cpu.py links by it."""
+"""The beginning of the names of such functions; gnomon/runtime/cpu.py links by it."""
 NAME = re.compile(r"@([\w.]+)")
 
 

@@ -30,7 +30,7 @@ class ScalarValues(Indices):
         """Kept scalars -> the address of their row."""
         self.checks = {x: k for k, x in enumerate(plan.kernel.checks())}
         self.reports = self.first_check = ""
-        """Where a failed check's number goes, and how many checks other kernels have before."""
+        """The buffer for a failed check's number, and the number of checks of earlier kernels."""
         self.streams = False
         """Whether whole vectors are written past the caches."""
         self.chains: Callable[[Node], None] = unopened

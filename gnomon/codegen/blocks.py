@@ -86,7 +86,7 @@ class ChainBlocks:
 
     @classmethod
     def of(cls, folds: Folds, owners: Sequence[Node], reserve: Callable[[int], str]) -> ChainBlocks:
-        """The blocks of folds."""
+        """Blocks that add up the chains of these folds."""
         state = [folds.start(fold) for fold in owners]
         table = reserve(scratch_of(len(owners)))
         return cls(folds.e, state, lambda j, *pair: folds.combine(owners[j], *pair), table)

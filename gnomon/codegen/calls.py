@@ -74,14 +74,14 @@ def along(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
 
 
 def scan(node: Node, machine: Machine) -> OpaqueCall:
-    """A running fold."""
+    """A running fold, such as cumsum, as a call of its kernel."""
     (x,), p = node.inputs, node.params
     spec = ScanSpec(p["monoid"], x.dtype, node.dtype, *along(x.shape, p["axis"]))
     return OpaqueCall("scan", emit_scan, (spec,), (node, x), node.size)
 
 
 def sort(node: Node, machine: Machine) -> OpaqueCall:
-    """Positions in order."""
+    """The positions that sort an axis, as a call of the sorting kernel."""
     (x,), p = node.inputs, node.params
     spec = SortSpec(x.dtype, p["descending"], *along(x.shape, p["axis"]))
     return OpaqueCall(
@@ -222,7 +222,7 @@ def slide_back(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def interleave(node: Node, machine: Machine) -> OpaqueCall:
-    """Tensors interleaved along axes."""
+    """Tensors interleaved along axes, as a call of its kernel."""
     steps = node.params["call"].args[-2]
     first = node.rank - len(steps)
     lead, sizes = prod(node.shape[:first]), node.shape[first:]
@@ -354,7 +354,7 @@ def is_claimed(node: Node) -> bool:
 
 
 def claimed(node: Node, machine: Machine) -> OpaqueCall:
-    """The kernel that takes a region whole."""
+    """The call of the hand-written kernel that claims a region."""
     claim = facts_of(node).claim
     assert claim is not None, f"{node.params['name']}: no kernel claims it."
     return KERNELS[claim.kernel].write(node, machine)

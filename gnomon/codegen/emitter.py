@@ -16,7 +16,7 @@ LANES = 16
 """Elements in every vector value; LLVM splits them over the machine's registers."""
 
 KERNEL = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
-"""What every kernel takes."""
+"""The parameters of every kernel."""
 LANE_NUMBERS = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
 """0, 1, 2, ... in the lanes of a vector of i64."""
 
@@ -118,7 +118,7 @@ class Emitter:
         self.attributes, self.returns = attributes, returns
         self.lines: list[str] = ["entry:"]
         self.prologue: list[str] = []
-        """What is computed at the entry, once, before everything else."""
+        """Instructions of the entry block, which run once before everything else."""
         self.block = "entry"
         self.numbers = count()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Lifted", "Lifting", "Unliftable", "by_caller", "is_lifted"]
 
 STEM, NAME = "%n", re.compile(r"%n\d+\b")
-"""How the names of lifted numbers begin, and what one is in a text."""
+"""The beginning of the names of lifted numbers, and their pattern in a text."""
 
 RuntimeArguments = Sequence[int]
 Reading = Callable[[RuntimeArguments], int]

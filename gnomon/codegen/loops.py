@@ -98,7 +98,7 @@ class LoopWriter:
         return address
 
     def write(self) -> None:
-        """The whole function."""
+        """Write the kernel."""
         for x in self.plan.kept:
             length = self.size + LANES * GROUP
             self.kept[x] = self.reserve(length * kept_width(x.dtype))
@@ -129,7 +129,7 @@ class LoopWriter:
     # rows
 
     def _rows(self, body) -> None:
-        """Every row of this thread, in order."""
+        """Emit a loop over the rows of this thread."""
         low, high = self._share(str(self._count()), 1)
 
         def one(row: str) -> None:
@@ -390,7 +390,7 @@ class LoopWriter:
         self.e.loop(low, high, LANES * count, body)
 
     def _last(self, run: Pass, start: str, high: str) -> None:
-        """A vector that may reach past the end."""
+        """Emit the last iteration of a vectorized loop, with lanes past the end masked off."""
         on = self._first_lanes(self.e.value(f"sub i64 {high}, {start}"))
         self._body(run, [Position(start, on)], [])
 

@@ -22,9 +22,9 @@ LGAMMA_SERIES += (-3617 / 122400, 43867 / 244188)
 DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 DIGAMMA_SERIES += (-3617 / 8160, 43867 / 14364)
 DIGAMMA_ZERO = (0.46163214496836236, -1.5522348162858677e-17)
-"""Where digamma(1 + u) is 0, in two parts."""
+"""The u at which digamma(1 + u) is 0, in two parts."""
 PI_LOW = 1.2246467991473532e-16
-"""What π is more than its double."""
+"""The difference of π and its nearest double."""
 LOG_PI = (1.1447298858494002, 1.0265951162707826e-17)
 HALF_LOG_2_PI = log(2 * pi) / 2
 SECOND_ZERO = LGAMMA_ZEROS["double"][1][:2]

@@ -10,7 +10,7 @@ from math import inf, nan
 from gnomon.codegen.algebra import Algebra, Value
 
 STAGES = {"float": 6, "double": 4}
-"""How many quotients are taken off one after the other; each removes 53 bits of what is left."""
+"""The number of quotients subtracted one after another; each removes 53 bits of the rest."""
 REACH = 2.0**199
 """Quotients of doubles below it need no more."""
 STEPS = [(2.0 ** (k // 2), 2.0 ** (k - k // 2)) for k in range(2046, 0, -50)]

@@ -15,9 +15,9 @@ from gnomon.codegen.pairs import fast_sum, two_sum
 
 LARGE_ANGLE = 2.0**45
 DIGITS_UP = 2.0**200
-"""What the digits of 2 / π are multiplied by, so that the last are normal numbers."""
+"""The factor of the digits of 2 / π, by which the last ones are normal numbers."""
 ROWS = {"float": 4, "double": len(TWO_OVER_PI["double"])}
-"""How many of the 53-bit parts of 2 / π an angle of a type may need."""
+"""Type -> the number of 53-bit parts of 2 / π that an angle may need."""
 # π / 2 in three doubles, and the two parts of π / 2 that results need
 HALF_PI_PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 HALF_PI = HALF_PI_PARTS[:2]

@@ -30,13 +30,13 @@ class OpaqueCall:
     flops: int
     outputs: int = 1
     checks: int = 0
-    """How many kinds of position it checks; if any, it takes a buffer for reports."""
+    """The number of kinds of index that it checks; if any, it takes a buffer for reports."""
     over: tuple[tuple[int, int], ...] = ()
     """Pairs (output, operand) that may alias, by their numbers among the buffers."""
     bytes: int | None = None
-    """What it reads and writes, where that is not every buffer once."""
+    """The bytes that it reads and writes, where that is not every buffer once."""
     before: OpaqueCall | None = None
-    """What packs an operand for it."""
+    """The call that packs an operand for it."""
 
     def given(self, sizes_vary: bool = False) -> NumberedCode:
         """The call's code, and its numbers, which are passed after buffers and reports."""
@@ -71,7 +71,7 @@ def written(
 
 
 def alone(name: str, emit: Emit, spec: tuple[Any, ...]) -> NumberedCode:
-    """A code for one spec."""
+    """The code of a kernel compiled for one description, with no numbers to pass."""
     module, symbol = LLVMModule(), f"{name}_{digest(repr(spec))}"
     scratch = emit(module, symbol, *spec)
     _families[name].add(*spec)

@@ -95,7 +95,7 @@ class LoopPlan:
         return [found[key] for key in self.levels]
 
     def _keep(self) -> None:
-        """Decide what later passes find in scratch memory, from the last pass back."""
+        """Decide, from the last pass back, the values kept in scratch memory for later passes."""
         first = {}
         for (level, _), run in zip(self.levels, self.passes, strict=True):
             first.setdefault(level, run)

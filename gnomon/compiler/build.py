@@ -195,7 +195,7 @@ def from_file(
 
 
 def form(context: CompileContext, placed: Placed) -> Executable:
-    """A part of a program as one of its own."""
+    """An executable of a part of a program, to measure it."""
     context = context.inside
     block = pipeline.block_of(placed, context)
     return of_block(block, assembly.plan_of(block), context)

@@ -90,7 +90,7 @@ def constant_mask(on: frozenset[int], lanes: int) -> str:
 
 
 def dynamic_mask(e: Emitter, lanes: int) -> str:
-    """A mask that is read from memory."""
+    """Emit a mask that is read from memory, so that LLVM does not know it."""
     kind = vector("i8", lanes)
     return e.value(f"icmp ne {kind} {e.load('%m', kind, 1)}, zeroinitializer")
 

@@ -65,7 +65,7 @@ Ask = Callable[[str, str], None]
 
 
 def ignored(name: str, text: str) -> None:
-    """Nobody compiles this yet."""
+    """Do nothing with a finished text: it is compiled later."""
 
 
 def kernels_of(
@@ -93,7 +93,7 @@ def kernels_of(
 
 
 def opened(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
-    """The graph without regions that no kernel claims; products read blocks, not what they mean."""
+    """Inline regions that no kernel claims; products then read quantized blocks, not decodings."""
     decodings: list[Node] = []
 
     def stays(node: Node) -> bool:

@@ -42,7 +42,7 @@ KeptInputs = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tier:
-    """An executable, what it may write over, and how calls run it."""
+    """An executable, the inputs that it may overwrite, and the function by which calls run it."""
 
     number: int
     executable: Executable
@@ -77,7 +77,7 @@ class MeasuringGate(Moments):
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """A call runs."""
+        """A block in which a call runs; it waits for a measurement that has begun."""
         with self.change:
             self.waiting += 1
             self.change.wait_for(lambda: not (self.measuring or (self.asked and self.due)))
@@ -92,7 +92,7 @@ class MeasuringGate(Moments):
 
     @contextmanager
     def measurement(self) -> Iterator[None]:
-        """Something is measured."""
+        """A block in which something is measured; it waits for calls to end."""
         start = perf_counter()
         with self.change:
             self.asked = True
@@ -113,7 +113,7 @@ class MeasuringGate(Moments):
         return self.closed or (not self.calls and (self.due or not self.waiting))
 
     def close(self) -> None:
-        """Measure nothing any more."""
+        """End all measurements."""
         with self.change:
             self.closed = True
             self.change.notify_all()
@@ -162,7 +162,7 @@ class Tiers:
         _live.add(self)
 
     def _start(self) -> None:
-        """Begin to measure, if nobody has."""
+        """Start the measuring thread, if it has not been started."""
         with self.lock:
             if self.thread is not None and self.thread.ident is None:
                 self.thread.start()
@@ -178,7 +178,7 @@ class Tiers:
         )
 
     def _timed(self, number: int, run: Run, *given: object) -> list[DeviceBuffer]:
-        """A call while there is something to measure."""
+        """Run one call with a tier, record its seconds, and select the tier of the next call."""
         with self.gate.call():
             start = self.timer()
             made = run(*given)
@@ -214,7 +214,7 @@ class Tiers:
                 self.now, self.remark = self.tried[1], ", tiers 0 and 1 alternate"
 
     def _keep(self, number: int, why: str) -> None:
-        """One tier stays; calls find it by one write, and wait for nobody any more."""
+        """Run one tier for all later calls, without locks or measurements."""
         made = self.tried[number].executable if self.tried else self.now.executable
         self.tried, self.remark = [], f", tier {number}: {why}"
         self.now = self._settled(number, made)
@@ -234,7 +234,7 @@ class Tiers:
 
 
 def tuned(found: weakref.ref[Tiers], make: Callable[[], Executable]) -> None:
-    """Make tier 1, beside calls; what fails leaves tier 0, with the reason."""
+    """Compile tier 1 while calls go on; an error leaves tier 0, with the reason."""
     made: Executable | str
     try:
         made = make()

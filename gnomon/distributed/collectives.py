@@ -322,7 +322,7 @@ def scatter(
 
 
 def together(works: Sequence[Began], async_op: bool) -> Began:
-    """Several collectives as one."""
+    """Several collectives as one Work, which waits for all."""
     begun = [work for work in works if work is not None]
 
     def finish() -> None:

@@ -59,7 +59,7 @@ def bf16_compress_hook(process_group: Group, bucket: GradBucket) -> Future:
 
 
 def narrowed(hook: Hook, dtype: DType) -> Hook:
-    """A hook that another one's gradients travel to in a dtype."""
+    """A hook that casts gradients to a dtype, calls another hook, and casts them back."""
 
     def narrow(state: Group, bucket: GradBucket) -> Future:
         row = bucket.buffer()

@@ -36,9 +36,9 @@ OF_OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-"""Without these Open MPI refuses root, and more ranks than cores."""
+"""Variables without which Open MPI refuses root, and more ranks than cores."""
 MISTAKE = 2
-"""The exit code of what was asked wrongly: the rank that found it has said all there is."""
+"""The exit code of a wrong command or configuration, which the rank itself has explained."""
 VALUED = ("-n", "--ranks", "--hosts", "--backend", "--patience", "--restarts")
 """Options of launch itself that take a value."""
 
@@ -53,9 +53,9 @@ class Launch:
     patience: float | None = None
     """Seconds that a rank waits for the others."""
     backend: str = "mpi"
-    """Processes that MPI or shared memory connects, or threads of this process."""
+    """The kind of ranks: processes connected by MPI or shared memory, or threads here."""
     left_out: list[LeftOut] = field(default_factory=list)
-    """The ranks without which the job asked to go on, as it says when it ends."""
+    """The ranks without which the job asked to be restarted; filled when it ends."""
 
     def arguments(self) -> list[str]:
         """The whole command line."""
@@ -92,13 +92,13 @@ class Launch:
         return run_threads(script, self.ranks, self.threads, self.patience)
 
     def environment(self) -> dict[str, str]:
-        """The variables that ranks have beside this process's own: their share of the cores."""
+        """The environment of ranks: this process's, their threads, patience, Open MPI's flags."""
         share = {"GNOMON_NUM_THREADS": str(self.threads)} if self.threads else {}
         patience = {} if self.patience is None else {"GNOMON_PATIENCE": str(self.patience)}
         return OF_OPEN_MPI | share | dict(os.environ) | patience
 
     def run(self) -> int:
-        """Start them, wait for them; the exit code."""
+        """Start the ranks and wait for them; the exit code."""
         if self.ranks < 1:
             raise ConfigError(f"launch: -n: expected int >= 1: got {self.ranks}.")
         launched = [name for name, kind in BACKENDS.items() if kind.launched]

@@ -30,7 +30,7 @@ class Mesh:
 
     @property
     def divided(self) -> tuple[tuple[str, int], ...]:
-        """The axes that several ranks share."""
+        """The mesh axes with more than one rank, and their sizes."""
         return tuple((name, count) for name, count in self.axes if count > 1)
 
     def place(self, rank: int) -> dict[str, int]:

@@ -61,7 +61,7 @@ class ShardingPlan:
     A parameter with a name in `axes` for one of them is sharded by that name, and not gathered.
     """
     reductions: int | str = 0
-    """How many units' gradients may be under way at once; 0: any number; "auto"."""
+    """The most units' gradients under way at once; 0: any number; "auto"."""
     token_dispatch: tuple[str, ...] = ()
     """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 

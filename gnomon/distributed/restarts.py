@@ -30,7 +30,7 @@ class Restarts:
 
     most: int
     command: tuple[str, ...]
-    """What goes on with what the first job began."""
+    """The command that continues the run of the first job."""
     ranks: Sequence[int]
     """Of the first job and of each that follows; the last holds for all after it."""
 

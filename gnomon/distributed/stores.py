@@ -26,12 +26,12 @@ PATIENCE = timedelta(seconds=300)
 LOOK = 0.01
 """Seconds between two looks into a file."""
 SIZE = 8
-"""Bytes before each record of a file, which say how long it is."""
+"""Bytes before each record of a file, which hold its length."""
 StoreValue = str | bytes
 
 
 class Request(msgspec.Struct):
-    """A question to a table: its kind, the keys, a value, and for how long to wait."""
+    """A request to a store: its kind, the keys, a value, and the seconds to wait for keys."""
 
     kind: str
     keys: list[str]
@@ -41,7 +41,7 @@ class Request(msgspec.Struct):
 
 
 class StoreTable:
-    """Keys, their values, and queues, for all threads that ask."""
+    """A table of keys, values and queues, which answers the requests of all threads."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
@@ -49,7 +49,7 @@ class StoreTable:
         self.changed = Condition()
 
     def answer(self, asked: Request) -> Any:
-        """The answer to a question; None where a key did not come in time."""
+        """Execute a request; its result, or None where a key did not come in time."""
         if asked.kind not in ANSWERS:
             raise ArgumentError(f"store: there is no question {brief(asked.kind)}.")
         with self.changed:
@@ -125,7 +125,7 @@ ANSWERS: dict[str, Callable[[StoreTable, Request], Any]] = {
     for name, method in vars(StoreTable).items()
     if not name.startswith("_") and name != "answer"
 }
-"""Kind of a question -> what answers it."""
+"""Kind of a request -> the method that executes it."""
 
 
 def encoded(value: StoreValue) -> bytes:
@@ -148,7 +148,7 @@ class Store(ABC):
 
     @abstractmethod
     def ask(self, asked: Request) -> Any:
-        """The answer of the table to a question."""
+        """The result of a request."""
 
     @property
     def timeout(self) -> timedelta:
@@ -208,7 +208,7 @@ class Store(ABC):
         return self.ask(Request("list_keys", []))
 
     def num_keys(self) -> int:
-        """The number of keys, those included by which ranks found each other."""
+        """The number of keys, including those that ranks set to find each other."""
         return len(self.ask(Request("list_keys", [])))
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
@@ -258,7 +258,7 @@ class HashStore(Store):
         self.table = StoreTable()
 
     def ask(self, asked: Request) -> Any:
-        """The answer of the table here."""
+        """The result of a request to the table in this process."""
         return self.table.answer(asked)
 
     def clone(self) -> HashStore:
@@ -275,7 +275,7 @@ class FileStore(Store):
         self.path, self.table, self._read = os.fspath(file_name), StoreTable(), 0
 
     def ask(self, asked: Request) -> Any:
-        """The answer of a table that has all changes of the file."""
+        """The result of a request; the file is read until its keys are there, or time is up."""
         if asked.kind.startswith("queue"):
             raise NotImplementedError("FileStore: queue support is not implemented.")
         end = monotonic() + asked.seconds
@@ -285,7 +285,7 @@ class FileStore(Store):
         return found
 
     def _asked_now(self, asked: Request) -> Any:
-        """The answer as the file is."""
+        """Read the file's new records, execute a request, and append the change that it made."""
         with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(self._read)
@@ -334,7 +334,7 @@ class PrefixStore(Store):
         self.underlying_store.set_timeout(timeout)
 
     def ask(self, asked: Request) -> Any:
-        """The answer of the other store."""
+        """The result of the other store, with prefixed keys."""
         asked.keys = [self.prefix + key for key in asked.keys]
         return self.underlying_store.ask(asked)
 

@@ -173,6 +173,6 @@ class TCPStore(Store):
 
 
 def closed(server: StoreServer) -> None:
-    """Serve no more."""
+    """Shut a server down."""
     server.shutdown()
     server.server_close()

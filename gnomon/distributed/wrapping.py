@@ -39,7 +39,7 @@ _wrapper: ContextVar[partial | None] = ContextVar("wrapper", default=None)
 
 
 class WrapperModule(Module):
-    """A module around another, whose attributes and names in states it shows as its own."""
+    """A module around another, whose attributes and parameter names it shows as its own."""
 
     inner: ClassVar[str]
     """The name of the module inside."""
@@ -52,7 +52,7 @@ class WrapperModule(Module):
 
     @property
     def module(self) -> Module:
-        """The module inside; of a wrapper there, the one that it is around."""
+        """The wrapped module, through several wrappers if there are."""
         found = self._modules[self.inner]
         return found.module if isinstance(found, WrapperModule) else found
 
@@ -70,17 +70,17 @@ class WrapperModule(Module):
 
 
 def without_inner(module: WrapperModule, state: Settings, prefix: str, notes: object) -> None:
-    """Name the parts of a state as those of the module inside."""
+    """Remove the wrapper's part from the names of a state dict."""
     renamed(state, f"{prefix}{module.inner}.", prefix)
 
 
 def with_inner(module: WrapperModule, state: Settings, prefix: str, *rest: object) -> None:
-    """Find the parts of a plain module's state."""
+    """Add the wrapper's part to the names of a plain module's state dict."""
     renamed(state, prefix, f"{prefix}{module.inner}.")
 
 
 def renamed(state: Settings, before: str, now: str) -> None:
-    """Change the beginning of keys."""
+    """Replace a prefix of a state dict's keys."""
     for key in [key for key in state if key.startswith(before)]:
         state[now + key[len(before) :]] = state.pop(key)
 
@@ -90,7 +90,7 @@ class WrapPolicy(ABC):
 
     @abstractmethod
     def settings_of(self, module: Module, given: Mapping[str, Any]) -> Settings | None:
-        """The settings of a module's wrapper, of those that the outermost has; None for none."""
+        """The settings of a module's wrapper, given the outermost's; None if it is not wrapped."""
 
     def targets(
         self, root: Module, ignored: Collection[Module], given: Mapping[str, Any]
@@ -101,7 +101,7 @@ class WrapPolicy(ABC):
 
 
 class ModuleWrapPolicy(WrapPolicy):
-    """Every module of some classes.
+    """A policy that wraps every module of some classes.
 
     >>> from gnomon.nn import Linear, ReLU, Sequential
     >>> model = Sequential(Linear(2, 2), ReLU())
@@ -113,11 +113,11 @@ class ModuleWrapPolicy(WrapPolicy):
         self.module_classes = tuple(set(module_classes))
 
     def settings_of(self, module: Module, given: Mapping[str, Any]) -> Settings | None:
-        """The outermost wrapper's settings for a module of the classes."""
+        """The outermost wrapper's settings for a module of the classes, None for others."""
         return dict(given) if isinstance(module, self.module_classes) else None
 
     def __call__(self, module: Module, recurse: bool, *args: Any, **named: Any) -> bool:
-        """The policy as a function."""
+        """Whether to wrap a module; with `recurse` whether to look inside it, always True."""
         return recurse or isinstance(module, self.module_classes)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class ModuleWrapPolicy(WrapPolicy):
 
 
 class CustomPolicy(WrapPolicy):
-    """A module for which a function says True, or a dict of settings.
+    """A policy that wraps modules for which a function gives True, or a dict of settings.
 
     >>> from gnomon.nn import Linear, Sequential
     >>> policy = CustomPolicy(lambda m: {"level": 1} if isinstance(m, Linear) else False)
@@ -137,7 +137,7 @@ class CustomPolicy(WrapPolicy):
         self.lambda_fn = lambda_fn
 
     def settings_of(self, module: Module, given: Mapping[str, Any]) -> Settings | None:
-        """The settings that the function changes."""
+        """The outermost wrapper's settings with the function's; None where it gives False."""
         said = self.lambda_fn(module)
         if not isinstance(said, (bool, dict)):
             raise ArgumentError(
@@ -148,14 +148,14 @@ class CustomPolicy(WrapPolicy):
 
 
 def always_wrap_policy(*args: Any, **named: Any) -> bool:
-    """Every module."""
+    """Wrap every module: always True."""
     return True
 
 
 def lambda_auto_wrap_policy(
     module: Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Module], bool]
 ) -> bool:
-    """Every module for which a function says so."""
+    """Whether to wrap a module: as a function says; with `recurse` always True."""
     return recurse or lambda_fn(module)
 
 
@@ -165,7 +165,7 @@ def transformer_auto_wrap_policy(
     nonwrapped_numel: int,
     transformer_layer_cls: Collection[type[Module]],
 ) -> bool:
-    """Every module of some classes: a transformer's layers."""
+    """Whether to wrap a module: if it is of some classes, a transformer's layers."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
@@ -177,7 +177,7 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: Collection[type[Module]] | None = None,
     exclude_wrap_modules: Collection[type[Module]] | None = None,
 ) -> bool:
-    """Every module with so many elements of parameters, but for containers.
+    """Whether to wrap a module: if it has so many unwrapped elements, and is no container.
 
     force_leaf_modules: classes whose children are not asked about.
     exclude_wrap_modules: classes that are not wrapped themselves.
@@ -201,7 +201,7 @@ size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = set(EXCLUDE_WRAP_MODULES)
 
 @contextmanager
 def enable_wrap(*, wrapper_cls: Callable, **wrapper_kwargs: Any) -> Iterator[None]:
-    """Inside, `wrap` puts modules into wrappers with these settings."""
+    """A block inside of which `wrap` puts modules into wrappers with these settings."""
     if _wrapper.get() is not None:
         raise NotImplementedError("enable_wrap: one is open already, and does not hold another.")
     before = _wrapper.set(partial(wrapper_cls, **wrapper_kwargs))
@@ -212,7 +212,7 @@ def enable_wrap(*, wrapper_cls: Callable, **wrapper_kwargs: Any) -> Iterator[Non
 
 
 def wrap(module: Module, **wrap_overrides: Any) -> Module:
-    """The module in a wrapper inside of `enable_wrap`; itself elsewhere."""
+    """Wrap a module inside of `enable_wrap`; elsewhere give it back unchanged."""
     wrapper = _wrapper.get()
     return module if wrapper is None else wrapper(module, **wrap_overrides)
 
@@ -244,7 +244,7 @@ def replaced(
     wrapper: Callable[..., Module],
     seen: set[Module],
 ) -> None:
-    """Put listed modules inside of one into wrappers, each once."""
+    """Replace the listed modules inside of one by wrappers, each once."""
     for name, child in list(module.named_children()):
         if child in seen:
             continue
@@ -262,7 +262,7 @@ def wrapped_by(
     kept: Collection[int],
     outermost: bool = False,
 ) -> tuple[Module, int]:
-    """A module with those inside in wrappers as a function says; the elements that these have.
+    """Wrap a module and those inside by a policy function; the result, and the wrapped elements.
 
     kept: parameters that do not count, by their id.
     """

@@ -184,7 +184,7 @@ class TransformedFamily(Family, TransformedDistribution):
 
     @lazy_property
     def made(self) -> TransformedDistribution:
-        """The distribution as a transformed one."""
+        """The equivalent TransformedDistribution."""
         return TransformedDistribution(*self.law())
 
     base_dist = property(lambda self: self.made.base_dist)

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 CLOSE = 1e-6
-"""How far from 1 the sum of chances may be."""
+"""The tolerance of a sum of probabilities, which should be 1."""
 
 
 class Constraint:
@@ -56,7 +56,7 @@ class Constraint:
 
     is_discrete = False
     event_dim = 0
-    """How many of the last axes one value has."""
+    """The number of last axes that one value has."""
 
     def check(self, value: Tensor) -> Tensor:
         """Truth values: where a value is inside the region."""

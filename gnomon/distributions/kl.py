@@ -174,7 +174,7 @@ def _(p: Uniform, q: Uniform) -> Tensor:
 
 
 def of_normals(p: Any, q: MultivariateNormal, half_log_determinant: Tensor) -> Tensor:
-    """The distance of normal vectors, given half the logarithm of the determinant of p's matrix."""
+    """The divergence of normal vectors, given half the log-determinant of p's matrix."""
     low = gn.broadcast_tensors(q.scale_tril, p.scale_tril)
     away = (solved(*low) ** 2).sum((-2, -1)) + squared_length(q.scale_tril, q.loc - p.loc)
     return log_diagonal(q.scale_tril) - half_log_determinant + 0.5 * (away - p.event_shape[0])

@@ -75,7 +75,7 @@ class GeneralizedPareto(Family):
         return straight, self.concentration.masked_fill(straight, 1.0)
 
     def steps(self, value: Tensor) -> Tensor:
-        """−log(1 − cdf)."""
+        """The cumulative hazard, −log(1 − cdf)."""
         straight, c = self.apart()
         away = (value - self.loc) / self.scale
         return gn.where(straight, away, (c * away).log1p() / c)

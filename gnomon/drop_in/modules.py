@@ -25,7 +25,7 @@ __all__ = ["TorchModule", "installed"]
 
 ROOT = "torch"
 HOLDERS = (ModuleType, SimpleNamespace, Absent)
-"""What a module of PyTorch's can stand for."""
+"""Types of objects that may stand for a module of PyTorch's."""
 
 
 own_names = ModuleType.__dict__["__dict__"].__get__

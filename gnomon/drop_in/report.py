@@ -32,7 +32,7 @@ class NameReport:
     idle: dict[str, str] = field(default_factory=dict)
     """Names that are here and do nothing, such as those of a GPU."""
     waited: dict[Site, tuple[int, float]] = field(default_factory=lambda: dict(waited))
-    """What had been compiled when the script began, by line."""
+    """Line -> the count and seconds of compilations before the script began."""
 
     def lacks(self, name: str) -> None:
         """Note a name that is not here."""

@@ -22,7 +22,7 @@ CARDS = "GNOMON_CUDA"
 BEFORE = (str(Path(__file__).parent), "<frozen runpy>", "<frozen importlib", runpy.__file__)
 """The files of what starts a program."""
 consoles, tracebacks = Lazy("rich.console"), Lazy("traceback")
-"""What a script that ends well and misses nothing needs none of."""
+"""Modules that a script needs only if it fails or misses a name."""
 
 
 def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:

@@ -98,7 +98,7 @@ def candidates(numbers: Sequence[int], sizes: Sequence[Sequence[int]]) -> Iterat
 
 
 def value_of(found: Expression, sizes: Sequence[int]) -> int:
-    """The number that an expression gives."""
+    """The value of an expression for given sizes."""
     parts = [sizes[k] for k in found.sizes]
     whole = sum(parts) if found.is_sum else int(np.prod(parts))
     return found.factor * whole + found.offset
@@ -145,7 +145,7 @@ def are_equal(value: Any, other: Any) -> bool:
 
 
 def fill(node: Node, leaves: Sequence[Any]) -> None:
-    """Give a node's arguments other leaves."""
+    """Replace all leaves of a node's arguments, in order."""
     filled = iter(leaves)
     node.args, node.kwargs = map_aggregate((node.args, node.kwargs), lambda _: next(filled))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Node", "map_aggregate", "map_arg"]
 
 OPS = ("call_function", "call_method", "call_module", "get_attr", "output", "placeholder", "root")
-"""What a node can be; `root` is the list's own end."""
+"""The kinds of nodes; `root` is the list's own end."""
 
 
 def map_aggregate(value: Any, change: Callable[[Any], Any]) -> Any:

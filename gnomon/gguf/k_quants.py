@@ -20,22 +20,22 @@ __all__ = ["SEARCHES"]
 
 Search = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 OFFSETS = tuple(np.linspace(-2, 1, 11, dtype=np.float32))
-"""Candidates of scales with minima: a part's range is as many steps more than the largest q."""
+"""Trial scales of parts with minima: their range is divided by the largest q plus each."""
 STEPS = tuple(np.linspace(-32, -28, 13, dtype=np.float32))
-"""Candidates of scales around zero: q of the number of largest magnitude."""
+"""Trial scales of parts around zero: the q of the number with the largest magnitude."""
 
 
 @dataclass(frozen=True)
 class FittedParts:
-    """Numbers, a part in each column, and the weights of their squared errors."""
+    """Numbers to quantize, a part in each column, and the weights of their squared errors."""
 
     numbers: np.ndarray
     weights: np.ndarray | None
-    """None: all are 1."""
+    """The weights of squared errors; None: all are 1."""
 
     @classmethod
     def of(cls, blocks: np.ndarray, weights: np.ndarray | None, size: int) -> FittedParts:
-        """The parts of blocks; the largest weight of each becomes 1, of zeros alone all do."""
+        """The parts of blocks; weights are divided by the largest of a part, or 1 if all are 0."""
         numbers = np.ascontiguousarray(blocks.reshape(-1, size).T)
         if weights is None:
             return cls(numbers, None)
@@ -55,13 +55,13 @@ class FittedParts:
 
 @dataclass
 class Best:
-    """The values with the smallest error so far, in each column."""
+    """A search's best values: those with the smallest error so far, in each column."""
 
     error: np.ndarray
     values: tuple[np.ndarray, ...]
 
     def offer(self, error: np.ndarray, *values: np.ndarray) -> None:
-        """Take others where their error is smaller."""
+        """Replace the best values by others where the others' error is smaller."""
         better = error < self.error
         self.error = np.where(better, error, self.error)
         pairs = zip(values, self.values, strict=True)
@@ -69,7 +69,7 @@ class Best:
 
 
 def summed(rows: np.ndarray) -> np.ndarray:
-    """The sum of 2^n rows: of the first half and the second one, and so on."""
+    """The sum of 2^n rows, halved again and again: the first half plus the second."""
     while len(rows) > 1:
         half = len(rows) // 2
         rows = rows[:half] + rows[half:]
@@ -82,7 +82,7 @@ def rounded(numbers: np.ndarray, least: int, most: int) -> np.ndarray:
 
 
 def with_minima(parts: FittedParts, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scales and minima: numbers are scale * q + minimum, and no minimum is above zero."""
+    """The scales and minima that fit parts best, as scale * q + minimum with minimum <= 0."""
     numbers, total, moments = parts.numbers, parts.total, parts.weighted(parts.numbers)
     least, sum_x = np.minimum(numbers.min(axis=0), 0), summed(moments)
     span = numbers.max(axis=0) - least
@@ -107,7 +107,7 @@ def with_minima(parts: FittedParts, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def around_zero(parts: FittedParts) -> np.ndarray:
-    """Scales: numbers are scale * q with q from -32 to 31."""
+    """The scales that fit parts best, as scale * q with q from -32 to 31."""
     numbers, moments = parts.numbers, parts.weighted(parts.numbers)
     least, largest = numbers.min(axis=0), numbers.max(axis=0)
     top = np.where(-least >= largest, least, largest)
@@ -129,7 +129,7 @@ def around_zero(parts: FittedParts) -> np.ndarray:
 def multiples(
     name: str, numbers: np.ndarray, units: np.ndarray, least: int, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The bytes of units, numbers as multiples of these, and all numbers as they decode."""
+    """Quantize scales or minima: the units' bytes, integer multiples of them, and their values."""
     content = half_bytes(name, units)
     half = content.view("<f2").astype(np.float32)
     q = rounded(numbers * inverse(half), least, most)
@@ -137,7 +137,7 @@ def multiples(
 
 
 def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Blocks of eight parts with minima: Q4_K, and Q5_K with fifth bits."""
+    """Encode blocks of eight parts with minima: Q4_K, and Q5_K with fifth bits."""
     parts = FittedParts.of(blocks, weights, 32)
     scales, minima = with_minima(parts, most)
     scales = scales.reshape(-1, 8)
@@ -158,7 +158,7 @@ def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | 
 
 
 def q6_k(blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Blocks of sixteen parts around zero."""
+    """Encode blocks as Q6_K: sixteen parts with a scale each and no minimum."""
     parts = FittedParts.of(blocks, weights, 16)
     scales = around_zero(parts).reshape(-1, 16)
     place = np.abs(scales).argmax(axis=-1, keepdims=True)
@@ -179,4 +179,4 @@ SEARCHES: Mapping[str, Search] = MappingProxyType(
         "Q6_K": q6_k,
     }
 )
-"""The encoders of types by name, which take the weights of numbers as well."""
+"""Name of a type -> its encoder, given blocks and the weights of numbers."""

@@ -36,7 +36,7 @@ def in_pairs(rows: np.ndarray, heads: int) -> np.ndarray:
 
 
 def in_halves(rows: np.ndarray, heads: int) -> np.ndarray:
-    """The reverse of `in_pairs`."""
+    """Rows of rotary pairs (2i, 2i + 1) as pairs (i, i + k/2): the reverse of `in_pairs`."""
     parted = rows.reshape(heads, -1, 2, *rows.shape[1:])
     return parted.swapaxes(1, 2).reshape(rows.shape)
 

@@ -79,7 +79,7 @@ def numbers(said: Mapping[str, Any], key: str, kind: str, count: int) -> np.ndar
 
 
 def flag(said: Mapping[str, Any], key: str, default: bool) -> bool:
-    """A bool that the file may have."""
+    """A bool of the file's metadata, or the default."""
     found = said.get(key, default)
     if not isinstance(found, bool):
         raise ArgumentError(f"{START}{key} is {brief(found)}, and no bool")

@@ -203,7 +203,7 @@ def together(f: str, operands: tuple[Node | Scalar, ...]) -> list[Node]:
 
 
 def beside(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
-    """A function's operand that is a number."""
+    """A Python number as a constant operand of a function."""
     if f in WRAP and dtype.is_integer and abs(value) < 1 << 64:
         value = wrapped(value, dtype)
     return constant(arena, value, dtype, f)

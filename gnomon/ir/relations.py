@@ -67,7 +67,7 @@ class Relations:
         """The given ones among the numbers of a graph; None where the others do not follow."""
 
     def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int) -> SymInt:
-        """A number that follows from no other."""
+        """A new symbol for a number that follows from no other."""
         bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (least, MOST)
         size = self.sizes.symbol(stand_in(column[0]), bounds)
         self.places.append(k)

@@ -60,7 +60,7 @@ class Pattern:
 
 
 Right = Pattern | Callable[..., Node]
-"""What a rule builds: a pattern, or a function of the matched nodes."""
+"""The replacement of a rule: a pattern, or a function of the matched nodes."""
 
 
 def variables(names: str) -> tuple[Pattern, ...]:
@@ -198,7 +198,7 @@ def remade(graph: Graph, rebuild: Callable[[Arena, Node, tuple[Node, ...]], Node
 
 
 def settled(node: Node, step: Callable[[Node], Node | None]) -> Node:
-    """A node after all steps that apply."""
+    """Apply a rewrite step to a node until none applies."""
     while (better := step(node)) is not None:
         log(5, lambda was=node, now=better: f"rewrite: {was!r} -> {now!r}", "rewrite")
         node = better

@@ -69,10 +69,10 @@ V = TypeVar("V")
 
 
 class Serving(Protocol):
-    """Something made for many numbers, which says for which."""
+    """A program, or part of one, that serves several sizes, and says which."""
 
     def serves(self, numbers: Any, /) -> Any | None:
-        """The numbers that it is given among these; None if it is not for them."""
+        """The numbers to pass to it for these sizes; None if it does not serve them."""
         ...
 
 

@@ -75,7 +75,7 @@ class SymFloat(SymNumber):
 
     @property
     def sizes(self) -> Any:
-        """The sizes that it is computed of."""
+        """The sizes from which it is computed."""
         return self.bits.sizes
 
     def pinned(self) -> float:
@@ -139,7 +139,7 @@ def bits_as_single(bits: int) -> int:
 
 
 def bits_of_single(bits: int) -> int:
-    """The bits of a float of four bytes, as a signed integer, of one of eight."""
+    """The bits of a float64 rounded to float32, both bits as signed integers."""
     with np.errstate(over="ignore"):
         return int(np.float32(real(bits)).view(np.int32))
 

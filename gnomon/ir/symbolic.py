@@ -19,7 +19,7 @@ FAR = 1 << 62
 """A bound for integers of which nothing is known."""
 
 NEARER = {"minimum": min, "maximum": max}
-"""What brings a position read from memory into an axis."""
+"""Operations that bring an index read from memory into the range of an axis."""
 
 Bounds = tuple[int, int]
 NodeTerms = dict[Node, int]

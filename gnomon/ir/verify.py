@@ -36,7 +36,7 @@ def verify(name: str, before: Graph, after: Graph, divides: bool = False) -> Non
 
 
 def silent(graph: Graph) -> list[Node]:
-    """The operations that belong to no line."""
+    """The operations that have no source line."""
     return [x for x in graph.nodes if not x.sites and x.op not in ("const", "input")]
 
 

@@ -94,9 +94,9 @@ class DecoderConfig(PretrainedConfig):
     attention_bias: bool = False
     attention_dropout: Probability = 0.0
     rope_scaling: RopeScaling | None = None
-    """How rotary angles are stretched beyond the context that a model was first trained on."""
+    """The scaling of rotary angles beyond the context that a model was first trained on."""
     sliding_window: Size | None = None
-    """How many positions, itself included, each one sees in a layer that has a window."""
+    """The number of positions, itself included, that each one sees in a layer with a window."""
     layer_types: tuple[Literal["full_attention", "sliding_attention"], ...] | None = None
     """The kind of attention of each layer, full or a window; empty: all are full."""
 

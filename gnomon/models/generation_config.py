@@ -56,7 +56,7 @@ class GenerationConfig:
     """Tokens are drawn; otherwise the likeliest is taken."""
     temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
     top_k: TokenCount | None = 50
-    """How many of the likeliest tokens may be drawn; 0: all."""
+    """The number of likeliest tokens that may be drawn; 0: all."""
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """The likeliest tokens may be drawn whose probabilities sum to this much."""
     min_p: Share | None = None

@@ -31,7 +31,7 @@ NAMES = (
     (".mlp.up_proj.", ".mlp.c_fc."),
     (".mlp.down_proj.", ".mlp.c_proj."),
 )
-"""Parts of a parameter's name, and what they are called in files."""
+"""Parts of a parameter's name, and their names in files."""
 STEM, HEAD = "transformer.", "lm_head."
 THIRDS = ("q_proj", "k_proj", "v_proj")
 
@@ -77,7 +77,7 @@ def gpt2_in_files(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTens
 
 @dataclass(frozen=True)
 class TransposedArray:
-    """A third of an array's last axis, or all of it, read as if its axes were the other way."""
+    """A view of a third of an array's last axis, or of all of it, transposed or not."""
 
     array: np.ndarray | StoredTensor
     third: int | None
@@ -85,7 +85,7 @@ class TransposedArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape as it is read; where no third can be had, that of the whole."""
+        """The shape of the view; a last axis that three does not divide stays whole."""
         shape = tuple(self.array.shape)
         if self.third is not None and shape and shape[-1] % 3 == 0:
             shape = (*shape[:-1], shape[-1] // 3)

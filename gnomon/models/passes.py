@@ -45,7 +45,7 @@ class Passes:
 
     @cached_property
     def read(self) -> Compiled:
-        """The program of prompts."""
+        """The compiled function that reads prompts."""
         return gn.compile(self.scores_of_next, dynamic=True)
 
     @cached_property

@@ -29,9 +29,9 @@ class Qwen3MoeConfig(DecoderConfig):
     routed_scaling_factor: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
     """The factor of all shares, as in DeepSeek's models."""
     router_aux_loss_coef: Coefficient = 0.001
-    """How much of the loss is that of an uneven load; 0: none of it."""
+    """The factor of the load-balancing loss; 0: none."""
     router_bias_rate: Coefficient = 0.0
-    """How far a step moves each expert's bias, which only the choice sees; 0: there is none."""
+    """The step of each expert's bias, which only the choice of experts reads; 0: no biases."""
 
     described: ClassVar[Mapping[str, object]] = {
         "architectures": ["Qwen3MoeForCausalLM"],

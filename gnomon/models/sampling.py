@@ -20,7 +20,7 @@ class TokenDraw(NamedTuple):
 
     temperature: float = 1.0
     top_k: int = 0
-    """How many of the likeliest; 0: all."""
+    """The number of likeliest tokens that may be drawn; 0: all."""
     top_p: float = 1.0
     min_p: float = 0.0
 

@@ -18,9 +18,9 @@ from gnomon.models.text_row import TextRow
 __all__ = ["TextBatch"]
 
 PART = 512
-"""The most tokens of a prompt that are read before the others' next step."""
+"""The most tokens of a prompt that are read between two steps of the batch."""
 Written = tuple[TextRow, Exception | None]
-"""A text that has a token more, or the error that ended it."""
+"""A text with a new token and None, or with the error that ended it."""
 
 
 class TextBatch:
@@ -32,7 +32,7 @@ class TextBatch:
         self.rows: list[TextRow | None] = [None]
         self.coming: TextRow | None = None
         self.unread: Sequence[int] = ()
-        """The tokens of the coming text that were not read yet."""
+        """The tokens of the joining text's prompt that have not been read."""
 
     @property
     def has_place(self) -> bool:
@@ -40,12 +40,12 @@ class TextBatch:
         return self.coming is None and len(self.rows) - self.rows.count(None) < self.most
 
     def join(self, row: TextRow) -> None:
-        """Write a text from the next steps on."""
+        """Add a text; its prompt is read in the next steps."""
         self.coming = row
         (self.unread,) = self.prompt.unread([row.tokens])
 
     def leave(self, row: TextRow) -> None:
-        """Write a text no more."""
+        """Remove a text."""
         if row is self.coming:
             self.coming = None
         if row in self.rows:
@@ -53,7 +53,7 @@ class TextBatch:
             self.rows[place], self.cached.rows[place] = None, []
 
     def read(self) -> list[Written]:
-        """Read a part of the coming prompt; at its end the text has its first token."""
+        """Read the next part of the joining prompt; after the last one, add its first token."""
         row = self.coming
         if row is None:
             return []
@@ -80,7 +80,7 @@ class TextBatch:
         self.rows[place] = row
 
     def extend(self) -> list[Written]:
-        """A token more of each text. An error that is raised ends them all."""
+        """Add a token to each text. An error that is raised ends all texts."""
         self.fit()
         places = {place: row for place, row in enumerate(self.rows) if row is not None}
         if not places:
@@ -95,7 +95,7 @@ class TextBatch:
         return found
 
     def added(self, row: TextRow, scores_v: np.ndarray) -> Written:
-        """A text with a token more."""
+        """Add a token to a text by the model's scores; the text, and an error if one ended it."""
         try:
             if not np.isfinite(scores_v).all():
                 raise ArgumentError("generate: the model's scores are not finite.")

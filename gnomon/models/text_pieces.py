@@ -28,7 +28,7 @@ class TextPieces:
         self.tokenizer, self.stop_strings = tokenizer, [x for x in stop_strings if x]
         self.tokens: list[int] = []
         self.given = 0
-        """How many characters of the tokens' text were given."""
+        """The number of characters of the tokens' text that were given out."""
         self.stopped = False
         """A stop string was found: no more text is given."""
 

@@ -30,7 +30,7 @@ class TextRow:
         self.config, self.tokens, self.most = config, [*ids], most
         self.seed, self.number = seed, number
         self.count = 0
-        """How many tokens were written."""
+        """The number of tokens that were written."""
         self.ended = False
         """Whether the text ended by itself, and not at the most tokens."""
         self.piece = ""

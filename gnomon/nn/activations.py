@@ -253,7 +253,7 @@ BORDERS = {
 
 
 def bordered(mode: str, count: int) -> Any:
-    """A function that pads the last axes."""
+    """A function of nn.functional that pads the last `count` axes in one mode."""
 
     def pad(input: Tensor, padding: Any, value: float | None = None) -> Tensor:
         widths = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)

@@ -87,7 +87,7 @@ class Embedding(Module):
         )
 
     def _norms(self) -> str:
-        """The text of what bounds rows."""
+        """The text of settings that limit or scale rows, if they are not the defaults."""
         return unusual(self, max_norm=None, norm_type=2.0, scale_grad_by_freq=False)
 
 

@@ -16,7 +16,7 @@ from gnomon.tensor.tensor import Tensor
 __all__ = ["embedding", "embedding_bag"]
 
 TINY = 1e-7
-"""What PyTorch adds to a norm before it divides."""
+"""The constant that PyTorch adds to a norm before it divides."""
 
 
 @overridable

@@ -144,9 +144,10 @@ def size_of(kind: type[Module]) -> str:
 
 
 def lazy(kind: type[Module], *example: str, **own: Any) -> type[Module]:
-    """The class of layers of a kind without its first size; its example's settings and input.
+    """The lazy class of a kind of layer, which takes its first size from its first input.
 
-    own: settings whose defaults are others than the kind's.
+    example: the settings and the input's shape in the docstring's example. own: settings whose
+    defaults differ from the kind's.
     """
     name, settings, shape = f"Lazy{kind.__name__}", *example
     shapes = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))

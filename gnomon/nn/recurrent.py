@@ -337,7 +337,7 @@ class Layers(Recurrent):
     def _along(
         self, x: Tensor, state: States, suffix: str, back: bool, inside: Tensor | None = None
     ) -> tuple[Tensor, States]:
-        """One layer in one direction."""
+        """Run one layer in one direction; its outputs and last states."""
         weight_in, weight, bias_in, bias = self._made(suffix)
         narrower = getattr(self, f"weight_hr{suffix}", None)
         gates = F.linear(x, weight_in, bias_in)

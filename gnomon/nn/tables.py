@@ -36,7 +36,7 @@ class SettingsModule(Module):
     LINE = ""
     """The settings that are printed."""
     SETTLED: Sequence[Callable[[Any], None]] = ()
-    """What makes settings follow from others."""
+    """Functions that compute settings from others."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ def check_sizes(name: str, sizes: Any) -> None:
 
 
 def check_places(input: Tensor) -> None:
-    """Refuse to normalize channels of one place."""
+    """Raise an error if channels to normalize have one spatial element."""
     if input.ndim > 2 and prod(input.shape[2:]) == 1:
         raise ArgumentError(
             "instance_norm: Expected more than 1 spatial element when training, got input size "
@@ -47,7 +47,7 @@ def check_places(input: Tensor) -> None:
 
 
 def groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
-    """Refuse to normalize groups of one value."""
+    """Raise an error if groups to normalize have one value."""
     if input.ndim > 1 and input.shape[0] * input.shape[1] * prod(input.shape[2:]) == num_groups:
         raise ArgumentError(
             "group_norm: Expected more than 1 value per channel when training, got input size "

@@ -42,12 +42,12 @@ UNUSED = {
     "profile": False,
     "report": False,
 }
-"""What is refused where it is asked for."""
+"""Arguments of PyTorch's export that are refused unless they have their default."""
 IDLE = frozenset(
     {"artifacts_dir", "autograd_inlining", "do_constant_folding", "operator_export_type"}
     | {"optimize", "verbose"}
 )
-"""What changes no result of a model."""
+"""Arguments of PyTorch's export that change no result of a model."""
 
 
 class OnnxExporterError(GnomonError, RuntimeError):

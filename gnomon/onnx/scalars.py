@@ -40,7 +40,7 @@ class Scalars:
         self.writer, self.dtype = writer, dtype
 
     def __call__(self, op: str, *inputs: str | float) -> str:
-        """A node of ONNX's; numbers are constants of the dtype."""
+        """Add an ONNX node, numbers among its inputs as constants; the name of its result."""
         return self.writer.add(op, *(x if isinstance(x, str) else self.number(x) for x in inputs))
 
     def number(self, value: float) -> str:

@@ -61,7 +61,7 @@ def type_inside(dtype: DType) -> int:
 
 
 def carried(writer: OnnxWriter, name: str, dtype: DType) -> str:
-    """A value from outside as it is inside of a model."""
+    """The name of an input, cast to float32 if it is a bfloat16."""
     return writer.add("Cast", name, to=type_of(float32)) if dtype is CARRIED else name
 
 

@@ -30,5 +30,5 @@ EXTERNALS.update({KEY: ExternalOp("assert", hold)})
 
 
 def asserted(condition: Node, message: str) -> Node:
-    """True; where the condition is not, running it is an AssertionError with this message."""
+    """A node that is True; if the condition is false when it runs, it raises an AssertionError."""
     return external(condition.arena, (condition,), KEY, message, (((), bool_),), None)[0]

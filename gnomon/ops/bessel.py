@@ -30,7 +30,7 @@ STEP, NODES = 0.31, 21
 PLACES = [(k * STEP) ** 2 for k in range(NODES)]
 """v² where the integrals are sampled; e^(−v²) is below 2^−53 beyond."""
 SHARES = [(1 if k == 0 else 2) * STEP / sqrt(pi) * exp(-place) for k, place in enumerate(PLACES)]
-"""What each sample counts: the sum of SHARES is 1."""
+"""The weight of each sample; weights add to 1."""
 
 
 def polynomial(z: Node, factors: list[float]) -> Node:

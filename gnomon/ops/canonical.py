@@ -24,7 +24,7 @@ ROWS: Role = ((1, 16),)
 SEQUENCE: Role = ((128, 4),)
 """Tokens within a row."""
 CONTRACTED: Role = ((32, 4), (128, 16))
-"""What a product sums: four ranks share a width of 128, or the heads that were merged into one."""
+"""Summed axes of products: four ranks share a width of 128, or heads merged into one."""
 OTHERS: Role = ((128, 16),)
 """Hidden and vocabulary axes that are folded."""
 BLOCK = 64

@@ -164,7 +164,7 @@ def from_right(a: BothParts, b: BothParts) -> BothParts:
 
 
 def complex_solved_gradient(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
-    """A⁻ᴴ g, and minus that times yᴴ."""
+    """The gradients of a complex solve: −(A⁻ᴴ g) yᴴ for A, and A⁻ᴴ g for b."""
     gb = both_parts(complex_solved(both_parts(a).turned.pair, g))
     return (-(gb @ both_parts(y).turned)).pair, gb.pair
 

@@ -32,7 +32,7 @@ class Control(Primitive):
     def values(
         self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
-        """Every result, by what runs graphs."""
+        """The values of all results; `run` evaluates subgraphs."""
         raise NotImplementedError(f"{self.name} has no values")
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 TENSORS = ("Node", "Operand")
-"""How the annotation of a parameter begins that may be a tensor."""
+"""The beginnings of the annotations of parameters that may be tensors."""
 
 
 def with_shapes(function: Callable[..., Any]) -> str:
@@ -24,7 +24,7 @@ def with_shapes(function: Callable[..., Any]) -> str:
 
 
 def shapes(function: Callable[..., Any]) -> str:
-    """Axes of the arguments, and those of the results."""
+    """The `Shapes:` line of an elementwise function, loss or reduction, from its parameters."""
     kinds = {word: str(kind) for word, kind in function.__annotations__.items() if word != "return"}
     tensors = [word for word, kind in kinds.items() if kind.startswith(TENSORS)]
     if "keepdims" in kinds:

@@ -126,5 +126,5 @@ def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
 
 
 def last(a: tuple[Node, str], b: tuple[Node, str], out: str) -> tuple[Node, str]:
-    """The contraction that gives the result."""
+    """The last contraction of an einsum, whose letters are those of the result."""
     return contract(f"{a[1]},{b[1]}->{out}", a[0], b[0]), out

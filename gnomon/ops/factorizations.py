@@ -60,7 +60,7 @@ def skew(x: Node) -> Node:
 
 
 def apart(s: Node, rest: float) -> Node:
-    """The distances of values, column − row; `rest` on the diagonal."""
+    """The differences of all pairs of values, column − row; `rest` on the diagonal."""
     return where(on_diagonal(s), rest, unsqueeze(s, s.rank - 1) - unsqueeze(s, s.rank))
 
 

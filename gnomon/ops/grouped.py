@@ -104,7 +104,7 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
 
 
 def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
-    """Refuse what has no groups."""
+    """Raise an error where ranks, sizes or offsets do not describe groups."""
     floats_only("grouped_mm", mat_a, mat_b)
     ranks, shapes = (mat_a.rank, mat_b.rank), f"got {mat_a.shape} and {mat_b.shape}"
     if not {*ranks} <= {2, 3}:

@@ -98,7 +98,7 @@ def zeta(x: Operand, y: Operand) -> Node:
 
 
 def polygamma_gradient(g: Node, y: Node, n: int, x: Node) -> Node:
-    """The next of them."""
+    """The gradient of polygamma for x, by polygamma of n + 1."""
     return g * polygamma(n + 1, x)
 
 
@@ -160,7 +160,7 @@ def mvlgamma(x: Node, p: int) -> Node:
 SHORT = 22
 """Terms of the series for x up to 1."""
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-"""What lgamma adds to Stirling's formula, as a series in 1 / a (DLMF 5.11.1)."""
+"""Coefficients of lgamma minus Stirling's formula, as a series in 1 / a (DLMF 5.11.1)."""
 FALL = 40.0
 """Integrals end where their function is below e^−FALL."""
 STEPS = 12

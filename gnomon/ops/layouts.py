@@ -47,7 +47,7 @@ MeshLayout = tuple[tuple[str, int, Placement], ...]
 """(mesh axis, its ranks, the placement along it), outermost mesh axis first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
 MICROBATCHES = "microbatches"
-"""How the names of mesh axes begin whose ranks are microbatches."""
+"""The beginning of the names of mesh axes whose ranks are microbatches."""
 
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class Unit(NamedTuple):
 
     number: int
     reductions: int | str = 0
-    """How many reductions may be under way where one of these begins; 0: any number; "auto"."""
+    """The most reductions under way when one of these begins; 0: any number; "auto"."""
 
 
 ALONE = Unit(-1)

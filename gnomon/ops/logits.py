@@ -159,7 +159,7 @@ def slopes_of(y: Node, beside: Beside, lse: Node, parts: Sequence[Node], spread:
 
 
 def before_cap(slopes: Node, y: Node, softcap: float | None) -> Node:
-    """Slopes of what was capped."""
+    """Gradients of logits before softcap, from those after it."""
     if softcap is None:
         return slopes
     share = y / softcap

@@ -59,7 +59,7 @@ def exponential_gradient(g: Node, y: Node, x: Node) -> Node:
 
 @internal(gradient=exponential_gradient)
 def exponential(x: Node) -> Node:
-    """matrix_exp of what is wide enough."""
+    """The matrix exponential of float32 or float64 matrices, by a routine of lapack.py."""
     return called("exponential", x, gives=[(x.shape[-2:], x.dtype)])[0]
 
 

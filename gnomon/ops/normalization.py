@@ -69,7 +69,7 @@ def softmin(x: Node, axis: int) -> Node:
 
 
 def one_axis_only(axis: object) -> int:
-    """An axis that must be named."""
+    """The axis, which must be given as one integer."""
     if not isinstance(axis, int):
         raise ArgumentError(f"softmax: needs one axis: got {axis!r}. Use axis=-1 for the last.")
     return axis

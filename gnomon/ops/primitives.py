@@ -158,7 +158,7 @@ MONOIDS = {
     "and": np.logical_and,
     "or": np.logical_or,
 }
-"""How numpy folds; "add" starts from -0.0, whose sum with x is x to the bit."""
+"""Monoid -> numpy's fold; "add" starts from -0.0, whose sum with x is x to the bit."""
 
 
 @primitive("reduce")

@@ -164,7 +164,7 @@ def prod(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = 
 
 
 def refuse_empty(name: str, x: Node, axes: tuple[int, ...]) -> None:
-    """Refuse to choose one of no elements."""
+    """Raise an error if there are no elements to choose from along axes."""
     if 0 in [x.shape[k] for k in axes]:
         raise ShapeError(f"{name}: nothing to choose from: x {x.shape} is empty along {axes}.")
 

@@ -42,7 +42,7 @@ class ScalarFunction(NamedTuple):
     costly: bool = False
     """More than a few instructions: worth storing rather than computing twice."""
     others: int = 0
-    """How many of the first arguments have dtypes of their own; the rest have one."""
+    """The number of first arguments with dtypes of their own; the others share a dtype."""
     steps: int = 1
     """About how many plain functions it is worth."""
     passes_sum: bool = False

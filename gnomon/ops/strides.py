@@ -41,7 +41,7 @@ class StridedView(NamedTuple):
 
     shape: Shape
     start: int
-    """The place of the first one."""
+    """The place of the first element."""
     strides: tuple[int, ...]
 
 
@@ -107,7 +107,7 @@ def row_major(shape: Shape) -> tuple[int, ...]:
 def strided(
     shape: Shape, steps: Sequence[tuple[str, dict[str, Any]]], form: Form | None
 ) -> StridedView | None:
-    """The places of what steps of views show of values in a shape; None where no strides tell.
+    """The strided view that view steps make of values in a shape; None if strides cannot say.
 
     form: that of the values; None where they lie in the order of their axes.
     """
@@ -128,14 +128,14 @@ def strided(
 def shown_by(
     flat: np.ndarray, shape: Shape, strides: Sequence[int], writeable: bool = True
 ) -> np.ndarray:
-    """A row of values seen in a shape by strides in bytes, of any dtype that numpy knows."""
+    """A numpy view of a flat array with this shape and these strides in bytes."""
     bits = flat.view(f"u{flat.dtype.itemsize}") if flat.dtype.isbuiltin == 2 else flat
     made = np.lib.stride_tricks.as_strided(bits, shape, strides, writeable=writeable)
     return made.view(flat.dtype)
 
 
 def on_diagonal(view: StridedView, bounds: Sequence[tuple[int, int, int]]) -> StridedView | None:
-    """The places of a slice behind a reshape that made one of the last two axes."""
+    """The strided view of a slice after a reshape that merged the last two axes."""
     if len(bounds) != len(view.shape) - 1:
         return None
     (*shape, _, columns), (*strides, down, across) = view.shape, view.strides
@@ -148,26 +148,26 @@ def on_diagonal(view: StridedView, bounds: Sequence[tuple[int, int, int]]) -> St
 
 
 def permuted(view: StridedView, order: Sequence[int]) -> StridedView:
-    """The places behind a permutation."""
+    """A strided view with its axes permuted."""
     shape, start, strides = view
     return StridedView(tuple(shape[k] for k in order), start, tuple(strides[k] for k in order))
 
 
 def sliced(view: StridedView, bounds: Sequence[tuple[int, int, int]]) -> StridedView:
-    """The places behind a slice."""
+    """A strided view of a slice."""
     start = view.start + sum(a * n for (a, _, _), n in zip(bounds, view.strides, strict=True))
     strides = tuple(step * n for (_, _, step), n in zip(bounds, view.strides, strict=True))
     return StridedView(tuple(length_of(*each) for each in bounds), start, strides)
 
 
 def expanded(view: StridedView, shape: Shape) -> StridedView:
-    """The places of axes that are repeated."""
+    """A strided view expanded to a shape: repeated axes get stride 0."""
     rows = zip(view.shape, shape, view.strides, strict=True)
     return StridedView(shape, view.start, tuple(0 if n != m else step for n, m, step in rows))
 
 
 def windowed(view: StridedView, axis: int, size: int, stride: int, dilation: int) -> StridedView:
-    """The places of stretches of an axis."""
+    """A strided view of sliding windows along an axis; the elements of a window are a new axis."""
     (shape, start, strides), step = view, view.strides[axis]
     count = (shape[axis] - (size - 1) * dilation - 1) // stride + 1
     return StridedView(
@@ -178,7 +178,7 @@ def windowed(view: StridedView, axis: int, size: int, stride: int, dilation: int
 
 
 def reshaped(view: StridedView, shape: Shape) -> StridedView | None:
-    """The places of the same elements over other axes; None where no strides show them.
+    """A strided view reshaped; None where no strides show the elements in that shape.
 
     >>> (
     ...     reshaped(StridedView((2, 3), 0, (3, 1)), (6,)),
@@ -200,7 +200,7 @@ def reshaped(view: StridedView, shape: Shape) -> StridedView | None:
 
 
 def runs_of(view: StridedView) -> list[tuple[int, int]]:
-    """Sizes and strides of axes that lie like one, the last first.
+    """Sizes and strides after merging axes that are contiguous to each other, the last first.
 
     >>> runs_of(StridedView((2, 3, 4), 0, (24, 4, 1)))
     [(12, 1), (2, 24)]
@@ -217,7 +217,7 @@ def runs_of(view: StridedView) -> list[tuple[int, int]]:
 
 
 def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Sizes and strides in which neighbouring axes that lie like one are one.
+    """Sizes and strides after merging neighbouring axes that are contiguous to each other.
 
     >>> merged([2, 3, 4], [24, 4, 1])
     ([2, 12], [24, 1])
@@ -232,7 +232,7 @@ def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], lis
 
 
 def at_places(x: Node, view: StridedView) -> Node:
-    """The elements at such places of x, which has one axis; strides go forward."""
+    """The elements of x, which has one axis, that a strided view shows; strides are positive."""
     shape, _, strides = view
     if 0 in shape:
         return reshape(slice_(x, ((0, 0, 1),)), shape)
@@ -250,13 +250,13 @@ def at_places(x: Node, view: StridedView) -> Node:
 
 
 def moved(view: StridedView, axes: Sequence[int]) -> StridedView:
-    """The places along some of the axes."""
+    """A strided view with only some of its axes, in this order."""
     shape, start, strides = view
     return StridedView(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
 
 
 def by_slices(x: Node, view: StridedView) -> Node | None:
-    """A slice of each digit of the places, for strides that divide each other; None for others."""
+    """The elements of a strided view by slices, for strides that divide each other; else None."""
     (sizes, strides), rest = merged(view.shape, view.strides), view.start
     if not strides:
         return slice_(x, ((rest, rest + 1, 1),))
@@ -274,7 +274,7 @@ def by_slices(x: Node, view: StridedView) -> Node | None:
 
 
 def by_windows(x: Node, view: StridedView) -> Node:
-    """Stretches of stretches along all axes but the first, which moves by a stride of its own."""
+    """The elements of a strided view by nested windows along all axes but the first."""
     (most, *sizes), start, (own, *strides) = view
     found = slice_(x, ((start, x.size, 1),))
     for k, (n, step) in enumerate(zip(sizes, strides, strict=True), 1):
@@ -285,7 +285,7 @@ def by_windows(x: Node, view: StridedView) -> Node:
 
 
 def is_row_major(view: StridedView | None) -> bool:
-    """Whether elements lie in the order of their axes, without gaps."""
+    """Whether elements are stored in the order of their axes, without gaps."""
     if view is None:
         return False
     return prod(view.shape) == 0 or runs_of(view) in ([], [(prod(view.shape), 1)])
@@ -312,7 +312,7 @@ def overlaps(view: StridedView) -> bool:
 
 
 def shown_twice(view: StridedView) -> bool:
-    """Whether two elements share a place, by looking at all places."""
+    """Whether two elements share a place, found by enumerating all places."""
     places = np.zeros((), np.int64)
     for n, step in zip(view.shape, view.strides, strict=True):
         places = places[..., None] + np.arange(n) * step
@@ -326,4 +326,4 @@ MOVES: dict[str, Callable[..., Any]] = {
     "window": windowed,
     "reshape": reshaped,
 }
-"""Steps of views -> what they do to places."""
+"""View operation -> its effect on a strided view."""

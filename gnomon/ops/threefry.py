@@ -15,7 +15,7 @@ import numpy as np
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 ROUNDS = 20
 PARITY = 0x1BD11BDA
-"""What the two key words are joined with to make the third."""
+"""The constant that is combined with both key words to make the third."""
 STEPS = 2 + 3 * ROUNDS + 3 * ROUNDS // 4
 """Additions, turns and exclusive ors of one hash."""
 
@@ -45,7 +45,7 @@ class WordArithmetic(ABC):
 def mixed(
     words: WordArithmetic, key: tuple[Word, Word], counter: tuple[Word, Word]
 ) -> tuple[Word, Word]:
-    """Two words of noise."""
+    """Two random words: the Threefry hash of a counter under a key."""
     third = words.xor(words.xor(*key), words.const(PARITY))
     keys = (*key, third)
     a, b = words.add(counter[0], key[0]), words.add(counter[1], key[1])

@@ -147,7 +147,7 @@ def np_flip(x: np.ndarray, axis: Axes = None, *more: int) -> np.ndarray:
 
 @op(inline=True, reference=np_flip, complex="parts", bare="missing the axes, PyTorch's dims")
 def flip(x: Node, axis: Axes = None, *more: int) -> Node:
-    """Backwards along axes.
+    """x with the order of elements reversed along axes.
 
     Shapes: x (...) -> (...)
 

@@ -27,7 +27,7 @@ Pairs = tuple[tuple[int, int], ...]
 Geometry = tuple[Sequence[int], Sequence[int], int]
 """Stride and dilation per axis, and the number of groups."""
 MOST_STEPS = 1 << 31
-"""What strides and dilations stay below, as PyTorch's."""
+"""The bound of strides and dilations, as in PyTorch."""
 
 
 def stretches(x: Node, axis: int, size: int, stride: int, dilation: int) -> Node:
@@ -105,7 +105,7 @@ class Phase(NamedTuple):
     """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
 
     elements: int
-    """How many elements."""
+    """The number of elements."""
     taps: tuple[int, int, int]
     """The kernel's part: first, how many, step."""
     low: int

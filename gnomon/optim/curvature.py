@@ -51,7 +51,7 @@ class Curvature:
         return made
 
     def is_of(self, kept: dict[str, Any], most: int) -> bool:
-        """Whether it is what a state holds."""
+        """Whether a state holds these very directions."""
         mine, theirs = [row[0] for row in self.rows], kept.get("old_dirs", ())
         return most == self.most and len(mine) == len(theirs) and all(map(is_, mine, theirs))
 

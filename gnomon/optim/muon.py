@@ -26,7 +26,7 @@ from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 ADJUSTMENTS = ("original", "match_rms_adamw")
-"""How a rate follows a matrix's sizes."""
+"""The rules by which a learning rate may follow a matrix's sizes."""
 
 
 @rule

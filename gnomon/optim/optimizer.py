@@ -351,7 +351,7 @@ def check_parameter(p: object) -> None:
 
 
 def without(group: dict[str, Any]) -> dict[str, Any]:
-    """A group's options."""
+    """The options of a group: all but its parameters."""
     return {name: value for name, value in group.items() if name != "params"}
 
 

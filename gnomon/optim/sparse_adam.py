@@ -22,7 +22,7 @@ class SparseAdam(Adam):
         super().__init__(params, lr, betas, eps, maximize=maximize)
 
     def _step_group(self, number: int, only_if: Tensor | None) -> None:
-        """Refuse dense gradients."""
+        """Raise an error if a parameter has a gradient, since all gradients here are dense."""
         if any(p.grad is not None for p in self.param_groups[number]["params"]):
             raise ArgumentError(
                 "SparseAdam: needs sparse gradients: got a dense one, as all gradients are here. "

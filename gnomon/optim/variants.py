@@ -190,7 +190,7 @@ class RAdam(Variant):
 
 @rule
 def adamax_numbers(count: Node, given: Nodes) -> Nodes:
-    """The rate over its bias, the rest of the first beta, the second, and eps."""
+    """Adamax's numbers for a step: lr / (1 − beta1^count), 1 − beta1, beta2, eps."""
     rate, beta1, beta2, eps = (cast(x, float64) for x in given)
     return rate / bias(beta1, cast(count, float64)), 1.0 - beta1, beta2, eps
 

@@ -76,7 +76,7 @@ def marked(graph: Graph, mesh: str) -> list[Node]:
 
 
 def copies(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
-    """Inputs like these values."""
+    """New inputs with the shapes, dtypes and lines of these values."""
     made: list[Node] = []
     for x in nodes:
         with inherit(x.sites):

@@ -24,7 +24,7 @@ from gnomon.ops.view_parts import select
 from gnomon.ops.view_primitives import permute
 
 Flags = tuple[bool, ...]
-"""Which of some nodes have the axis."""
+"""For each of some nodes, whether it has the batch axis."""
 
 
 def batched(roots: Sequence[Node], known: Mapping[Node, Node], size: int) -> list[Node]:
@@ -92,7 +92,7 @@ def of_permute(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) ->
 
 
 def of_slice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """All samples are kept."""
+    """A slice with the batch axis, which is kept whole."""
     return with_params(node, inputs, bounds=((0, size, 1), *node.params["bounds"]))
 
 
@@ -103,7 +103,7 @@ def of_pad(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Nod
 
 
 def of_same(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """The rule of what names no axis."""
+    """An operation whose parameters name no axis, applied to inputs with the batch axis."""
     return inputs[0].arena.with_inputs(node, inputs)
 
 

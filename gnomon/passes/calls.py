@@ -180,7 +180,7 @@ class BackwardIteration:
         return made[len(body.outputs) :]
 
     def body(self, pull_back: PullBack) -> Graph:
-        """The iteration's gradient."""
+        """The graph of one backward iteration."""
         arena, forward = Arena(), self.forward
         leaves = leaves_like(arena, forward.inputs)
         images = copy_into(arena, forward.outputs, dict(zip(forward.inputs, leaves, strict=True)))

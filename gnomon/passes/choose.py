@@ -34,7 +34,7 @@ from gnomon.passes.varying import ends_varying, is_divided, is_left_alone, usabl
 
 Plan = dict[Node, Strategy]
 Cost = tuple[float, float, float]
-"""Repeated flops of products, price of moves, repeated elements."""
+"""Repeated flops of products, price of moves, repeated elements: compared in this order."""
 
 
 def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
@@ -65,7 +65,7 @@ class ChosenStrategy(NamedTuple):
     type: Placement
     state: int
     asked: tuple[int, ...]
-    """In which placement each input is wanted, as a bit; none where all ranks hold all."""
+    """The placement in which each input is wanted, as a bit; empty where all ranks hold all."""
     is_row: bool
     is_gradient: bool
     is_weight: bool
@@ -78,7 +78,7 @@ class Choices:
         self.across, self.shares = across, shares
         self.plan: Plan = {}
         self.types: dict[Node, Placement] = {}
-        """In which placement a program of each node alone leaves it: no choice by cost of others.
+        """The placement in which a program of each node alone leaves it, whatever its readers cost.
         """
         self.state: dict[Node, int] = {}
         """All that readers ask of a value, as a number: its shape, its dtype, its placement."""
@@ -88,14 +88,14 @@ class Choices:
         """The placements in which readers wanted each value, as bits."""
         self.rows: set[Node] = set()
         self.gradients: set[Node] = set()
-        """Those of a gradient: each rank's count of them may differ, and no sum depends on it."""
+        """Rows of a gradient: each rank's count of them may differ, and no sum depends on it."""
         self.own = False
         """Whether the rows are the ranks' own: each says for itself how many it gave."""
         self.uneven = False
-        """Whether they are not whole leaves of all."""
+        """Whether the ranks' own rows are not whole leaves of all rows."""
         self.weights: set[Node] = set()
         self.constant: set[Node] = set()
-        """What is made of constants alone, which a rank may have computed before."""
+        """Nodes made of constants alone, which a rank may have computed before."""
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
         self.met: dict[object, ChosenStrategy] = {}
         """All that a choice depends on -> the choice: layers repeat each other."""
@@ -211,7 +211,7 @@ class Choices:
             self.uneven |= not all(in_leaves(node, ranks, each) for each in own)
 
     def _rows_of(self, node: Node, strategy: Strategy) -> int:
-        """Over how many rows of the ranks' own a pending sum is; those of a gradient are none."""
+        """The number of the ranks' own rows that a pending sum adds; a gradient's do not count."""
         found = max(self.plan[x].rows for x in node.inputs)
         if reads(self.gradients, node, strategy, self.plan):
             return found
@@ -221,7 +221,7 @@ class Choices:
         return found
 
     def _has_share(self, node: Node, strategy: Strategy) -> bool:
-        """Whether what a rank has of a pending sum is of the rows that it gave."""
+        """Whether a rank's part of a pending sum is the sum of the rows that it gave."""
         pairs = zip(node.inputs, strategy.wanted, strict=True)
         in_place = [x for x, want in pairs if want == self.plan[x].given and not is_whole(want)]
         return any(x in self.rows or self.plan[x].share for x in in_place)
@@ -254,7 +254,7 @@ def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placemen
 @memo
 @cache
 def everywhere(given: tuple[Placement, ...], varying: bool) -> Strategy:
-    """The strategy of what every rank computes of whole values, alike or of its own."""
+    """The strategy in which every rank computes the whole result, from equal or its own values."""
     return Strategy(given, VARYING if varying else REPLICATED)
 
 
@@ -292,7 +292,7 @@ def reads(values: set[Node], node: Node, strategy: Strategy, plan: Plan) -> bool
 
 
 def is_kept(node: Node, weights: set[Node], across: MeshAxis) -> bool:
-    """Whether a node that is split has parts of weights alone, which are used where they lie."""
+    """Whether a split node is part of weights alone, which are used on the rank that has them."""
     if node.op == "from_local":
         return across.name in node.params["keeps"]
     read = [x for x in node.inputs if x.rank]
@@ -300,7 +300,7 @@ def is_kept(node: Node, weights: set[Node], across: MeshAxis) -> bool:
 
 
 def away(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> float:
-    """The bytes that a strategy moves although they stay."""
+    """The bytes of inputs which should stay that a strategy moves all the same."""
     wanted = zip(node.inputs, strategy.wanted, strict=True)
     return sum(x.size * x.dtype.itemsize for x, w in wanted if x in stay and plan[x].given != w)
 
@@ -331,7 +331,7 @@ def cost(
     moved: Mapping[Node, frozenset[Placement]],
     across: MeshAxis,
 ) -> Cost:
-    """The cost of a strategy, compared in this order."""
+    """The cost of a strategy for a node: what every rank repeats, and the moves of its inputs."""
     price = sum(
         0.0 if w in moved.get(x, ()) else move_price(plan[x].given, w, x, across)
         for x, w in zip(node.inputs, strategy.wanted, strict=True)
@@ -364,7 +364,7 @@ _options = memo(Recent[tuple[object, ...], list[Strategy]]())
 
 
 def options(node: Node, across: MeshAxis) -> list[Strategy]:
-    """Every correct way to run a node; layers repeat each other, so it is mostly known."""
+    """Every correct strategy of a node, cached because layers repeat each other."""
     key = (across, node.kind, *((x.shape, x.dtype) for x in node.inputs))
     found = _options.get(key)
     if found is None:

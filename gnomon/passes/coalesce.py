@@ -26,7 +26,7 @@ __all__ = ["coalesce"]
 MessageKey = tuple[object, ...]
 """The members of a message have this in common."""
 MOVES = {"all_gather": 1, "reduce_scatter": 2}
-"""What moves parameters and gradients, each with a bit of its own."""
+"""Operations that move parameters and gradients, each with a bit of its own."""
 
 
 def coalesce(graph: Graph) -> Graph:
@@ -39,7 +39,7 @@ def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
     """The moves of units, by what travels together."""
     found: dict[MessageKey, list[Node]] = defaultdict(list)
     behind: dict[Node, int] = {}
-    """What depends on a gathered parameter, or on a scattered gradient, as bits."""
+    """Node -> whether it depends on a gathered parameter or a scattered gradient, as bits."""
     for node in graph:
         waits = 0
         for x in node.inputs:

@@ -34,7 +34,7 @@ Hear = Callable[[MeshAxis, Graph, Plan], None]
 
 
 def unheard(across: MeshAxis, graph: Graph, plan: Plan) -> None:
-    """Nobody asks what was decided."""
+    """Do nothing with the plan of a mesh axis."""
 
 
 def divide(graph: Graph, hear: Hear = unheard, ranks_differ: bool = False) -> Graph:

@@ -53,7 +53,7 @@ def filled(arena: Arena, node: Node, value: float) -> Node:
 
 
 def identity(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
-    """A fold of nothing."""
+    """The fold of an empty axis: its identity everywhere."""
     return filled(arena, node, identity_of(node.params["monoid"], node.dtype))
 
 

@@ -83,7 +83,7 @@ def local_shape(shape: Shape, placement: Placement, ranks: int) -> Shape:
 
 
 def fits(shape: Shape, placement: Placement, ranks: int) -> bool:
-    """Whether a value of this shape can lie so."""
+    """Whether a value of this shape can be sharded so over that many ranks."""
     if not isinstance(placement, Split):
         return True
     return placement.axis < len(shape) and shape[placement.axis] % ranks == 0

@@ -127,7 +127,7 @@ class Locals:
 
 
 RANK = "rank:"
-"""How the names of such inputs begin."""
+"""The beginning of the names of such inputs."""
 
 
 def rank_name(axis: str) -> str:

@@ -45,7 +45,7 @@ def lower_collectives(graph: Graph) -> Graph:
 
 
 def lowered(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-    """A node over new inputs."""
+    """A node over new inputs, a collective as the transfers that it is made of."""
     if node.op not in MEETINGS:
         return arena.with_inputs(node, inputs)
     x, *before = inputs

@@ -70,7 +70,7 @@ class Loops:
         return node.op in COLLECTIVES and node.params["mesh"] == self.mesh
 
     def own_values(self) -> set[Node]:
-        """The values that microbatches do not share."""
+        """The values of which each microbatch has its own."""
         own = set(self.stacked)
         for node in self.graph.nodes:
             scattered = node.op in SCATTERED

@@ -46,7 +46,7 @@ class Draft:
         self.graphs = {name: self._images(graph)[:kept] for name, graph in graphs.items()}
 
     def _images(self, graph: Graph) -> list[Node]:
-        """A graph's outputs here."""
+        """Copies of a graph's outputs in the draft's arena."""
         known = dict(zip(graph.inputs, self.leaves, strict=True))
         return copy_into(self.arena, graph.outputs, known)
 
@@ -149,7 +149,7 @@ def related(giver: Draft, reader: Draft, home: Home) -> bool:
 
 
 def where(x: Node | Result, home: Home) -> Result | None:
-    """The call that an input comes from."""
+    """The call whose result an input is, or None."""
     return home.get(x) if isinstance(x, Node) else x
 
 
@@ -237,7 +237,7 @@ def cost(node: Node, costs: Mapping[Node, int]) -> int:
 
 
 def rebuilt(graph: Graph, home: Home) -> Graph:
-    """The graph whose calls are the drafts."""
+    """The graph with its calls replaced by the drafts."""
     arena = Arena()
     known: dict[Node, Node] = {}
     params: dict[Draft, dict[str, Any]] = {}

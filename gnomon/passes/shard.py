@@ -202,7 +202,7 @@ class Emission:
         return made
 
     def fetch(self, x: Node, want: Placement, reader: Node | None = None) -> Node:
-        """A value as a reader wants it."""
+        """A value in the placement that a reader wants, moved between ranks if necessary."""
         have = self.plan[x].given
         if want is have or want == have or (is_whole(want) and is_whole(have)):
             return self.images[x]

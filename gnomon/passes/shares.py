@@ -42,7 +42,7 @@ def behind(x: Node) -> Iterator[Node]:
 
 
 def goes_on(x: Node) -> bool:
-    """Whether a step of ranks' parts of sums is the part of the step of the sums."""
+    """Whether an operation, applied to ranks' parts of a sum, gives the parts of its result."""
     if x.op == "reduce":
         return x.params["monoid"] == "add"
     return x.op in CARRIERS or (x.op == "map" and x.params["f"] in ("cast", "add"))
@@ -62,6 +62,6 @@ def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: 
 
 
 def has_part(step: Node, plan: Mapping[Node, Strategy]) -> bool:
-    """Whether a rank had its own share until this step."""
+    """Whether a rank's value before this step is a part of its own: of a split or a pending sum."""
     split = any(isinstance(plan[y].given, Split) for y in (step, *step.inputs))
     return split or (goes_on(step) and any(plan[y].share for y in step.inputs))

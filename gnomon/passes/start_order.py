@@ -24,7 +24,7 @@ __all__ = ["has_own_rows", "in_start_order"]
 AHEAD = 2
 """Parameters are gathered so many products before the first that reads them."""
 LONG = frozenset({"contract", "region", *MEETINGS})
-"""What takes a step of time; all else takes none."""
+"""Operations that take a step of time; others take none."""
 
 
 def has_own_rows(graph: Graph, mesh: str | None = None) -> bool:
@@ -98,9 +98,9 @@ def when_due(nodes: Sequence[Node], ranks_differ: bool) -> dict[Node, tuple[bool
     counted = {*nodes} if not ranks_differ else behind_messages(nodes)
     due: dict[Node, int] = {}
     steps: dict[Node, int] = {}
-    """When the result of each node is there."""
+    """Node -> the time at which its result is there."""
     gathered: dict[Node, Node] = {}
-    """What shows a unit's parameters -> what gathered them."""
+    """View of a unit's parameters -> the node that gathered them."""
     need: dict[Node, int] = {}
     for node in nodes:
         due[node] = start = max((steps.get(x, 0) for x in node.inputs), default=0)

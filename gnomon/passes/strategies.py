@@ -37,7 +37,7 @@ class Strategy:
     own: bool = False
     """Whether each rank folds the rows that it gave, which may be no subtree of all."""
     rows: int = 0
-    """Over how many rows a pending sum is, where each rank gave its own."""
+    """The number of rows that a pending sum adds, where each rank gave its own."""
     share: bool = False
     """Whether what a rank has of a pending sum is of the rows that it gave."""
 

@@ -86,7 +86,7 @@ def picked(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph
 
 
 def trimmed_choice(node: Node, results: list[int]) -> Kept:
-    """A choice with these results."""
+    """A branch that computes these results alone."""
     graphs = [node.params[name] for name in ("then", "other")]
     reads = [read_by(graph.outputs[k] for k in results) for graph in graphs]
     pairs = enumerate(zip(*(graph.inputs for graph in graphs), strict=True))
@@ -120,7 +120,7 @@ def unchanged(node: Node, live: Iterable[int]) -> list[int]:
 
 
 def trimmed_while(node: Node, results: list[int]) -> Kept:
-    """A loop with these results."""
+    """A while loop that computes these results alone."""
     body, count = node.params["body"], node.params["carried"]
     live = carried_for(node, results, ())
     same = unchanged(node, live)
@@ -136,7 +136,7 @@ def trimmed_while(node: Node, results: list[int]) -> Kept:
 
 
 def trimmed_scan(node: Node, results: list[int]) -> Kept:
-    """A loop over slices with these results."""
+    """A loop over slices that computes these results alone."""
     p, body = node.params, node.params["body"]
     carried, end = p["carried"], p["carried"] + p["sliced"]
     rows = [k for k in results if k >= carried]

@@ -72,7 +72,7 @@ def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[St
 
 
 def divides(strategy: Strategy, given: Sequence[Placement]) -> bool:
-    """Whether a strategy divides by what is split alone, and never for a varying value's sake."""
+    """Whether a strategy keeps the split of an input, and cuts no varying value for a sum."""
     if is_whole(strategy.given):
         return True
     pairs = list(zip(given, strategy.wanted, strict=True))

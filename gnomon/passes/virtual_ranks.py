@@ -68,7 +68,7 @@ class VirtualRanks:
         self.graph, self.mesh, self.virtual, self.ranks = graph, mesh, virtual, ranks
         self.arena = Arena()
         self.share = -(-virtual // ranks)
-        """How many virtual ranks a rank has."""
+        """The number of virtual ranks of a rank."""
         self.images: dict[Node, list[Node]] = {}
 
     def run(self) -> Graph:

@@ -23,12 +23,12 @@ from gnomon.runtime.files import publish
 __all__ = ["FORMAT", "chrome", "write_chrome"]
 
 FORMAT = 1
-"""Of what stands under "gnomon" in the header."""
+"""The version of the format of what stands under "gnomon" in the header."""
 TIME, ID, TOOK = ',\n{"ts":', ',"id":', ',"dur":'
 RATE, COUNTED = ',"args":{"GB/s":', ',"GFLOP/s":'
-"""What stands before each hole; where holes are follows from it and from their widths."""
+"""The text before each hole; the places of holes follow from it and from their widths."""
 DOT, ARROW, SLICE, RATED = range(4)
-"""How a piece is drawn: a point; an arrow's start; a slice; a slice with its speed."""
+"""The kinds of pieces of the trace: a point; an arrow's start; a slice; one with its speed."""
 
 
 def write_chrome(profile: Profile | Sequence[Profile], path: str | Path) -> None:
@@ -119,7 +119,7 @@ class ChromeWriter:
             yield f'{{{place},"name":"thread_sort_index","args":{order}}}'
 
     def slices(self) -> Iterator[bytearray]:
-        """Every event as a slice or a point, beside it the arrows that start or end there."""
+        """The JSON of every event, a slice or a point, followed by the arrows that start there."""
         for sheet, (chosen, drawn, other) in Sheet.each(*self.pieces()):
             yield self.filled(sheet, chosen, drawn, other)
 
@@ -148,7 +148,7 @@ class ChromeWriter:
         return sheet.text
 
     def pieces(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All distinct forms; and each piece's form, event, kind and arrow's end.
+        """All distinct texts with holes; and each piece's text, event, kind and arrow's end.
 
         After an event come the arrows that start there.
         """
@@ -200,7 +200,7 @@ class ChromeWriter:
         return f'{time},"ph":"{letter}"{bound},"name":"meeting","cat":"comm",{where}}}'
 
     def counters(self) -> bytes:
-        """The bytes that live, as a curve."""
+        """The bytes of live memory as a counter over time."""
         where = f'"ph":"C","name":"live bytes","cat":"memory","pid":{self.process}'
         times = (self.layout.live_at / 1000).tolist()
         lived = zip(times, self.layout.live.tolist(), strict=True)

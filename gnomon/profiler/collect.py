@@ -126,7 +126,7 @@ class Teller:
         profile.threads[0] = "main"
 
     def tell(self) -> None:
-        """Fill the profile."""
+        """Convert the recorded events, and fill the profile."""
         made: list[Event] = []
         for each in self.heard:
             if isinstance(each, Heard):

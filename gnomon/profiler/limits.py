@@ -103,7 +103,7 @@ def emit_copy(module: LLVMModule, name: str) -> None:
 
 
 def emit_read(module: LLVMModule, name: str) -> None:
-    """Load and keep the bits that are set everywhere."""
+    """Define the function that measures reading: it loads all bytes and combines them by `and`."""
     kind = "<16 x i32>"
     e = module.function(name, PARAMETERS)
 

@@ -63,7 +63,7 @@ class Times:
         self.stack.append(Open(row, perf_counter()))
 
     def leave(self) -> None:
-        """The innermost one ends."""
+        """Record the end of the innermost call."""
         if self.stack:
             call = self.stack.pop()
             spent = perf_counter() - call.start

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 RECOMPILED = "recompile: "
-"""What the name of a capture begins with that was not the function's first."""
+"""The beginning of the name of a capture that was not the function's first."""
 
 
 class Cost(Struct):

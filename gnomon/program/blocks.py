@@ -33,9 +33,9 @@ class ProgramBlock:
     graph: Graph
     parts: tuple[Kernel | ControlCall, ...]
     notes: Notes | None = None
-    """What was decided about nodes that could share a kernel."""
+    """The decisions about nodes that could share a kernel."""
     panels: tuple[Node, ...] = ()
-    """What products keep of inputs from one run to the next."""
+    """The panels that products keep of inputs from one run to the next."""
     bounds: tuple[BoundedRun, ...] = ()
     """Runs with so many reductions under way, of which the order was chosen; none: not compared."""
 
@@ -144,7 +144,7 @@ def leaving(call: ControlCall) -> Graph:
 
 
 def copies(nodes: Sequence[Node]) -> Graph:
-    """A graph that gives its inputs."""
+    """A graph whose outputs are its inputs, with the shapes and dtypes of nodes."""
     leaves = leaves_like(Arena(), nodes)
     return Graph(leaves, leaves)
 

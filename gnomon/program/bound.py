@@ -50,7 +50,7 @@ class BoundBlock:
         self._inside: Rules = {**symbols, Graph: lambda x: BoundBlock(value_of).graph(x)}
 
     def block(self, block: ProgramBlock) -> ProgramBlock:
-        """The block, whose parts are kernels."""
+        """A program block, which has kernels alone, with sizes bound to numbers."""
         parts = substituted(tuple(block.kernels()), self._rules)
         graph, panels = self.graph(block.graph), substituted(block.panels, self._rules)
         return replace(block, graph=graph, parts=parts, panels=panels)
@@ -60,7 +60,7 @@ class BoundBlock:
         return Graph(list(map(self.node, graph.inputs)), list(map(self.node, graph.outputs)))
 
     def node(self, node: Node) -> Node:
-        """A node, and all behind it."""
+        """A node with sizes bound to numbers, and its history."""
         for x in topological([node], self._known):
             with inherit(x.sites):
                 inputs = tuple([self._known[y] for y in x.inputs])

@@ -239,7 +239,7 @@ def part_of(elements: int, domain: int, flops: int) -> int:
 
 
 def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
-    """Whether few numbers differ."""
+    """Whether two lists of numbers differ, in few places."""
     return 0 < sum(map(ne, numbers, others)) <= FEW
 
 

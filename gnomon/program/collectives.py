@@ -34,15 +34,15 @@ KINDS = {
     "shift_ranks": base.RING,
 }
 STRETCHES = frozenset({"exchange_ranks", "fold_ranks"})
-"""Transfers of which each rank is sent its stretch."""
+"""Transfers that send each rank its own part of the operand."""
 WAIT = ".wait"
-"""How the names of calls end that wait for a transfer."""
+"""The ending of the names of calls that wait for a transfer."""
 SENT = 1
-"""Which of a transfer's numbers are the bytes that go to each rank."""
+"""The place, among a transfer's numbers, of the bytes that go to each rank."""
 FIRST = 2
-"""Which of a transfer's numbers tells it from others of its program."""
+"""The place of the number that tells a transfer from others of its program."""
 LISTED = 4
-"""From which of its numbers on a transfer lists its messages."""
+"""The place from which on a transfer's numbers list its messages."""
 
 
 def transfer(node: Node) -> Kernel:
@@ -96,7 +96,7 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
     """The parts in order, each transfer in two."""
     touched, made_by = calls_by_value(parts)
     latest: dict[str, int] = {}
-    """Mesh axis -> where its latest transfer starts: those of one group start in the same order."""
+    """Mesh axis -> the start of its latest transfer: a group's transfers start in order."""
     starts: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
     waits: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
     # what is under way when a loop begins may be awaited behind it
@@ -146,7 +146,7 @@ def calls_by_value(
 
 
 def work(part: Kernel | ControlCall) -> TimedCall:
-    """A part as the order around transfers sees it."""
+    """A part's reads, writes, flops and bytes, from which calls are ordered around transfers."""
     made = written(part)
     read = tuple(x for x, _ in places_of(part)[part.outputs :])
     kernels = [part] if isinstance(part, Kernel) else [*part.kernels()]
@@ -173,7 +173,7 @@ def reduces(part: Kernel | ControlCall) -> BoundedReduction | None:
 
 
 def serves(part: Kernel | ControlCall, op: str) -> bool:
-    """Whether a part is such a transfer for a unit."""
+    """Whether a part is a transfer of this operation for a unit."""
     return is_transfer(part) and part.nodes[0].op == op and "unit" in part.nodes[0].params
 
 
@@ -198,7 +198,7 @@ def halves(part: Kernel | ControlCall, number: int) -> tuple[Kernel, Kernel]:
 
 
 def requests(part: Kernel) -> int:
-    """The count of numbers that a transfer has for itself."""
+    """The number of MPI requests for which a transfer needs places."""
     if part.numbers[0] == base.FOLD:
         # what MPI has two of for each other rank, and a place for what comes
         return 2 * part.nodes[0].params["ranks"]
@@ -206,7 +206,7 @@ def requests(part: Kernel) -> int:
 
 
 def written(part: Kernel | ControlCall) -> tuple[Node, ...]:
-    """The values that a part makes."""
+    """The values that a part writes."""
     if isinstance(part, Kernel):
         return tuple(x for x, _ in part.places[: part.outputs])
     return part.buffers[: part.outputs]

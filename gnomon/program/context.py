@@ -38,7 +38,7 @@ class CompileContext:
     machine: Machine
     settings: Settings = field(default_factory=current)
     seconds: float = 0.0
-    """How long parts of the program may be measured; 0 leaves all to the model."""
+    """The seconds for which parts of the program may be measured; 0 leaves all to the model."""
     kept: tuple[int, ...] | None = ()
     """Inputs of the program, by number, whose panels products may keep from one run to the next.
 
@@ -52,7 +52,7 @@ class CompileContext:
     where a rank alone has printed a value."""
     moments: Moments = field(default_factory=Moments)
     backend: DeviceBackend = HOST
-    """What it is compiled for."""
+    """The backend that it is compiled for."""
 
     @property
     def key(self) -> tuple:

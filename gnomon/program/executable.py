@@ -41,7 +41,7 @@ __all__ = ["Executable", "Lines", "Pairs", "lines_of"]
 
 SILENT = nullcontext()
 NAMED = 3
-"""How many lines a program's text names."""
+"""The number of source lines that a program's text names."""
 address_of = attrgetter("address")
 
 Pairs = tuple[tuple[int, int], ...]
@@ -49,7 +49,7 @@ Pairs = tuple[tuple[int, int], ...]
 Panels = tuple[Sequence[DeviceBuffer], Sequence[bool]]
 """Memory for panels, and which of them must be packed."""
 Remake = Callable[[Graph], "ProgramBlock"]
-"""What runs the passes on a program's graph again."""
+"""A function that runs the passes on a program's graph once more."""
 
 
 class Executable:
@@ -69,7 +69,7 @@ class Executable:
         self._records: tuple[Record, ...] | None = None
         self._digest: str | None = None
         self.fresh = 0
-        """How many codes were made for it, since no program before it had them."""
+        """The number of kernels compiled for it: no earlier program had their code."""
         self._source: Graph | Callable[[], Graph] = source
         self.plan = plan
         self.memory, self.lines = plan.memory, lines_of(source)

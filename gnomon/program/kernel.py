@@ -34,16 +34,16 @@ class Kernel:
     nodes: tuple[Node, ...]
     flops: int
     checks: int = 0
-    """How many positions it checks."""
+    """The number of kinds of index that it checks."""
     homes: tuple[tuple[Node, int], ...] = ()
-    """Where each buffer that is part of a larger value is: in which value, from which byte on."""
+    """The value that each buffer is part of, and the byte at which it begins there."""
     chunks: tuple[Kernel, ...] = ()
     """What stands for it in the program's table, if it is computed in chunks."""
 
     over: tuple[tuple[int, int], ...] = ()
-    """Which output may overwrite which operand, by their numbers among the buffers."""
+    """Pairs of an output and an operand that it may overwrite, by their numbers as buffers."""
     times: int = 1
-    """How many iterations of a loop run it."""
+    """The number of iterations of a loop that run it."""
     numbers: tuple[int, ...] = ()
     """What its code is given after everything else, if it serves several sizes."""
     members: tuple[Kernel, ...] = ()

@@ -36,14 +36,14 @@ class BoundedReduction(NamedTuple):
     """A transfer that reduces the gradients of a unit: the bound of its unit, and its bytes."""
 
     bound: int | str
-    """How many may be under way where it begins; 0: any number; "auto"."""
+    """The most reductions under way when it begins; 0: any number; "auto"."""
     nbytes: int
-    """What its operand takes until it is waited for."""
+    """The bytes of its operand, which stays in memory until it is waited for."""
 
 
 @dataclass(frozen=True)
 class TimedCall:
-    """A call as the order sees it: values written and read, flops, bytes, whether it transfers.
+    """A call and its cost: values written and read, flops, bytes, whether it transfers.
 
     gathers, reduces: whether it gathers the parameters of a unit, or reduces its gradients.
     is_ordered: whether it comes after another transfer.
@@ -60,7 +60,7 @@ class TimedCall:
 
     @property
     def seconds(self) -> float:
-        """The model's time for it: a transfer's on the wire."""
+        """The estimated seconds of the call; of a transfer, those on the network."""
         if self.transfers:
             return travelling(self.nbytes)
         return computing(self.flops, self.nbytes)
@@ -77,7 +77,7 @@ def overlapped(works: Sequence[TimedCall]) -> list[int]:
 
 
 class Overlap:
-    """Runs calls on a modelled clock, or with other times of each."""
+    """A simulation that orders calls on a modelled clock, or by given times of each."""
 
     def __init__(
         self,
@@ -91,17 +91,17 @@ class Overlap:
         self.stalls: list[float] = []
         """The times for which the processor waited, in order."""
         self.arrives: dict[Hashable, float] = {}
-        """When each transferred value is there."""
+        """Transferred value -> the time at which it has arrived."""
         self.left = [len(needs) for needs in self.needs]
-        """How many calls each still needs."""
+        """For each call, the number of calls that must still run before it."""
         self.feeds: list[list[int]] = [[] for _ in works]
         for k, needs in enumerate(self.needs):
             for j in needs:
                 self.feeds[j].append(k)
         self.urgent = urgent(works, self.feeds)
-        """Transfers, and what computes for them alone."""
+        """For each call, whether it is a transfer or computes for transfers alone."""
         self.due: dict[int, float] = {}
-        """What reads a unit's reduction, and so lets go what was sent for it: when it should run,
+        """Reader of a unit's reduction, which frees the bytes sent -> the time when it should run,
         after twice the time of the transfer, so that no stall follows on a slower network."""
         self.urgent_now: list[tuple[float, int]] = []
         """Urgent calls that wait for no transfer, the shortest first."""
@@ -112,14 +112,14 @@ class Overlap:
         self.owed: list[tuple[float, int]] = []
         """Calls that waited, by when they should run."""
         self.overdue: list[int] = []
-        """Those of them that should have run."""
+        """Calls that waited and are past the time when they should have run."""
         self.ran: set[int] = set()
         for k, left in enumerate(self.left):
             if not left:
                 self._offer(k)
 
     def order(self) -> list[int]:
-        """All calls."""
+        """The numbers of all calls in the order in which to run them."""
         found: list[int] = []
         while len(found) < len(self.works):
             found.append(self._next())
@@ -128,7 +128,7 @@ class Overlap:
         return found
 
     def _offer(self, k: int) -> None:
-        """A call whose needs have run: it runs now, or is put off until what it reads is there."""
+        """Queue a call whose needs have run: to run now, or when transfers that it reads end."""
         there = self._there(k)
         if there > self.clock:
             heappush(self.put_off, (there, k))
@@ -142,7 +142,7 @@ class Overlap:
             heappush(self.now, k)
 
     def _next(self) -> int:
-        """The shortest urgent call, one that waited, or the next; else that which waits least."""
+        """The next call: the shortest urgent, one that waited, the first; else what waits least."""
         while self.put_off and self.put_off[0][0] <= self.clock:
             _, k = heappop(self.put_off)
             self._ready(k)
@@ -167,7 +167,7 @@ class Overlap:
         return max((self.arrives.get(x, 0.0) for x in self.works[k].reads), default=0.0)
 
     def _run(self, k: int) -> None:
-        """Run a call: a transfer takes the wire, all else the clock."""
+        """Simulate a call: a transfer takes time on the network, others on the processor."""
         work, there = self.works[k], self._there(k)
         if there > self.clock:
             self.stalls.append(there - self.clock)
@@ -199,7 +199,7 @@ def urgent(works: Sequence[TimedCall], feeds: Sequence[Sequence[int]]) -> list[b
     """Whether each call is a transfer, computes what one sends, or serves one transfer alone."""
     sent = {x for work in works if work.transfers for x in work.reads}
     serves: dict[int, int] = {}
-    """Call -> the only transfer that needs it; a transfer serves itself."""
+    """Call -> the only transfer that needs it; for a transfer itself."""
     for k in reversed(range(len(works))):
         served = {serves.get(j) for j in feeds[k]}
         one = k if works[k].transfers else served.pop() if len(served) == 1 else None
@@ -209,14 +209,14 @@ def urgent(works: Sequence[TimedCall], feeds: Sequence[Sequence[int]]) -> list[b
 
 
 def needed(works: Sequence[TimedCall]) -> list[set[int]]:
-    """For each call those that must run before it: for its values, or for its unit's turn."""
+    """For each call, the calls that must run before it: for its values, or its unit's order."""
     found = dependencies(works)
     bounded(works, found)
     return found
 
 
 def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
-    """Make a unit's parameters be gathered only when the unit two before is no longer read.
+    """Delay the gather of a unit's parameters until the unit two before is no longer read.
 
     Both are in the order in which they are first read; what reads a unit later than the one that
     waits for it is not waited for, and nor is what runs after that because transfers have an order.
@@ -241,7 +241,7 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
 
 
 def fed(needs: Sequence[set[int]]) -> list[set[int]]:
-    """For each call those that need it."""
+    """For each call, the calls that need it."""
     feeds: list[set[int]] = [set() for _ in needs]
     for k, needs_of_one in enumerate(needs):
         for j in needs_of_one:
@@ -250,7 +250,7 @@ def fed(needs: Sequence[set[int]]) -> list[set[int]]:
 
 
 def reached(starts: Sequence[int], feeds: Sequence[set[int]]) -> set[int]:
-    """The calls that need one of these, and these."""
+    """The given calls, and all that need one of them directly or through others."""
     found, stack = set(starts), list(starts)
     while stack:
         for k in feeds[stack.pop()] - found:
@@ -260,7 +260,7 @@ def reached(starts: Sequence[int], feeds: Sequence[set[int]]) -> set[int]:
 
 
 def dependencies(works: Sequence[TimedCall]) -> list[set[int]]:
-    """For each call those that must run before it.
+    """For each call, the calls that must run before it.
 
     It touches what they write, or writes what they read.
     """

@@ -28,7 +28,7 @@ BROKEN = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError),
     *(RecursionError, GnomonError, msgspec.MsgspecError),
 )
-"""What making a graph of rows raises where they are none."""
+"""Exceptions of building a graph from damaged rows."""
 
 
 class MethodNotes(Struct, frozen=True):

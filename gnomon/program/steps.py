@@ -50,9 +50,9 @@ class StepTable:
     ) -> None:
         self.report, self.over = report, over
         self.groups = {mesh: ScalarSlot(k) for k, mesh in enumerate(meshes)}
-        """Mesh axis -> the block of the group along it, which each run is given."""
+        """Mesh axis -> the slot of its group's address, which each run is given."""
         self.entries = {call: ScalarSlot(len(meshes) + k) for k, call in enumerate(externals)}
-        """Call of an external operation -> the address of the function that does it."""
+        """Call of an external operation -> the slot of the address of its function."""
         self.steps: list[Step] = []
         self.registers = self.checks = self.looked = self.packs = 0
         self.ends: list[int] = []
@@ -60,7 +60,7 @@ class StepTable:
         """Whether threads may be at different places, so that the next call has to wait."""
 
     def add(self, assignment: BufferAssignment, given: Slots, base: int = 0) -> None:
-        """A block's steps; `given` are the slots of its inputs and outputs."""
+        """Add a block's steps; `given` are the slots of its inputs and outputs."""
         slots = {x: ArenaSlot(base + offset) for x, offset in assignment.offsets.items()} | given
         stretch: list[Kernel] = []
         for part in assignment.block.parts:
@@ -73,14 +73,14 @@ class StepTable:
         self._calls(stretch, slots)
 
     def _control(self, part: ControlCall, memory: ControlMemory, slots: Slots, base: int) -> None:
-        """The steps of a choice or a loop."""
+        """Add the steps of a branch or a loop."""
         WRITERS[part.name](self, part, memory, slots, base)
         self.apart = True
 
     # kernels
 
     def _calls(self, kernels: Sequence[Kernel], slots: Slots) -> None:
-        """Kernels that follow one another."""
+        """Add calls of consecutive kernels, with barriers between those that share memory."""
         waits = barriers([touch(k, slots, self.over) for k in kernels])
         for kernel, wait in zip(kernels, waits, strict=True):
             if self.looked < self.checks and any(x in self.over for x in kernel.buffers):
@@ -97,19 +97,19 @@ class StepTable:
             self.apart = False
 
     def _stop_if_wrong(self) -> None:
-        """End here if a position was wrong: from now on inputs may be overwritten."""
+        """Add a step that ends the run if an index was out of range, before inputs change."""
         self.steps.append(Branch(self.report, len(self.steps) + 2))
         self.ends.append(self._later())
         self.looked, self.apart = self.checks, True
 
     def finish(self) -> tuple[Step, ...]:
-        """All steps."""
+        """The finished table of steps."""
         for place in self.ends:
             self.steps[place] = Skip(len(self.steps))
         return tuple(self.steps)
 
     def _slots_of(self, kernel: Kernel, slots: Slots) -> tuple[Slot, ...]:
-        """The slots of a kernel."""
+        """The slots of a kernel's arguments."""
         if kernel.members:
             own = [self._slots_of(k, slots) for k in kernel.members]
             words = table(
@@ -132,7 +132,7 @@ class StepTable:
     # choices
 
     def choose(self, part: ControlCall, memory: ControlMemory, slots: Slots, base: int) -> None:
-        """One of two blocks."""
+        """Add the steps of a branch: a test, and both blocks."""
         condition, *operands = part.operands
         ends = []
         test = self._later()
@@ -146,14 +146,14 @@ class StepTable:
             self.steps[place] = Skip(len(self.steps))
 
     def _later(self) -> int:
-        """The place of a step that is written when it is known."""
+        """Add an empty step, to be replaced later; its place."""
         self.steps.append(Skip(0))
         return len(self.steps) - 1
 
     # loops
 
     def repeat(self, part: ControlCall, memory: ControlMemory, slots: Slots, base: int) -> None:
-        """A block until its loop is over."""
+        """Add the steps of a loop."""
         loop = Loop(self, part, memory, base)
         self.apart = bool(self.steps)
         loop.enter(slots)
@@ -204,11 +204,11 @@ class Loop:
         return nbytes(x) // max(self.length, 1)
 
     def carried(self, register: int) -> list[Slot]:
-        """The places of what is carried, in the block that a register points at."""
+        """The slots of the carried values in the memory that a register points at."""
         return [RegisterSlot(register, offset) for offset in self.memory.offsets]
 
     def enter(self, slots: Slots) -> None:
-        """Enter a loop: the values carried at first, and registers."""
+        """Add the steps before a loop: copy the first carried values, and set the registers."""
         table, base = self.table, self.base
         block = self.memory.assignments["enter"].block.graph
         given = dict(zip(block.inputs, (slots[x] for x in self.state), strict=True))
@@ -235,13 +235,13 @@ class Loop:
         return {**given, block.graph.outputs[0]: ArenaSlot(self.base + self.memory.test)}
 
     def body_slots(self, slots: Slots) -> Slots:
-        """The slots of an iteration."""
+        """The slots of the loop's body."""
         block = self.part.blocks["body"]
         made = [*self.carried(self.writes), *(RegisterSlot(self.moving[x]) for x in self.rows)]
         return {**self.read_by(block, slots), **dict(zip(block.graph.outputs, made, strict=True))}
 
     def leave_slots(self, slots: Slots) -> Slots:
-        """The slots of the copies of what is carried at last."""
+        """The slots of the block behind a loop, which copies the last carried values to results."""
         graph, left, folded = self.part.blocks["leave"].graph, self.part.left, self.part.folded
         places, older = self.carried(self.reads), [slots[x] for x in folded]
         reads = [*(places[k] for k in left), *older, *(self.newer(x) for x in folded)]
@@ -250,11 +250,11 @@ class Loop:
         return dict(both)
 
     def newer(self, x: Node) -> Slot:
-        """The place of what the second of two iterations gives to a fold."""
+        """The slot in which the second of two iterations leaves its part of a folded result."""
         return ArenaSlot(self.base + self.memory.newer[x])
 
     def advance(self) -> None:
-        """Between two iterations: the blocks change places, slices move on, one less is left."""
+        """Add the steps between iterations: swap carried blocks, advance slices, count down."""
         steps = self.table.steps
         steps.append(Set(self.spare, RegisterSlot(self.reads)))
         steps.append(Set(self.reads, RegisterSlot(self.writes)))
@@ -272,25 +272,25 @@ WRITERS = {
     "scan_over": StepTable.repeat,
     "fold_over": StepTable.repeat,
 }
-"""Primitive -> what writes its steps."""
+"""Primitive -> the method that adds its steps."""
 
 
 def given_to(
     block: ProgramBlock, operands: Sequence[Node], results: Sequence[Node], slots: Slots
 ) -> Slots:
-    """The slots of a branch's inputs and outputs: those of what it stands for."""
+    """The slots of a branch's inputs and outputs: those of its operands and results."""
     reads = zip(block.graph.inputs, operands, strict=True)
     makes = zip(block.graph.outputs, results, strict=True)
     return {x: slots[y] for x, y in (*reads, *makes)}
 
 
 def moved(slot: Slot, start: int) -> Slot:
-    """A slot from a byte on."""
+    """A slot moved by some bytes."""
     return replace(slot, offset=slot.offset + start) if start else slot
 
 
 def touch(kernel: Kernel, slots: Slots, over: Overlays) -> Touch:
-    """The values that a kernel writes, or may write, and reads."""
+    """The memory that a kernel writes, or may write, and reads."""
     rows = zip(kernel.buffers, kernel.places, strict=True)
     spans = [span(x, slots[home], start) for x, (home, start) in rows]
     made = kernel.buffers[: kernel.outputs]
@@ -299,7 +299,7 @@ def touch(kernel: Kernel, slots: Slots, over: Overlays) -> Touch:
 
 
 def span(x: Node, slot: Slot, within: int) -> Span:
-    """The bytes of a value: in the program's block, behind a register, or given."""
+    """The bytes of a value: in the program's memory, behind a register, or given."""
     memory, start = slot, within
     if isinstance(slot, ArenaSlot):
         if is_symbolic(slot.offset):

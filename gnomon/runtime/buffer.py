@@ -252,7 +252,7 @@ class DeviceBuffer:
         *("lent", "memory", "nbytes", "owner", "readonly"),
     )
     lent: int
-    """How many others may write to these bytes."""
+    """The number of others that may write to these bytes."""
     anywhere = False
     """Whether programs of every device read it, wherever it is."""
 

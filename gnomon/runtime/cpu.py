@@ -144,7 +144,7 @@ class CompileBatch:
         return {key: made.result() for key, made in self._futures.items()}
 
     def _keep(self, key: str, code: bytes) -> None:
-        """An object is there, for others too."""
+        """Store finished object code, and give it to all who wait for it."""
         if self._store:
             self._store.store(key, code)
         self._let_go(key)
@@ -274,7 +274,7 @@ def claim(key: str) -> tuple[bool, Future[bytes]]:
 
 
 def disclaim(key: str) -> None:
-    """A key is done."""
+    """Remove a key from those being compiled."""
     with _change:
         del _pending[key]
 

@@ -44,7 +44,7 @@ LARGEST_TEXT = 256 << 20
 LARGEST_WRITE = 8 << 20
 """Bytes that are handed to the system at a time: between two, a writer can be stopped."""
 NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What decoding JSON raises when it is none, or none of the kind that is wanted."""
+"""Exceptions of decoding a text that is no JSON, or JSON of another structure than wanted."""
 
 
 @contextmanager

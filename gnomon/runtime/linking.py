@@ -34,7 +34,7 @@ At level 2 the same kernels ran in 0.996 to 1.004 of the time, and took up to a 
 """
 
 PART = re.compile(rb"part_[0-9a-f]+")
-"""How the names of functions are spelled that kernels call, wherever they were linked."""
+"""A pattern of the names of functions that kernels call, wherever they were linked."""
 SPAN = 256
 """Libraries of one linker, which keeps 9 KB of each that is gone until all of them are."""
 UNSEEN = 512

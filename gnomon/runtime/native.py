@@ -97,7 +97,7 @@ def x86_floats(floats: Emitter, restore: Emitter) -> None:
 
 
 def arm_floats(floats: Emitter, restore: Emitter) -> None:
-    """Through FPCR, a register."""
+    """Write functions that reset and restore Arm's floating-point register, FPCR."""
     before = floats.call("i64", "llvm.aarch64.get.fpcr")
     floats.call("void", "llvm.aarch64.set.fpcr", ("i64", "0"))
     floats.ret(f"i64 {before}")

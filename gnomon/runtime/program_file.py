@@ -92,7 +92,7 @@ class Words:
         return self.words[self.at - count : self.at]
 
     def number(self, least: int = 0, most: int = MOST) -> int:
-        """A number between two."""
+        """Read an integer, and check its bounds."""
         (found,) = self.row(1).tolist()
         need(least <= found <= most, f"a number is {found}, and not between {least} and {most}")
         return found

@@ -33,7 +33,7 @@ from gnomon.runtime.program import (
 )
 
 CLOSED, OPEN = 0, 3
-"""What the system's mprotect calls pages that nobody may touch, and those to read and write."""
+"""The flags of mprotect for pages that nobody may touch, and for pages to read and write."""
 
 
 class ClosedMemory(Allocator):
@@ -49,7 +49,7 @@ class ClosedMemory(Allocator):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Inside, pages can be read and written."""
+        """A block inside of which all pages can be read and written."""
         self._count(1)
         try:
             yield
@@ -57,14 +57,14 @@ class ClosedMemory(Allocator):
             self._count(-1)
 
     def _count(self, step: int) -> None:
-        """Open the pages for the first who wants them, and close them behind the last."""
+        """Count users of open pages; open the pages for the first, close them after the last."""
         with self.lock:
             before, self._openers = self._openers, self._openers + step
             if not before or not self._openers:
                 self._protect(*self._pages)
 
     def _protect(self, *pages: tuple[int, int]) -> None:
-        """Open or close pages by the system's mprotect."""
+        """Call mprotect on (address, size) pairs: open while any block is, else closed."""
         how = OPEN if self._openers else CLOSED
         for start, size in pages:
             failed = self._system.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), how)
@@ -119,7 +119,7 @@ def no_code(_: object) -> Any:
 
 _batch = SimpleNamespace(begun=0, prepare=nothing, ask=nothing, load=dict)
 AS_THEY_ARE = (lambda: nullcontext(_batch)), dict, key_of, (lambda keys: None), no_code, no_code
-"""What a store of kernels does with graphs: each is its own handle, and none is on the disk."""
+"""The settings of a kernel store for graphs: each is its own handle, and none is on the disk."""
 
 
 class ReferenceProgram(DeviceProgram):

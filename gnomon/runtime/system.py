@@ -101,7 +101,7 @@ def sysctl_caches() -> dict[int, int]:
 
 
 MEMORY_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
-"""Where the kernel tells a container's limit: its second and its first version."""
+"""The files in which Linux gives a container's memory limit: cgroups version 2, version 1."""
 
 
 @cache

@@ -68,7 +68,7 @@ class Alone:
         """What a run's block says of the team: threads, control, scratch, stride."""
 
     def release(self) -> None:
-        """Keep this for the next run."""
+        """Return this block to the spare ones, for a later run."""
         _spare.append(self)
 
 

@@ -21,14 +21,14 @@ import llvmlite.binding as llvm
 IDLE_SECONDS = 60
 
 CARDS = "nvptx"
-"""How triples begin whose code is the text of an assembler, with all functions inlined."""
+"""The beginning of triples whose code is assembler text, with all functions inlined."""
 OPTION = "-disable-lsr"
 """Loop strength reduction is half of LLVM's work on long kernels, and they run as fast without it:
 addresses are written by us. The option holds for LLVM in the whole process.
 """
 
 MEND = "masks"
-"""What `mended` does to a text, for the keys of object code."""
+"""A version of what `mended` does to a text, for the keys of object code."""
 NARROW = re.compile(
     r"(?P<call>call void @llvm\.masked\.store\.v(?P<lanes>\d+)i(?:8|16|32)\.p0\(.*, "
     r"<\d+ x i1>) (?P<mask>[^()]+)\)"

@@ -23,7 +23,7 @@ from gnomon.interrupts import Whole
 from gnomon.runtime import worker
 
 Request = tuple[str, str, str, str, int, int]
-"""What worker.compile_text takes: text, triple, cpu, features, level, passes."""
+"""The arguments of worker.compile_text: text, triple, cpu, features, level, passes."""
 
 CompilerAnswer = tuple[bytes, str]
 

@@ -10,7 +10,7 @@ MEMBERS = 64
 """A cluster's most members: past it, registers and compile time suffer."""
 
 DEEP = 128
-"""How many values deep a kernel's expressions go: who writes code for them calls itself."""
+"""The most values deep that a kernel's expressions go: code is written by recursion."""
 
 SPACE = "they run over different rows and columns"
 ELSEWHERE = "it is read at other places than where it is made"
@@ -32,7 +32,7 @@ class Cluster:
     needs: set[Cluster] = field(default_factory=lambda: set[Cluster]())
     """Clusters that must run before, direct ones."""
     depth: int = 0
-    """How many values deep its expressions go, at most."""
+    """The largest depth of its expressions, in values."""
     before: set[Node] = field(default_factory=set[Node])
     """Members that a product reads: its left factor and what only that is made of."""
 

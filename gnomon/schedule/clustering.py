@@ -35,7 +35,7 @@ from gnomon.schedule.nested import factors, plain, stored_operands, whole_below
 from gnomon.schedule.placed import Placed
 
 OPAQUE = frozenset({"contract", "scan", "sort", "scatter", "region", "external", *TRANSFERS})
-"""What has a kernel of its own."""
+"""Operations that have a kernel of their own."""
 LEAVES = frozenset({"input", "const", "iota"})
 FREE_OPS = 12
 """A node is rematerialized, not stored, when it costs no more scalar functions than this ..."""

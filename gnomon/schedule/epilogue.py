@@ -203,7 +203,7 @@ class Candidate:
         return is_plain(self._trial(nodes))
 
     def _trial(self, nodes: tuple[Node, ...]) -> LoopKernel:
-        """The epilogue as it would be."""
+        """The kernel of the epilogue with these nodes, for a trial."""
         stored = {x: None for x in nodes if self._is_stored(x, set(nodes))}
         others = (r.node for x in nodes for r in self.placed.reads[x] if r.node not in nodes)
         return epilogue_of(self.product, nodes, {**stored, **dict.fromkeys(others)}).kernel

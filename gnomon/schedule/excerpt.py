@@ -88,7 +88,7 @@ class Excerpt:
         return x in self.placed.results or any(home[y] not in self.clusters for y in readers)
 
     def _copied(self, root: Node) -> Node:
-        """A node here."""
+        """The copy of a node, and its history, in the excerpt's arena."""
         stack = [root]
         while stack:
             x = stack[-1]

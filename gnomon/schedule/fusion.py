@@ -14,7 +14,7 @@ from gnomon.ir.node import Node
 from gnomon.schedule.placed import Placed
 
 FASTER = 0.97
-"""What was measured to be faster takes at most so much of the other's time."""
+"""The largest share of the other's time at which a measured form counts as faster."""
 SPARING = ("join", "recompute")
 """Kinds that spare a buffer, so that they are done in doubt: who measures sees no memory."""
 
@@ -75,7 +75,7 @@ class Weighed(NamedTuple):
 
 
 Decision = Fusion | Weighed
-"""What a step of a partition gives."""
+"""The result of a step of a partition."""
 Act = Callable[[Placed, Node, tuple[Node, ...]], object]
 """What makes the one form of a fusion from the other, in place: given its maker and its nodes."""
 Judge = Callable[[Placed, Fusion, Act], Fusion]

@@ -80,7 +80,7 @@ class Glance:
         return x.op == "const" or (x.op == "iota" and self.transparent(x))
 
     def _single(self, x: Node) -> list[Reading] | None:
-        """Readings behind one number."""
+        """The readings of an operand of one element, which all elements read."""
         if not self.transparent(x):
             return [self._only(x)]
         if x.op == "reshape":
@@ -93,7 +93,7 @@ class Glance:
         return [self._only(r.node) if r.same else r for r in self.known[x]]
 
     def _only(self, x: Node) -> Reading:
-        """A node of one element."""
+        """The reading of a stored node of one element."""
         return Reading(x, self.size == 1, bool(self.shape) and self.size == self.inner)
 
     def _elsewhere(self, x: Node) -> list[Reading] | None:

@@ -28,7 +28,7 @@ from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
 
 Feeds = dict[Cluster, dict[Cluster, None]]
-"""Cluster -> those that need it."""
+"""Cluster -> the clusters that read its results."""
 KnownReadings = Mapping[Node, Sequence[Reading]]
 CHAINS = "one folds in chains"
 
@@ -63,7 +63,7 @@ def join(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
 
 
 def shared(home: Mapping[Node, Cluster], reads: KnownReadings) -> dict[Node, list[Node]]:
-    """Tensors as large as the domain that reads them, and by which members they are read."""
+    """Tensors as large as the domain that reads them -> the nodes that read them."""
     found: dict[Node, list[Node]] = {}
     for node, cluster in home.items():
         for reading in reads.get(node, ()):
@@ -76,7 +76,7 @@ def shared(home: Mapping[Node, Cluster], reads: KnownReadings) -> dict[Node, lis
 def why_apart(
     a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: KnownReadings, order: ClusterOrder
 ) -> str:
-    """Why one kernel cannot compute two clusters, row by row; empty where it can."""
+    """The reason why one kernel cannot compute two clusters, row by row; empty where it can."""
     if (a.rows, a.inner) != (b.rows, b.inner):
         return SPACE
     if len(a.members) + len(b.members) > MEMBERS:
@@ -95,7 +95,7 @@ def why_apart(
 
 
 def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: KnownReadings) -> int:
-    """The depth of two clusters as one: above each other where one reads the other."""
+    """The depth of two clusters merged: the sum if one reads the other, else the larger."""
     pairs = ((a, b), (b, a))
     stacked = any(
         home.get(r.node) is y for x, y in pairs for node in x.members for r in reads[node]
@@ -104,7 +104,7 @@ def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Kno
 
 
 def feeds_of(clusters: Iterable[Cluster]) -> Feeds:
-    """The clusters that need each."""
+    """For each cluster, the clusters that read its results."""
     found: Feeds = {}
     for cluster in clusters:
         for needed in cluster.needs:

@@ -51,7 +51,7 @@ class Lowering:
         return stored if stored is not None else LOWERED[node.op](self, node, index, guard, fill)
 
     def const(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """A number."""
+        """Lower a constant."""
         return constant(self.arena, node.params["value"], node.dtype)
 
     def iota(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
@@ -75,7 +75,7 @@ class Lowering:
         return self.arena.node("map", inputs, f=f, **params)
 
     def same(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """An identity."""
+        """Lower an identity: its operand at the same index."""
         return self.at(node.inputs[0], index, guard, fill)
 
     def permute(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
@@ -240,5 +240,5 @@ def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:
 
 
 def fill_for(x: Node) -> Scalar:
-    """The value of a guarded access where its guard is false: it is not used."""
+    """A zero of a value's dtype, for reads outside of its bounds whose results are not used."""
     return False if x.dtype is bool_ else 0.0 if x.dtype.is_floating_point else 0

@@ -60,7 +60,7 @@ class TouchedBytes:
         return at % 2 == 1 or (at < len(edges) and edges[at] < span.end)
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Add bytes."""
+        """Add ranges of bytes, merged with those that they touch."""
         for span in spans:
             edges = self.edges.setdefault(span.memory, [])
             first, last = bisect_left(edges, span.start), bisect_right(edges, span.end)

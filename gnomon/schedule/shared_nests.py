@@ -162,7 +162,7 @@ class NestAtSizes:
         return self.nest.holds(self.own)
 
     def values(self, names: Iterable[Any]) -> dict[Any, int]:
-        """The values of symbolic numbers here."""
+        """The values of symbolic numbers for this cluster's sizes."""
         return self.nest.values(tuple(names), self.own)
 
 

@@ -33,7 +33,7 @@ BROKEN = (
     *(zipfile.BadZipFile, ValueError, TypeError, LookupError, NotImplementedError, RuntimeError),
     *(OverflowError, EOFError, OSError, struct.error),
 )
-"""What reading a zip or a tree raises that is none."""
+"""Exceptions of reading a file that is no zip archive, or no saved tree."""
 
 
 def save(

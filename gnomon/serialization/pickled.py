@@ -113,7 +113,7 @@ class Interpreter:
         self.stack.append(value)
 
     def mark(self) -> None:
-        """Begin a stack of its own."""
+        """Execute MARK: begin a new stack."""
         self.below.append(self.stack)
         self.stack = []
 

@@ -126,7 +126,7 @@ class TorchPickler(pickle._Pickler):
     def __init__(self, file: BinaryIO, protocol: int, older: bool) -> None:
         super().__init__(file, protocol, fix_imports=False)
         self.more = (None,) if older else ()
-        """What else the kind of file has in a storage's name."""
+        """Further parts of a storage's name in this kind of file."""
         self.of_bytes = TYPED[uint8] if older else UNTYPED
         """The class of memory whose elements only tensors name."""
         self.memories: dict[int, StoredMemory] = {}

@@ -97,7 +97,7 @@ def function(name: str, kind: Any) -> Any:
 
 
 def refusal(name: str) -> Any:
-    """A function that needs the device."""
+    """A function that raises an error, in place of one that needs a GPU."""
 
     def refuse(*_: Any, **__: Any) -> Never:
         raise ArgumentError(

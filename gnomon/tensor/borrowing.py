@@ -177,7 +177,7 @@ def kept_apart(node: Node, lent: bool = False) -> Node:
 
 
 def taken_apart(node: Node) -> Node:
-    """The value of a view as a node of its own, where a gradient may need the other."""
+    """A separate node of a view's value, where a write must leave the original to gradients."""
     if node.op not in STEPS or is_lent(node):
         return kept_apart(node)
     return node.arena.unique(node.op, *node.inputs, **node.params) if has_history(node) else node

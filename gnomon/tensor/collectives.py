@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 EAGER = "group"
-"""What every group is called in eager programs: one serves all groups of so many ranks."""
+"""The name of every group in eager programs: one program serves all groups of a size."""
 TAGS = 32_766
 """The most that a message's tag may be: what every MPI takes, less one for shifts of our own."""
 MOST_AT_ONCE = 128

@@ -246,7 +246,7 @@ def of_size(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any
 
 
 def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
-    """A function of what is not 0."""
+    """The result of a function of truth values, for a complex x: of x != 0."""
     return as_function(op)(x != 0, *args, **kwargs)
 
 

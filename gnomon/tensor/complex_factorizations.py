@@ -47,7 +47,7 @@ def matrix(name: str, x: Any, square: bool = False) -> Complex:
 
 
 def of_pairs(function: Callable[..., Any], *xs: Complex, **settings: Any) -> Any:
-    """The results of an operation on pairs."""
+    """The results of an operation on complex tensors stored as (real, imaginary) pairs."""
     return apply(function, [x._pair for x in xs], settings)
 
 

@@ -263,7 +263,7 @@ class Complex(Paired):
 
 
 DATA = ("data", "data_ptr", "is_leaf", "grad_fn", "retain_grad", "retains_grad")
-"""What a complex tensor has of its pair."""
+"""Attributes that a complex tensor takes from its pair."""
 
 
 def of_pair(name: str) -> property:
@@ -341,7 +341,7 @@ def seen(pair: Tensor, chain: Chain) -> Tensor:
 
 
 def with_parts(index: Any) -> tuple:
-    """An index that leaves both parts."""
+    """An index into the pair of a complex tensor, which keeps real and imaginary parts."""
     items = index if isinstance(index, tuple) else (index,)
     whole = any(item is Ellipsis for item in items)
     return (*items, slice(None)) if whole else (*items, Ellipsis, slice(None))

@@ -36,7 +36,7 @@ class ValueName(NamedTuple):
     line: str = ""
     """file:line, the path relative to the folder of this package if it is there."""
     index: int = 0
-    """How many values of this phase, module and operation come before it."""
+    """The number of earlier values of the same phase, module and operation."""
 
     @property
     def key(self) -> tuple[str, str, str, int]:

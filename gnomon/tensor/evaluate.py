@@ -68,7 +68,7 @@ MANY_WAIT = 128
 """Tensors that may wait when a call without gradients ends."""
 
 evaluations = 0
-"""How many programs were run, in all threads; for tests."""
+"""The number of programs that were run, in all threads; for tests."""
 
 
 Goal = tuple[Node, DeviceBuffer]

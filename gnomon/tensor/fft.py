@@ -91,7 +91,7 @@ def along(x: Any, dims: Sequence[int], forward: bool, norm: str) -> Any:
 
 
 def to_complex(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any, forward: bool) -> Tensor:
-    """A transform of complex numbers."""
+    """The complex Fourier transform of a tensor along axes, forward or inverse."""
     x = checked(name, x)
     dims, sizes = axes_of(name, x, s, dim)
     x = brought(name, x, dims, sizes)
@@ -131,7 +131,7 @@ def hermitian(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
 
 
 def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
-    """The inverse of that."""
+    """The inverse Fourier transform of a real tensor, for ihfft: half of a Hermitian result."""
     return from_real(name, x, s, dim, OPPOSITE[way_of(name, norm)]).conj()
 
 

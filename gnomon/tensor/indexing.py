@@ -123,7 +123,7 @@ def plain(item: Any) -> Any:
 
 
 def consumed(item: Any) -> int:
-    """The number of axes that an item takes."""
+    """The number of axes that an item of an index consumes."""
     return 0 if item is None or item is Ellipsis else item.ndim if is_mask(item) else 1
 
 
@@ -217,7 +217,7 @@ def at(x: Node, index: Any) -> Node:
 
 
 def basic(x: Node, bounds: tuple, shape: tuple[int, ...]) -> Node:
-    """A stretch of x in a shape."""
+    """A slice of x, reshaped."""
     return reshape(slice_(x, bounds), shape)
 
 
@@ -256,14 +256,14 @@ def flat_positions(x: Node, axes: tuple[int, ...], arrays: Sequence[Node]) -> tu
 
 
 def leading(x: Node, axes: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
-    """x with the axes first, as one; and the order that brought them there."""
+    """x with these axes moved to the front and merged into one; and the permutation."""
     order = (*axes, *(k for k in range(x.rank) if k not in axes))
     rest = tuple(x.shape[k] for k in order[len(axes) :])
     return reshape(permute(x, order), (prod(x.shape[k] for k in axes), *rest)), order
 
 
 def home_of(axes: tuple[int, ...]) -> int:
-    """The place of the axes of positions: that of neighbours, else the front."""
+    """The axis at which positions' axes go in the result: where theirs were if adjacent, else 0."""
     return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
 
 
@@ -309,7 +309,7 @@ def is_single_mask(index: Any) -> bool:
 
 
 def out_of_sight(shown: Tensor) -> Tensor:
-    """The value that a write reads of the place it goes to."""
+    """The current value of the part that a write replaces."""
     return shown if shown.requires_grad else alias(shown, (), detached=True)
 
 

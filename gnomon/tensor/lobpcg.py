@@ -83,7 +83,7 @@ def lobpcg(
 
 
 def checked(A: Tensor, B: Tensor | None, X: Tensor | None, method: str | None) -> None:
-    """Refuse what does not fit."""
+    """Raise an error where a dtype, a shape, the method or a needed gradient is not supported."""
     if A.dtype.name not in ("float32", "float64"):
         raise DtypeError(f"lobpcg: A must be float32 or float64: got {A.dtype.name}.")
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:

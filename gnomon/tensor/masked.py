@@ -31,7 +31,7 @@ def filled(input: Tensor, mask: Tensor | None, value: float, dtype: object = Non
 
 
 def of_all(dim: Axes) -> Axes:
-    """No axes stand for all of them."""
+    """None for (), which means all axes."""
     return None if dim == () else dim
 
 
@@ -55,7 +55,7 @@ def masked(name: str, value: float, call: Callable[..., Any] | None = None) -> C
 
 
 def over_all(x: Tensor, dim: Axes, keepdim: bool = False) -> Tensor:
-    """logsumexp whose axes may be all."""
+    """logsumexp along axes; None is all of them."""
     every = tuple(range(x.ndim)) if dim is None else dim
     return FUNCTIONS["logsumexp"](x, every, keepdim)
 

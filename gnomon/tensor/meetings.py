@@ -29,7 +29,7 @@ class Meeting(Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
-        """The other one, of the gradient."""
+        """The gradient, by the opposite collective."""
         return context.back(gradients[0]), None, None
 
 

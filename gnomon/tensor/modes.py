@@ -53,7 +53,7 @@ def inside(block: Callable[[], Any], function: Callable) -> Callable:
 
 
 def restore(before: tuple) -> None:
-    """Set the modes again."""
+    """Restore the modes of gradients, inference and autocast."""
     for mode, value in zip((grads, inference, narrow), before, strict=True):
         mode.set(value)
 

@@ -32,7 +32,7 @@ PROFILES = {
     "full": PrintOptions(threshold=2**63 - 1),
 }
 _now = [PrintOptions()]
-"""How values are printed now."""
+"""The current options of printing."""
 
 
 def set_printoptions(

@@ -56,7 +56,7 @@ def as_floats(x: Any, n: Any) -> Tensor:
 
 
 def chebyshev(k: int, x: Tensor, now: Tensor, before: Tensor) -> Tensor:
-    """2x p − q."""
+    """The next Chebyshev polynomial, 2x · now − before."""
     return 2 * x * now - before
 
 

@@ -161,7 +161,7 @@ def storage_of(node: Node, tracked: bool) -> Storage:
 
 
 def keep(storage: Storage) -> None:
-    """Remember that a storage is a model's."""
+    """Mark a storage as a model's."""
     storage.kept = True
     if storage.node.value is None:
         state.kept_waits = True

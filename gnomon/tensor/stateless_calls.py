@@ -9,7 +9,7 @@ from gnomon.errors import ArgumentError
 from gnomon.tensor.tensor import Tensor
 
 MISSING = object()
-"""What stands for an attribute that a module does not have."""
+"""A marker for an attribute that a module does not have."""
 
 
 def functional_call(

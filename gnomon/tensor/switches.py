@@ -47,7 +47,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Whether products take a narrow dtype here."""
+    """Whether autocast to a narrow dtype is on for the CPU."""
     return is_autocast_enabled("cpu")
 
 

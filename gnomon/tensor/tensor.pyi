@@ -854,9 +854,9 @@ class Tensor:
     def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
     def flip(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
-        """Backwards along axes."""
+        """x with the order of elements reversed along axes."""
     def flip_(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """Backwards along axes."""
+        """x with the order of elements reversed along axes."""
     def fliplr(self) -> Tensor:
         """Backwards along the second axis."""
     def fliplr_(self) -> Tensor:

@@ -208,12 +208,12 @@ NOT_OPERATORS = {
 
 
 def varies(value: Any) -> bool:
-    """Whether a number is one of these."""
+    """Whether a number is a traced one."""
     return type(value) in (TracedFloat, TracedInt)
 
 
 def plain_of(value: Any) -> Any:
-    """A number as it is."""
+    """The current value of a traced number; others unchanged."""
     return value.value() if varies(value) else value
 
 

@@ -57,7 +57,7 @@ class TracedSize(TracedFace):
         return function(self.value()) if self.is_over else shown_size(self._symint.late(function))
 
     def value(self) -> int:
-        """The number at hand."""
+        """The current value of the size."""
         return self._symint.value
 
     def __index__(self) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GradientWatcher:
-    """Hooks of a tensor that were added at one value of it; the graph holds the tensor by it."""
+    """The hooks of a tensor at one of its values; a graph's node refers to the tensor by it."""
 
     __slots__ = ("hooks", "tensor")
 
@@ -26,7 +26,7 @@ class GradientWatcher:
         self.tensor = tensor
 
     def __call__(self) -> Tensor:
-        """The tensor, as references give theirs."""
+        """The tensor; called without arguments, like a weak reference."""
         return self.tensor
 
     @property
@@ -41,7 +41,7 @@ class GradientWatcher:
 
 
 def apart(node: Node) -> Node:
-    """An identity of a node: equal expressions are one node, and this is one tensor's alone."""
+    """A copy of a node that no other tensor shares, although equal expressions are one node."""
     made = node.arena.unique("barrier", node)
     made.value = node.value
     return made
@@ -61,5 +61,5 @@ def retained(node: Node) -> list[Tensor]:
 
 
 def is_watched(node: Node) -> bool:
-    """Whether somebody looks at a node's gradient before it goes on."""
+    """Whether a node's gradient has hooks, or is retained."""
     return any(type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ())

@@ -135,7 +135,7 @@ class Future:
         self._settle(None, result)
 
     def _settle(self, value: Any, error: Exception | None) -> None:
-        """Take what came, and tell who waits."""
+        """Set the value or the error, and run the callbacks that wait."""
         if self.done():
             raise CollectiveError(
                 "Future: a value is there already. Future can only be marked completed once."
@@ -272,7 +272,7 @@ def begin_gather(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
 
 
 def folding(then: Then, monoid: str, slices: Node) -> None:
-    """Fold what has come from all ranks."""
+    """Fold the tensors received from all ranks, and pass the result on."""
     made = fold_slices(slices, monoid)
     evaluate([made])
     then(made)

@@ -151,7 +151,7 @@ def opened(folder: Path) -> Checkpoint:
 
 
 def recorded(folder: Path) -> tuple[Checkpoint, Recorded]:
-    """A checkpoint and the sums that its trainer.json tells of, which has one of itself."""
+    """A checkpoint and the checksums of its trainer.json, whose own checksum is verified."""
     path = folder / TRAINER
     trainer = read_json(path)
     record = decoded(path, to_json(trainer), Recorded)

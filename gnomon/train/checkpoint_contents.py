@@ -51,7 +51,7 @@ class CheckpointContents:
     """The contents of a checkpoint, as far as this rank has them."""
 
     step: int
-    """How many steps are done."""
+    """The number of steps that are done."""
     tensors: Mapping[str, Mapping[str, DividedTensor]]
     """The model's and the optimizer's, by name; of each the parts that this rank owns."""
     model: DecoderConfig

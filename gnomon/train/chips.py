@@ -30,7 +30,7 @@ class Chip:
     bandwidth: float
     """Bytes between it and its memory."""
     node: int
-    """How many of them a node has."""
+    """The number of chips of a node."""
     inside: float
     """Bytes that it sends to the others of its node."""
     between: float

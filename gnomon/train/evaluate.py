@@ -44,7 +44,7 @@ class TokenWindow:
     """Tokens that are read together, and which of them count."""
 
     start: int
-    """Where the window begins."""
+    """The beginning of the window."""
     first: int
     """The first token that counts."""
     stop: int

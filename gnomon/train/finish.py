@@ -109,7 +109,7 @@ def comparison(summary: Mapping[str, float]) -> list[str]:
 
 
 def draw(folder: Path, last: float) -> None:
-    """Publish loss.svg."""
+    """Write loss.svg, the curves of training and held-out loss, to a run's folder."""
     rows = read_metrics(folder)
     training, looks = (
         [(row["step"], row[name]) for row in rows if row.get(name) is not None]

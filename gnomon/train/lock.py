@@ -21,7 +21,7 @@ fcntl = Lazy("fcntl")  # Windows has none, which is reported elsewhere
 
 LOCK = "lock"
 ASIDE = re.compile(r"\..+\.[0-9a-f]{32}")
-"""What files and folders are called before they are whole."""
+"""The pattern of the names of files and folders that are not complete."""
 
 
 class Lock:

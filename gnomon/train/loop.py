@@ -55,7 +55,7 @@ __all__ = ["Trainer"]
 
 
 COPIES = 4
-"""What training holds of each weight: itself, its gradient, two averages."""
+"""Numbers in memory per weight: itself, its gradient, two averages."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Trainer:
     done: int = 0
     """Steps taken, those before a resumption too."""
     hashes: HashLog | None = None
-    """Where the first rank writes the hashes of what steps compute."""
+    """The log in which the first rank writes hashes of the values of steps."""
 
     def __post_init__(self) -> None:
         self.done = self.resumed.step if self.resumed else 0
@@ -327,7 +327,7 @@ class Trainer:
             )
 
     def measure(self, quick: int = 0) -> Measure:
-        """Look at held-out text."""
+        """Measure the loss of held-out text."""
         began = time.perf_counter()
         found = self.held_out.measure(quick)
         self.watch.measuring = time.perf_counter() - began

@@ -42,7 +42,7 @@ class Metrics:
         publish(self.path, b"".join(line(row) for row in found if row["step"] <= after))
         self.handle = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
         self.place, self.pending = os.fstat(self.handle).st_size, b""
-        """Where the next line begins, and the lines that the disk did not take yet."""
+        """The offset of the next line, and the lines that could not be written yet."""
 
     def write(self, row: Mapping[str, object]) -> OSError | None:
         """Add one line; what a full disk refuses waits for the next one, and is given back."""

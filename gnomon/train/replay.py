@@ -77,7 +77,7 @@ class Verdict:
 
     ranks: tuple[int, ...]
     why: str
-    """How they differ, as the end of a sentence; of several among which nothing decides, empty."""
+    """The difference as the end of a sentence; empty if no majority tells which copy is wrong."""
     after: int | None
     """The step after which steps were taken again; None where there was no state to begin from."""
     parted: int | None = None
@@ -159,7 +159,7 @@ class Replay:
         raise GnomonError(f"train: {verdict.sentences(done, hosts)}")
 
     def save_agreed(self, step: int) -> None:
-        """Save the state that was gone back to, as long as its copies agree."""
+        """Save the state to which training was rolled back, if all ranks' copies of it agree."""
         if self.replicas.difference(self.team.gather(self.replicas.sums())) is None:
             self.save(step)
 

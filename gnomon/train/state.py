@@ -46,7 +46,7 @@ __all__ = [
 
 StateArrays = dict[str, np.ndarray]
 KEYS = ("step", "exp_avg", "exp_avg_sq")
-"""What AdamW keeps of each parameter."""
+"""The state that AdamW keeps of each parameter."""
 
 
 def own_parts(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, OwnPart]:

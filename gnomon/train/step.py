@@ -89,9 +89,9 @@ class TrainStep:
         self.travel = plan.travel(mesh)
         model.send_tokens(self.travel)
         self.metrics: dict[str, float] = {}
-        """What the model tells of the latest step, for the metrics."""
+        """The model's own measurements of the latest step, for the metrics."""
         self.values: Values = {}
-        """What the latest step computed, where hashes are recorded."""
+        """The values that the latest step computed, where hashes are recorded."""
         self.own_losses: list[gn.Tensor] = []
         """The losses of this rank's own tokens of the latest step, where they are compared."""
 

@@ -32,13 +32,13 @@ from gnomon.train.config import near, read_toml
 __all__ = ["Team", "read_plan"]
 
 TOKENS = "tokens"
-"""What marks a mesh axis along which tokens travel, and no matrix."""
+"""The mark of a mesh axis along which tokens are exchanged, and no matrix is split."""
 EXPERT = "expert"
 """The name of the axis to whose parts tokens may travel."""
 ROWS = "data"
 """The mesh axis of all ranks where none is named: they spread a batch's rows."""
 LISTS = ("rows", "fully", "token_dispatch")
-"""What a file of a plan lists."""
+"""The entries of a plan's file that are lists."""
 
 
 class Team:

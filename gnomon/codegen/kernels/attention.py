@@ -46,7 +46,7 @@ class SoftmaxBlock:
     limits: str
 
     def larger(self, hidden: bool, key: str, top: str) -> list[str]:
-        """The larger of the last maxima and a key's scores, which a mask changes for good.
+        """The maximum of `top` and a key's scores; a mask is added to the scores in memory.
 
         A score that is NaN may be passed over: its weight will be NaN.
         """
@@ -115,7 +115,7 @@ class Forward:
         self.result = self.value_panels * self.tile.rows * self.tile.columns
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch."""
+        """Write the kernel and all its functions; the bytes of scratch per thread."""
         parts, spec, tile = self.parts, self.spec, self.tile
         parts.packer("pack_q", tile.columns, spec.q, (spec.queries, spec.width))
         parts.liner("lines_k", spec.k, (spec.keys, spec.width))
@@ -195,7 +195,7 @@ class Forward:
         return e.most(e.least(e.add(e.add("%limit", lane), LANES), "%keys"), 0)
 
     def rescale(self, e: Emitter, lane: str, change) -> None:
-        """Change what 16 queries have gathered, all columns of the values."""
+        """Apply `change` to the weighted sums of 16 queries, in all columns of the values."""
         parts, columns = self.parts, self.tile.columns
 
         def one(row: str) -> None:
@@ -221,7 +221,7 @@ class Forward:
         e.ret()
 
     def kernel(self) -> None:
-        """Each thread takes a run of blocks of queries, counted through heads and batches."""
+        """Write the kernel: each thread computes a run of query blocks, over heads and batches."""
         parts, spec = self.parts, self.spec
         e = self.e = parts.module.function(parts.name, KERNEL)
         per_pair = spec.group * spec.query_blocks
@@ -318,7 +318,7 @@ class Forward:
         e.loop(0, wide, 1, panel)
 
     def store(self, batch: str, head: str, start: str, count: str) -> None:
-        """Write the block's results, and what its gradient will need of its sums."""
+        """Write the block's results, and the logarithms of its sums for the gradient."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         out = parts.skip(e, parts.head(e, spec.out, batch, head), (start, spec.out.row))
         lse = parts.lse(e, batch, head, start)

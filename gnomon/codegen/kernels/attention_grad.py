@@ -82,7 +82,7 @@ class Backward:
         self.letters = [(spec.group, spec.leaves[0]), (spec.queries, spec.leaves[1])]
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch."""
+        """Write the kernel; the bytes of scratch per thread."""
         parts, spec, grads = self.parts, self.spec, self.grads
         self.define_packers()
         self.reserve()

@@ -27,11 +27,11 @@ from gnomon.codegen.machine import Machine
 from gnomon.codegen.math_exponentials import EXP_RANGE, exp_within
 
 BLOCK_QUERIES = 128
-"""Rows of a square; they are counted from the start of their leaf."""
+"""Queries of a block of scores; blocks are counted from the start of their leaf."""
 BLOCK_KEYS = 128
-"""Columns of a square."""
+"""Keys of a block of scores."""
 SEEN_TOGETHER = 32
-"""Queries of a square, from its first, that meet the same keys: all that the last one sees."""
+"""Queries of a block that are computed with the same keys: all that the last of them sees."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Parts:
         self.bytes = 0
 
     def start(self, name: str, *parameters: tuple[str, str]) -> Emitter:
-        """Begin an internal function; it is called with its plain name."""
+        """Begin an internal function of the kernel, to be called by `call` with this name."""
         return self.module.function(
             f"{self.name}.{name}", parameters, linkage="internal", attributes="noinline nounwind"
         )
@@ -145,7 +145,7 @@ class Parts:
         e.call("void", f"{self.name}.{name}", *arguments)
 
     def reserve(self, label: str, values: int) -> None:
-        """Ask for scratch memory, a little more than said: transposed squares stick out."""
+        """Reserve scratch memory, with a margin: transposed blocks are written past their end."""
         size = (values + 16 * self.tile.columns) * self.item
         self.reserved[label] = (self.bytes, size)
         self.bytes += -(-size // 64) * 64
@@ -161,7 +161,7 @@ class Parts:
         return base
 
     def source(self, operand: Operand) -> Source:
-        """The contents of an operand."""
+        """The element type in memory of an operand."""
         return Source(operand.narrow or self.spec.scalar)
 
     def head(self, e: Emitter, operand: Operand, batch: str, head: str) -> str:
@@ -182,7 +182,7 @@ class Parts:
     def packer(
         self, name: str, width: int, operand: Operand, sizes: tuple[int, int], across: bool = False
     ) -> None:
-        """Define a packing into panels of `width` rows, or of columns (`across`)."""
+        """Define a function that packs into panels of `width` rows, or of columns (`across`)."""
         rows, columns = zip(sizes, (operand.row, operand.column), strict=True)
         rows, steps = (columns, rows) if across else (rows, columns)
         given = self.source(operand) if operand.narrow else None
@@ -192,7 +192,7 @@ class Parts:
         self.reserve(f"{name}.offsets", 8 * packing.slots // self.item)
 
     def liner(self, name: str, operand: Operand, sizes: tuple[int, int]) -> None:
-        """Define a copy of (rows, columns) without gaps."""
+        """Define a function that copies (rows, columns) without gaps between rows."""
         self.packer(name, sizes[1], operand, sizes, across=True)
 
     def pack(
@@ -206,14 +206,14 @@ class Parts:
         self.call(e, name, ("ptr", base), *numbers, ("ptr", target), offsets, *counts)
 
     def multiplier(self, *ways: str, pitch: int = 0) -> None:
-        """The name of the function that multiplies rows of A with a panel of B."""
+        """Define the functions that multiply rows of A with a panel of B."""
         emit_columns(self.module, self.name, self.tile, ways, pitch)
 
     def multiply(
         self, e: Emitter, a: tuple[str, str | int, str | int], b: str, length: str | int,
         into: str, way: str = "score", factors: str = "null",
     ) -> None:  # fmt: skip
-        """into (+)= rows of A, given as (address, rows, values in a line), times a panel of B."""
+        """Emit `into` (+)= rows of A, given as (address, rows, row stride), times a panel of B."""
         address, rows, values = a
         self.call(
             e, way, ("ptr", address), ("ptr", b), ("i64", str(rows)),
@@ -222,7 +222,7 @@ class Parts:
         )  # fmt: skip
 
     def filler(self) -> None:
-        """fill(target, values): -0.0, where every chain starts."""
+        """Define fill(target, values), which writes -0.0, the start of every sum."""
         e = self.start("fill", ("ptr", "target"), ("i64", "values"))
         zero = splat(-0.0, self.spec.scalar)
 
@@ -233,7 +233,7 @@ class Parts:
         e.ret()
 
     def fill(self, e: Emitter, target: str, values: str | int) -> None:
-        """Start chains in a run of values, a multiple of 16."""
+        """Fill a run of values, a multiple of 16, with -0.0, the start of every sum."""
         self.call(e, "fill", ("ptr", target), ("i64", str(values)))
 
     def turner(self) -> None:
@@ -387,7 +387,7 @@ class Parts:
         return e.load(self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
 
     def put(self, e: Emitter, value: Value, base: str, *steps: tuple[str | int, int]) -> None:
-        """Store a vector likewise."""
+        """Store a vector at base moved by the sum of index * values."""
         e.store(value, self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
 
 

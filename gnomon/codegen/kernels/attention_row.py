@@ -45,7 +45,7 @@ class AttentionRowWriter:
         self.parts, self.spec, self.scalar = parts, parts.spec, parts.spec.scalar
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch."""
+        """Write the kernel; the bytes of scratch per thread."""
         parts, spec = self.parts, self.spec
         parts.reserve("q", spec.width)
         parts.reserve("few", TOGETHER * spec.width)
@@ -280,7 +280,7 @@ class AttentionRowWriter:
         e.ret()
 
     def one_head(self, number: str) -> None:
-        """All keys of one query head."""
+        """Emit the attention of one query head over all its keys."""
         e, parts, spec = self.e, self.parts, self.spec
         batch, head = e.divided(number, spec.heads)
         shared = e.value(f"udiv i64 {head}, {spec.group}")

@@ -13,7 +13,7 @@ from gnomon.codegen.emitter import LANES, Emitter, vector
 from gnomon.codegen.kernels.attention_parts import Operand, Parts, falling_exp
 
 VIRTUAL_LANES = 64
-"""How many partial sums a row of dO * O has."""
+"""The number of partial sums of a row of dO * O."""
 
 
 @dataclass(frozen=True)

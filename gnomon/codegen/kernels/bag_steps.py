@@ -275,4 +275,4 @@ RULES: dict[str, Callable[[StepWriter, str], None]] = {
     "adagrad": adagrad,
     "rowwise_adagrad": rowwise_adagrad,
 }
-"""What a step does to a row, by name."""
+"""Name of an optimizer's rule -> its step on a row."""

@@ -47,7 +47,7 @@ def emit_decode(module: LLVMModule, name: str, kind: str) -> None:
 
 
 class Decoding:
-    """Writes what decoders are made of: words of a block in, numbers in their places out."""
+    """Emits the steps of decoders: words of a block are read, numbers written to their places."""
 
     def __init__(self, e: Emitter, nbytes: int) -> None:
         self.e, self.nbytes = e, nbytes
@@ -172,34 +172,34 @@ def moved(d: Decoding, factors: Sequence[str], q: Sequence[str], offset: str) ->
 
 
 def q4_0(d: Decoding) -> None:
-    """d, 16 bytes."""
+    """Decode Q4_0: scale d, 16 bytes of 4-bit numbers; d · (q − 8)."""
     head, content = d.stretch(0), d.stretch(2)
     d.put(0, symmetric(d, d.half(head[0], 0), low_and_high(d, content), 8, 4))
 
 
 def q4_1(d: Decoding) -> None:
-    """d, m, 16 bytes."""
+    """Decode Q4_1: scale d, minimum m, 16 bytes of 4-bit numbers; d · q + m."""
     head, content = d.stretch(0), d.stretch(4)
     factors = d.scaled(d.half(head[0], 0))
     d.put(0, moved(d, factors, low_and_high(d, content), d.half(head[0], 1)))
 
 
 def q5_0(d: Decoding) -> None:
-    """d, the fifth bits, 16 bytes."""
+    """Decode Q5_0: scale d, the fifth bits of all numbers, 16 bytes of their low 4 bits."""
     head, own, content = d.stretch(0), d.stretch(2), d.stretch(6)
     q = with_fifth(d, low_and_high(d, content), own[0])
     d.put(0, symmetric(d, d.half(head[0], 0), q, 16, 5))
 
 
 def q5_1(d: Decoding) -> None:
-    """d, m, the fifth bits, 16 bytes."""
+    """Decode Q5_1: scale d, minimum m, the fifth bits, 16 bytes of low 4 bits; d · q + m."""
     head, content = d.stretch(0), d.stretch(8)
     q = with_fifth(d, low_and_high(d, content), head[1])
     d.put(0, moved(d, d.scaled(d.half(head[0], 0)), q, d.half(head[0], 1)))
 
 
 def q8_0(d: Decoding) -> None:
-    """d, 32 signed bytes."""
+    """Decode Q8_0: scale d, 32 signed bytes."""
     head, content = d.stretch(0), [*d.stretch(2), *d.stretch(18)]
     factor = d.times(d.half(head[0], 0), 2.0**-24)
     d.put(0, [d.times(factor, d.signed(x, k)) for x in content for k in range(WORD)])
@@ -222,7 +222,7 @@ def keep_scales(d: Decoding) -> None:
 
 
 def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | None = None) -> None:
-    """Four groups of 32 bytes, whose low and high halves are two parts with minima.
+    """Decode four groups of 32 bytes, whose low and high halves are two parts with minima.
 
     high: given which half of the group's bytes it is and the number of a part, words of the part's
     fifth bits.
@@ -249,13 +249,13 @@ def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | N
 
 
 def q4_k(d: Decoding) -> None:
-    """d, m, scales and minima, four groups."""
+    """Decode Q4_K: d and m, the parts' scales and minima as multiples of these, four groups."""
     keep_scales(d)
     in_groups(d, 16)
 
 
 def q5_k(d: Decoding) -> None:
-    """d, m, scales and minima, the fifth bits of each part as a bit of 32 bytes, four groups."""
+    """Decode Q5_K: as Q4_K, with each part's fifth bits as one bit of 32 bytes."""
     keep_scales(d)
     e, own = d.e, [d.stretch(16), d.stretch(32)]
 
@@ -268,7 +268,7 @@ def q5_k(d: Decoding) -> None:
 
 
 def q6_k(d: Decoding) -> None:
-    """Two halves, each of 64 bytes of low bits and 32 of high ones; signed scales; d."""
+    """Decode Q6_K: two halves of 64 bytes of low bits and 32 of high bits; signed scales; d."""
     e, scales = d.e, d.stretch(192)
     factor = d.times(d.half(d.stretch(d.nbytes - LANES)[-1], 1), 2.0**-24)
     for k in range(LANES):
@@ -297,13 +297,13 @@ def head_of(d: Decoding) -> str:
 
 
 def in_stretches(d: Decoding, count: int, decode: Callable[[list[str], str], None]) -> None:
-    """Stretches behind a head of four bytes, in order; decode is given words and a number."""
+    """Decode stretches after a head of four bytes, in order; decode gets words and a number."""
     e = d.e
     e.loop(0, count, 1, lambda k: decode(d.stretch(e.add(e.mul(k, LANES), WORD)), k))
 
 
 def int8_group(d: Decoding, size: int) -> None:
-    """f, signed bytes."""
+    """Decode a group of int8: factor f, signed bytes."""
     factor = head_of(d)
 
     def one(words: list[str], number: str) -> None:
@@ -315,7 +315,7 @@ def int8_group(d: Decoding, size: int) -> None:
 
 
 def int4_group(d: Decoding, size: int) -> None:
-    """d, m, stretches of 16 bytes."""
+    """Decode a group of int4: scale d, minimum m, stretches of 16 bytes."""
     head = d.stretch(0)[0]
     factors, offset = d.scaled(d.half(head, 0)), d.half(head, 1)
 
@@ -326,7 +326,7 @@ def int4_group(d: Decoding, size: int) -> None:
 
 
 def float8_group(d: Decoding, size: int) -> None:
-    """f, bytes of float8_e4m3fn."""
+    """Decode a group of float8: factor f, bytes of float8_e4m3fn."""
     e, factor = d.e, head_of(d)
 
     def value(word: str, k: int) -> str:

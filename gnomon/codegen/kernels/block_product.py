@@ -166,7 +166,7 @@ class PanelDecoder:
         e.ret()
 
     def panel(self, number: str) -> None:
-        """16 columns."""
+        """Decode the rows of 16 columns into one panel."""
         e = self.e
         self.find_rows(e.add("%first", e.mul(number, LANES)))
         self.blocks_of(e.offset("%target", e.mul(number, self.far)))

@@ -182,7 +182,7 @@ class Upright:
         self.base = e.offset(base, e.mul(start, spec.item))
 
     def write(self) -> None:
-        """Write squares of contiguous rows, then full columns, then single elements."""
+        """Store a tile of results: squares of contiguous rows, full columns, single elements."""
         e, tile = self.e, self.tile
         high = e.least(e.sub(str(count(self.spec.rows)), self.row), tile.rows)
         wide = e.least(e.sub(str(count(self.spec.columns)), self.left), tile.columns)

@@ -148,7 +148,7 @@ class DirectWriter(PackedWriter):
 
     @property
     def waiting(self) -> int:
-        """Bytes of sums that wait."""
+        """Bytes of scratch for partial sums."""
         return 0
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
@@ -192,7 +192,7 @@ class AcrossWriter(DirectWriter):
 
     @property
     def level(self) -> int:
-        """Bytes of one partial sum of everything."""
+        """Bytes of one partial sum for each element of the result."""
         return self.plan.row_panels * self.plan.column_panels * self.plan.tile.bytes
 
     @property

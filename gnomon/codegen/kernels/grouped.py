@@ -204,7 +204,7 @@ class StepsWriter(GroupedWriter):
         return cut_for(machine, self.tile, self.sizes, self.letters)
 
     def share(self) -> None:
-        """Compute one group after another."""
+        """Compute this thread's rectangle of each group's product, one group after another."""
         e, tile = self.e, self.tile
         work = TileWork(1, self.row_panels, -(-self.sizes[1] // tile.columns), tile)
         mine = share_work(e, work)
@@ -216,7 +216,7 @@ class StepsWriter(GroupedWriter):
         e.loop(0, self.groups, 1, group)
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
-        """Run by run."""
+        """Add up a tile's part of a group, run by run."""
         self.e.loop(0, self.grouped.runs, 1, lambda run: self.one_run(part, run))
 
     def one_run(self, part: TileRegion, run: str) -> None:

@@ -101,7 +101,7 @@ class Left:
         return tile.rows * tile.item
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """Advance the pointer into A by `units` units of K."""
+        """The pointer into A, advanced by `units` units of K."""
         return e.offset(a, units * self.unit(tile))
 
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:

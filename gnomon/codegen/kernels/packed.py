@@ -95,7 +95,7 @@ class PackedWriter(Storing):
         return Packing(tile.scalar, width, *walks, source)
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch."""
+        """Write the kernel; the bytes of scratch."""
         if all(size > 0 for size in (*self.sizes, count(self.spec.batch))):
             if self.summed:
                 self.write_parts()
@@ -106,7 +106,7 @@ class PackedWriter(Storing):
 
     @property
     def summed(self) -> bool:
-        """Whether there is anything to sum."""
+        """Whether the product has a contracted axis with elements."""
         return count(self.spec.steps) > 0
 
     def parts(self) -> tuple[int, ...]:

@@ -213,7 +213,7 @@ def for_each_run(e: Emitter, form: Form, row: str, target: str) -> None:
 
 
 Copy = tuple[str, str, str]
-"""Where a run of steps starts in the operand, how long it is, and where it goes."""
+"""A run of steps: its start in the operand, its length, and its goal."""
 
 
 def copy_run(e: Emitter, form: Form, row: str, run: Copy) -> None:

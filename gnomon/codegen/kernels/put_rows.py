@@ -59,7 +59,7 @@ class PutRows:
         self.number = e.add(e.load(slots[5], "i64", 8), 1)
 
     def write(self) -> None:
-        """Everything."""
+        """Write the kernel."""
         e, spec = self.e, self.spec
         self.low, self.high = part(e, total(spec.before) * spec.size, "%thread", "%threads")
         apart = e.value(f"icmp ne ptr {self.out}, {self.x}")
@@ -80,7 +80,7 @@ class PutRows:
         self.copy(self.at(self.x, first), self.at(self.out, first), count)
 
     def copy(self, here: str, there: str, count: str | int) -> None:
-        """Elements that are neighbours on both sides."""
+        """Emit a copy of elements that are contiguous in the source and in the goal."""
         e, item = self.e, self.spec.item
         whole = e.value(f"and i64 {count}, {-LANES}")
         for low, high, lanes in ((0, whole, LANES), (whole, count, 1)):

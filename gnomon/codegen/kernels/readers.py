@@ -62,7 +62,7 @@ class Along(Right):
         return (line, 2, 1) if self.split else (line, 1)
 
     def unit(self, tile: Tile) -> int:
-        """A column's next step."""
+        """Bytes from one step to the next, inside a column's contiguous steps."""
         return self.source.item * self.source.together
 
     def rows(
@@ -164,7 +164,7 @@ class Across(Right):
         return (STREAMS, 2, 1) if tile.step.paired else (STREAMS, 1)
 
     def unit(self, tile: Tile) -> int:
-        """The next row."""
+        """Bytes from one row to the next."""
         return self.far
 
     def rows(

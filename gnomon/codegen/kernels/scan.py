@@ -51,7 +51,7 @@ class ScanWriter:
         self.dtype = accumulator(spec.given) if ordered else spec.given
 
     def write(self) -> None:
-        """The whole function."""
+        """Write the kernel."""
         e, spec = self.e, self.spec
         chunks = -(-spec.inner // LANES)
         total = spec.outer * chunks
@@ -136,7 +136,7 @@ class ScanWriter:
         return [(kind, scalar.constant(start, self.dtype))]
 
     def fold(self, state: str, value: str) -> str:
-        """The next running value."""
+        """Emit the next running value: the state combined with a value."""
         return scalar.apply(
             self.e, COMBINE[self.spec.monoid], [state, value], self.dtype, self.dtype
         )

@@ -91,7 +91,7 @@ class ScatterWriter:
         return self.used
 
     def one_batch(self, batch: str) -> None:
-        """Count, place, fold."""
+        """Scatter one batch entry: count the positions of each row, sort them, fold the values."""
         e, n = self.e, self.spec.occurrences
         index = e.offset(self.index, e.mul(batch, n * self.spec.index.itemsize))
         self.values_here = e.offset(self.values, e.mul(batch, n * self.spec.free * self.width))

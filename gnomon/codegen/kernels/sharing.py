@@ -14,7 +14,7 @@ from gnomon.codegen.kernels.microkernel import Tile
 CUTS = 8
 """Columns are cut in 1, 2, 4, ... or in as many parts as there are threads: so many candidates."""
 PACKING = 16
-"""What copying one value of an operand costs, in multiplications."""
+"""The cost of copying one value of an operand, in multiplications."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class SortWriter:
         self.other = e.offset("%scratch", (PAIR * max(spec.n, 1) + 63) // 64 * 64)
 
     def write(self) -> None:
-        """The whole function."""
+        """Write the kernel."""
         e, spec = self.e, self.spec
         total = spec.outer * spec.inner
         low, high = part(e, total, "%thread", "%threads")

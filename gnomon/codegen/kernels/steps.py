@@ -177,7 +177,7 @@ def switches(e: Emitter, step: ChainStep) -> tuple[Switch, Switch]:
 
 
 def no_switch() -> None:
-    """Denormals stay what they are."""
+    """Do nothing: on this processor denormals need no switch."""
 
 
 def through_mxcsr(e: Emitter) -> tuple[Switch, Switch]:
@@ -191,7 +191,7 @@ def through_mxcsr(e: Emitter) -> tuple[Switch, Switch]:
 
 
 def through_fpcr(e: Emitter) -> tuple[Switch, Switch]:
-    """FPCR's bit 24."""
+    """Functions that set denormals to zero by Arm's FPCR, bit 24, and restore it."""
     numbers = e.call("i64", "llvm.aarch64.get.fpcr")
     zeros = e.value(f"or i64 {numbers}, {1 << 24}")
     write = partial(e.call, "void", "llvm.aarch64.set.fpcr")

@@ -1,4 +1,4 @@
-"""Blocks of K, and what order.py says of their chunks, computed when the code runs.
+"""Blocks of K, and the order of summing their chunks (order.py), computed when the code runs.
 
 Chunks are counted through all letters. A letter's sizes and leaves may be any i64 operands; that a
 number of leaves is a power of two makes both answers a few instructions a letter.
@@ -27,7 +27,7 @@ class KBlock:
 def find_block(
     e: Emitter, cut: BlockingNumbers, letters: Sequence[Letter], number: str, pops: str
 ) -> KBlock:
-    """A block of K, by its number; what its chunks owe is written to `pops`, a byte for each."""
+    """A block of K, by its number; `pops` gets the number of additions after each chunk."""
     first = e.mul(e.value(f"udiv i64 {number}, {cut.pieces}"), cut.chunks)
     piece = e.value(f"urem i64 {number}, {cut.pieces}")
     inside = e.mul(piece, cut.piece)
@@ -71,7 +71,7 @@ def additions(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
 
 
 def standing(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
-    """The number of partial sums on the stack before a chunk that is not past the end."""
+    """The number of partial sums on the stack before a chunk, which is not past the end."""
     *outer, (_, leaves) = letters or [(1, 1)]
     leaf, rest = split(e, chunk, leaves)
     total = ones(e, leaf)
@@ -83,7 +83,7 @@ def standing(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
 
 
 def after(e: Emitter, index: str, chain: int) -> str:
-    """Additions owed when an index of an outer letter is done: to its chain, then up the tree."""
+    """The number of additions after an index of an outer letter: to its chain, then up the tree."""
     leaf, inside = split(e, index, chain)[::-1]
     done = e.value(f"icmp eq i64 {inside}, {e.sub(str(chain), 1)}")
     tree = e.value(f"select i1 {done}, i64 {trailing_ones(e, leaf)}, i64 0")
@@ -96,7 +96,7 @@ def split(e: Emitter, index: str, size: int) -> tuple[str, str]:
 
 
 def some(e: Emitter, number: str) -> str:
-    """1, or 0 for 0."""
+    """0 for 0, else 1."""
     return e.value(f"zext i1 {e.value(f'icmp ne i64 {number}, 0')} to i64")
 
 
@@ -106,6 +106,6 @@ def ones(e: Emitter, number: str) -> str:
 
 
 def trailing_ones(e: Emitter, number: str) -> str:
-    """The number of lowest bits that are set, up to the first that is not."""
+    """The number of trailing one bits."""
     other = e.value(f"xor i64 {number}, -1")
     return e.call("i64", "llvm.cttz.i64", ("i64", other), ("i1", "true"))

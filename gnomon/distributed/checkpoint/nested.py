@@ -14,7 +14,7 @@ from gnomon.tensor.tensor import Paired, Tensor
 __all__ = ["Stateful", "ValuePlace", "places", "stateful_parts", "states"]
 
 INNER = (dict, list, Tensor, Paired)
-"""What makes a list one of parts, and not a value."""
+"""Types of entries by which a list is a container, and not a value."""
 
 
 @runtime_checkable

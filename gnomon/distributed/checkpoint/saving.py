@@ -102,7 +102,7 @@ class Save:
 
 
 def nothing() -> None:
-    """Nobody ends this write."""
+    """Do nothing when a write ends."""
 
 
 def together(what: str, ranks: Ranks, work: Callable[[], Any], first: bool = False) -> list[Any]:

@@ -97,7 +97,7 @@ def given_out(made: dict[str, Any], options: StateDictOptions) -> dict[str, Any]
 
 
 def taken_in(given: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """A state that every rank has."""
+    """The state to load: with broadcast_from_rank0 the first rank's, else this rank's."""
     return Ranks().tell(given)[0] if options.broadcast_from_rank0 else given
 
 

@@ -56,7 +56,7 @@ OTHERS = {
         f"pathlib.{name}": lambda *_: None for name in ("PosixPath", "WindowsPath", "PurePosixPath")
     },
 }
-"""What else a description names, which says nothing of tensors."""
+"""Entries of a description that say nothing of tensors."""
 
 
 class FileSpan(NamedTuple):
@@ -147,7 +147,7 @@ class TorchFolder:
             ) from None
 
     def enter(self, path: str, entry: Any) -> None:
-        """Note a value."""
+        """Record a value of the description: a tensor's shape, dtype and parts, or an object."""
         if type(entry) is KINDS[f"{HOME}.metadata.BytesStorageMetadata"]:
             self.paths.append(path)
             return

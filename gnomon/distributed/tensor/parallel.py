@@ -49,7 +49,7 @@ class ByWeight(ParallelStyle):
     splits: ClassVar[Mapping[type[Module], Mapping[str, Placement]]]
     """Kind of module -> how its parameters lie."""
     layouts: ClassVar[tuple[Placement, Placement]]
-    """How inputs and outputs lie unless it is said."""
+    """The placements of inputs and outputs if none are given."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class Dispatched(NamedTuple):
     routes: Routes
     dtype: DType
     trip: Any
-    """What a dispatcher notes for the way back."""
+    """A dispatcher's notes, by which results are sent back."""
 
 
 class TokenDispatcher:

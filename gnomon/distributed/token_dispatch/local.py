@@ -29,7 +29,7 @@ class LocalTokenDispatcher(TokenDispatcher):
         super().__init__(experts, blocks)
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, None]:
-        """Slots by expert."""
+        """Tokens in the order of their experts, and where each expert's end."""
         (blocks, slots), d = routes.order_ls.shape, x_lsd.shape[2]
         x_lsd = FUNCTIONS["reordered"](x_lsd, routes.order_ls, routes.back_ls)
         return x_lsd.reshape(blocks * slots, d), routes.counts_le.cumsum(1), None

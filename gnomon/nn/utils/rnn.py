@@ -54,9 +54,9 @@ class PackedSequence(NamedTuple):
     elements: Tensor
     batch_sizes: Tensor
     sorted_indices: Tensor | None = None
-    """Where each sequence, longest first, stood among those that were packed."""
+    """The original place of each sequence, longest first."""
     unsorted_indices: Tensor | None = None
-    """Where each of those went."""
+    """The place of each original sequence in the order, longest first."""
 
     @property
     def data(self) -> Tensor:

@@ -301,7 +301,7 @@ class Backend(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave; all ranks do."""
+        """Close this rank's connections; all ranks call it."""
 
 
 opened: list[Backend] = []
@@ -324,7 +324,7 @@ class CallbackLink(Link):
 
     @abstractmethod
     def wait(self, transfer: Transfer) -> None:
-        """Return when what it receives is there."""
+        """Wait until a transfer has received its data."""
 
     def close(self) -> None:
         """Drop the callbacks that native code has: they keep this object alive."""

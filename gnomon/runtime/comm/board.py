@@ -21,7 +21,7 @@ import msgspec
 __all__ = ["Board", "LeftOut", "Row", "table"]
 
 WAITS = "waits in "
-"""How the place of a rank that waits for others begins."""
+"""The beginning of the place of a rank that waits for others."""
 SILENT = 1.0
 """Seconds without a word after which a rank is said to be silent."""
 
@@ -36,7 +36,7 @@ class Row:
     failed: str = ""
     code: int = 0
     gone: float = 0.0
-    """When it ended; 0 while it has not."""
+    """The time at which it ended; 0 while it has not."""
     left: bool = False
     """Whether it said that it was going."""
 
@@ -63,7 +63,7 @@ class LeftOut(NamedTuple):
     remaining: int
     """Ranks of the next job; 0 where it cannot have fewer."""
     why: str
-    """Which ranks were at fault, for messages."""
+    """The ranks that were at fault, for messages."""
 
 
 def table(rows: dict[int, Row], size: int) -> list[str]:
@@ -156,7 +156,7 @@ class Board:
             return f"rank {first} of {size} {row}", row.code
 
     def close(self) -> None:
-        """Listen no more."""
+        """Shut the board's server down."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -172,7 +172,7 @@ ANSWERS: dict[str, Callable[[Board, Row, int, dict[str, Any]], object]] = {
 
 
 SINCE_ACK = 8 + 12 * 4
-"""Where Linux's tcp_info tells the milliseconds since the other side was heard last."""
+"""The offset, in Linux's tcp_info, of the milliseconds since the other side was heard last."""
 
 
 def last_heard(connection: socket.socket) -> float:

@@ -65,7 +65,7 @@ class Names:
         self.local_rank, self.local_size = local_rank, local_size
 
     def given(self, given: Mapping[str, str]) -> str:
-        """The variables that were read, for messages."""
+        """The text of the launcher's variables that are set, for messages."""
         names = (self.rank, self.size, self.local_rank, self.local_size)
         return " ".join(f"{name}={given[name]}" for name in names if name in given)
 

@@ -35,7 +35,7 @@ class FakeBackend(Backend):
         return FakeLink(name, ranks, list(ranks).index(self.rank))
 
     def abort(self, cause: BaseException) -> None:
-        """Nobody else is there to end."""
+        """Do nothing: there is no other rank to end."""
 
     def close(self) -> None:
         """Do nothing: no rank is connected."""
@@ -68,5 +68,5 @@ class FakeLink(CallbackLink):
         return True
 
     def tell(self, message: bytes) -> list[bytes]:
-        """All say what this rank says."""
+        """A message from each rank: this rank's own."""
         return [message] * self.count

@@ -140,7 +140,7 @@ class of_rank(holding["Membership | None"]):
     __exit__ = Block.__exit__
 
     def leave(self) -> None:
-        """Be what it was, and let go of its groups."""
+        """Restore the rank that the thread had before, and close the groups of this one."""
         _own.set(self.before[0])
         for name in list(self.own.groups):
             here.remove(name)

@@ -96,7 +96,7 @@ class MpiBackend(Backend):
         self.patience = current().patience if patience is None else patience
         shared = self.world.Split_type(MPI.COMM_TYPE_SHARED)
         self.beside, self.number_beside = shared.Get_size(), shared.Get_rank()
-        """How many ranks this machine has, and which of them this is."""
+        """The number of ranks of this machine, and this one's number among them."""
         shared.Free()
         self._watch()
         opened.append(self)

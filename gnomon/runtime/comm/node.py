@@ -280,6 +280,6 @@ class NodeLink(Link):
         return bool(owed(self.block[node_words.PROCESS], rank, self.block[node_words.GROUP_KEY]))
 
     def _forget(self) -> None:
-        """Give up what is under way."""
+        """Cancel all transfers of the group."""
         forget = FORGET(entries().addresses["node_forget"])
         forget(self.block[node_words.PROCESS], self.block[node_words.GROUP_KEY])

@@ -60,7 +60,7 @@ class Posted:
         return self._about()
 
     def _call(self, entry: int) -> None:
-        """Call what the group's block names."""
+        """Call a native function of the group, by its place in the group's block."""
         self.link.enter(self)
         ENTRY(self.link.block[entry])(ctypes.addressof(self._slots))
         self.link.check()

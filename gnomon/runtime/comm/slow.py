@@ -80,6 +80,6 @@ class SlowLink(ThreadLink):
         return monotonic() >= self._arrives.get(transfer.first, 0.0) and super().is_done(transfer)
 
     def wait(self, transfer: Transfer) -> None:
-        """Sleep until then."""
+        """Wait for a transfer, and sleep until its simulated arrival."""
         sleep(max(0.0, self._arrives.pop(transfer.first) - monotonic()))
         super().wait(transfer)

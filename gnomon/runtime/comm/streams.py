@@ -237,7 +237,7 @@ def write_receive(module: LLVMModule) -> None:
 
 
 def answered(e: Emitter, line: str) -> None:
-    """A message of ours has been fetched."""
+    """Handle the peer's answer that a sent message has been read: mark it as done."""
     message = word(e, line, LINE_WORDS.index(NUMBER), "ptr")
     put(e, word(e, message, NBYTES), message, MOVED)
     leave(e, e.offset("%peer", 8 * SHOWN), message)

@@ -33,12 +33,12 @@ LOOK = 0.1
 MOST = 1 << 30
 """Bytes that are asked for at a time."""
 MARK = "gnomon"
-"""How a rank begins to speak: who else connects is sent away."""
+"""The word that a rank sends first; connections without it are closed."""
 LOOPBACK = "127."
 ENDED = "its connection ended"
 LEFT = "it has ended"
 Key = tuple[tuple[tuple[int, ...], int], int, int, int | str, int]
-"""What identifies a message: as between threads, with the group's ranks and number."""
+"""The key of a message: as between threads, with the group's ranks and number."""
 
 
 class Address(NamedTuple):
@@ -242,13 +242,13 @@ class TcpWorld(World):
 
 
 def say(connection: socket.socket, message: Any) -> None:
-    """Say one thing before messages begin."""
+    """Send one value on a new connection, before messages begin."""
     line = msgspec.msgpack.encode(message)
     connection.sendall(HEAD.pack(len(line), 0) + line)
 
 
 def hear(connection: socket.socket, kind: type) -> Any:
-    """Hear one thing of a kind."""
+    """Receive one value of a type on a new connection."""
     size, _ = HEAD.unpack(received(connection, HEAD.size))
     if size > 1 << 24:
         raise ConnectionError("no rank speaks like this")

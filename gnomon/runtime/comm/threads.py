@@ -43,7 +43,7 @@ class World:
         self.arrived = Condition()
         self._messages: dict[Message, bytes] = {}
         self._waiting: dict[int, Callable[[], str]] = {}
-        """What each rank waits for."""
+        """Rank -> a function that describes the transfer that it waits for."""
 
     def backend(self, rank: int) -> ThreadBackend:
         """One rank's end."""
@@ -181,7 +181,7 @@ class ThreadLink(CallbackLink):
         return content
 
     def is_done(self, transfer: Transfer) -> bool:
-        """Whether all has come."""
+        """Whether all messages of a transfer have arrived."""
         due = self._due.get(transfer.first, ())
         return all(self.backend.world.has(message) for _, message in due)
 

@@ -53,7 +53,7 @@ class Watch:
             return
 
     def _send(self, **content: Any) -> None:
-        """Say something."""
+        """Send a line to the board."""
         line = msgspec.json.encode({"rank": self.rank, "token": self._token, **content})
         with self._speaking:
             self._socket.sendall(line + b"\n")
@@ -78,7 +78,7 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Speak no more."""
+        """Close the connection with the board."""
         self._over.set()
         self._answers.close()
         self._socket.close()

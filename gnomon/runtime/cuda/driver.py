@@ -57,7 +57,7 @@ class Driver:
         """The programs that were started since the last synchronization."""
         self._checked("cuInit", 0)
         self.count = self._number("cuDeviceGetCount")
-        """How many cards the machine has."""
+        """The number of cards of the machine."""
         if number >= self.count:
             raise DeviceError(
                 f"cuda: invalid device ordinal: got {number} of {self.count} devices. Each rank "

@@ -12,11 +12,11 @@ from gnomon.runtime.device import Target
 __all__ = ["ENTRY", "PTX", "entry_text", "in_global_memory", "is_part"]
 
 PTX = Target("sm_80", "nvptx64-nvidia-cuda", "sm_80", "+ptx80", 32, 128)
-"""What code is made for: the driver assembles it for the card that there is."""
+"""The target of code for cards, which the driver assembles for the card of the machine."""
 ENTRY = "launch"
 """The name of a wrapper."""
 PART = "part_"
-"""How the names of functions begin that kernels call."""
+"""The beginning of the names of functions that kernels call."""
 WRAPPER = f"""
 define ptx_kernel void @{ENTRY}(ptr %buffers, ptr %scratch, i64 %stride) {{
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()

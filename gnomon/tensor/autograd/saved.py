@@ -40,7 +40,7 @@ class Pack(NamedTuple):
         return kept(self, made, found) if state.capture is None else made
 
     def hold(self, nodes: Sequence[Node], places: Iterable[int]) -> PackedValues:
-        """Values of one call, packed."""
+        """The saved values of one call, packed by the user's hook."""
         return PackedValues(self.unpack, {k: packed(self.pack, nodes[k]) for k in places})
 
 

@@ -70,7 +70,7 @@ class SequentialSampler(Sampler):
 
 
 AT_ONCE = 65536
-"""How many places are drawn at once with replacement: who asks for 1e10 takes as many as needed."""
+"""The number of places drawn at once with replacement, so that 1e10 are drawn as needed."""
 
 
 class RandomSampler(Sampler):

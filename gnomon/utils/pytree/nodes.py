@@ -244,7 +244,7 @@ TEXTS = {
     defaultdict: (factory_written, factory_read),
     namedtuple: (tuple_written, tuple_read),
 }
-"""How contexts that JSON does not know are written and read."""
+"""Functions that write and read contexts which JSON does not know."""
 DICTS = (dict, OrderedDict, defaultdict)
 """Containers of which one stands for another in flatten_up_to."""
 
