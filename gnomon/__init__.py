@@ -253,7 +253,10 @@ _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names
 """Names of this package whose modules load when one of them is first used."""
 _COMPOSED = tuple(
     f"gnomon.tensor.{part}"
-    for part in ("composites", "low_rank", "matrices", "questions", "splicing", "windows")
+    for part in (
+        *("choices", "complex_creation", "composites", "low_rank", "matrices", "questions"),
+        *("splicing", "windows"),
+    )
 )
 """Modules of functions in Python, which a class of their arguments may take over."""
 

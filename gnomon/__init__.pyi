@@ -7,6 +7,7 @@ from gnomon.ops.logits import LogitCut
 from gnomon.tensor.absent import Absent
 from gnomon.tensor.absent import Present
 from gnomon.tensor.cards import CardNames
+from gnomon.tensor.complex_tensor import Complex
 from gnomon.tensor.functions import Values
 from gnomon.tensor.legacy import Constructor
 from gnomon.tensor.matrices import Reflected
@@ -262,7 +263,8 @@ def column_stack(xs: Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
     """All choices of r elements of a vector, a row each."""
 from gnomon import compiler as compiler
-from gnomon.tensor.complex_creation import complex as complex
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Complex numbers of these parts."""
 complex128: DType
 complex64: DType
 def concat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
@@ -376,7 +378,7 @@ def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other along axis 2, matrices as slices."""
 from gnomon.dtypes import DType as dtype
 e: _float
-def einsum(spec: str, *xs: Tensor | Sequence[Tensor], tensors: Tensor | Sequence[Tensor] = ..., arrays: Tensor | Sequence[Tensor] = ...) -> Tensor:
+def einsum(spec: str | Tensor, *xs: Tensor | Sequence[Any], tensors: Tensor | Sequence[Any] = ..., arrays: Tensor | Sequence[Any] = ...) -> Tensor:
     """Sums of products over the letters that the result lacks."""
 def elu(x: Tensor, alpha: _float = ...) -> Tensor:
     """x, bending to −alpha below 0."""
@@ -576,7 +578,8 @@ def igammac(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float
 from gnomon.tensor.limits import iinfo as iinfo
 def im2col(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
-from gnomon.tensor.complex_creation import imag as imag
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts of complex numbers: a view."""
 def index_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
     """x plus slices, each at its position along an axis."""
 def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
@@ -829,7 +832,8 @@ def multilabel_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -
     """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
 def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
-from gnomon.tensor.choices import multinomial as multinomial
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
+    """Positions along the last axis, drawn with chances in proportion to the elements."""
 def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
 from gnomon import multiprocessing as multiprocessing
@@ -923,7 +927,8 @@ def placed(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _b
 from gnomon.tensor.rejection import poisson as poisson
 def poisson_nll_loss(x: Tensor, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
-from gnomon.tensor.complex_creation import polar as polar
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers of these sizes and angles."""
 def polygamma(n: _int, x: Tensor = ..., *, input: Tensor = ..., tensor: Tensor = ..., self: Tensor = ..., a: Tensor = ...) -> Tensor:
     """The n-th derivative of digamma."""
 def pos(x: Tensor) -> Tensor:
@@ -1260,8 +1265,10 @@ def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int 
     """Arrange the elements over other axes; one size may be -1."""
 def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
-from gnomon.tensor.complex_creation import view_as_complex as view_as_complex
-from gnomon.tensor.complex_creation import view_as_real as view_as_real
+def view_as_complex(input: Tensor) -> Complex:
+    """Pairs of numbers in the last axis as complex numbers: a view."""
+def view_as_real(input: Tensor) -> Tensor:
+    """Complex numbers as pairs of numbers in a last axis: a view."""
 from gnomon.tensor.vmap import vmap as vmap
 def vsplit(x: Tensor, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:
     """Parts along axis 0."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
+from gnomon.tensor.overrides import overridable
 
 __all__ = ["ARGUMENT_ORDERS"]
 
@@ -107,10 +108,10 @@ def bernoulli(
 ARGUMENT_ORDERS: dict[str, Callable[..., Any]] = {
     **{name: dropping(name) for name in ("alpha_dropout", "dropout", "feature_alpha_dropout")},
     "batch_norm": batch_norm,
-    "bernoulli": bernoulli,
+    "bernoulli": overridable(bernoulli),
     "convolution": convolution,
     "embedding": embedding,
     "instance_norm": instance_norm,
-    "qr": qr,
+    "qr": overridable(qr),
 }
 """Names of torch itself -> functions with PyTorch's order of arguments."""

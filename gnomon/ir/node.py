@@ -18,7 +18,7 @@ from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
 from gnomon.forking import cached_property
 from gnomon.ir.memo import Keyed, digest, kind_of, memo, typed
-from gnomon.ir.operators import elementwise, operator, reflected
+from gnomon.ir.operators import elementwise, operator, reflected, refuse_complex
 from gnomon.ir.provenance import Site, current_sites, scope, union
 
 Shape = tuple[int, ...]
@@ -200,6 +200,7 @@ class Arena:
             node.shape, node.size, node.dtype = like.shape, like.size, like.dtype
         else:
             shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
+            refuse_complex(op, node.dtype)
             node.shape, node.size = shape, prod(shape)
             if node.size >> COUNTED or any([n < 0 for n in shape]):
                 raise ShapeError(f"{op}: no tensor has the shape {shape}.")

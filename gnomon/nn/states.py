@@ -28,7 +28,8 @@ class Report(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"Report(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        missing, unexpected = self
+        return f"_IncompatibleKeys(missing_keys={missing}, unexpected_keys={unexpected})"
 
 
 class SavedParts:

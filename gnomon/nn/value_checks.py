@@ -6,6 +6,7 @@ Where values are yet to come (in a captured function, under vmap, over ranks) no
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError, DtypeError
+from gnomon.ir.provenance import user_site
 from gnomon.ops.fitting import shown
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, array_of
@@ -93,7 +95,7 @@ def classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
         )
 
 
-def shrinking(input: Any, lambd: float = 0.5) -> None:
+def shrinking(input: Any, lambd: float = 0.5, **_: Any) -> None:
     """Refuse to move away from 0."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must be at least 0: got {lambd}.")
@@ -105,7 +107,24 @@ def bounds(input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **_
         raise ArgumentError(f"hardtanh: min_val is at most max_val: got {min_val} and {max_val}.")
 
 
+def one_size(name: str) -> Callable[..., None]:
+    """A check that warns, as PyTorch does, where a loss broadcasts its target."""
+
+    def check(input: Any, target: Any, *_: Any, **__: Any) -> None:
+        sizes = [tuple(x.shape) for x in (input, target) if isinstance(x, Tensor)]
+        if len({*sizes}) > 1:
+            warnings.warn(
+                f"{name}: Using a target size ({sizes[1]}) that is different to the input size "
+                f"({sizes[0]}): both are broadcast, which is seldom meant. Give both one size."
+                f"   [{user_site()}]",
+                stacklevel=4,
+            )
+
+    return check
+
+
 CHECKS = {
+    **{name: one_size(name) for name in ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")},
     "binary_cross_entropy": chances,
     "gaussian_nll_loss": variances,
     "group_norm": groups,

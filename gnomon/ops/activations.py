@@ -15,7 +15,7 @@ from gnomon.ops.arguments import choice, floating, floats_only, in_float, one_ax
 from gnomon.ops.elementwise import Operand
 from gnomon.ops.logic import clip
 from gnomon.ops.primitives import reshape
-from gnomon.ops.registry import op
+from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import SCALARS, where
 from gnomon.ops.view_primitives import slice_
 
@@ -257,6 +257,21 @@ def mish(x: Node) -> Node:
     return elementwise("mish", x)
 
 
+def slope_of_log_odds(g: Node, _: Node, x: Node) -> tuple[Node]:
+    """The gradient 1 / (x · (1 − x)): infinite at 0 and 1, where the quotient's parts are not."""
+    return (g / (x * (1.0 - x)),)
+
+
+@internal(gradient=slope_of_log_odds)
+def log_odds(x: Node) -> Node:
+    """log(x / (1 − x)) of a float32 or float64."""
+    # near 1/2 the ratio is near 1, where its logarithm would have lost what x lacks of 1/2
+    away = x * 2.0 - 1.0
+    near = elementwise("lt", elementwise("abs", away), 0.5)
+    middle = elementwise("atanh", where(near, away, 0.0)) * 2.0
+    return where(near, middle, elementwise("log", x / (1.0 - x)))
+
+
 @op(reference=lambda x, eps=None: np.log(x / (1 - x)), special=True)
 def logit(x: Node, eps: float | None = None) -> Node:
     """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps.
@@ -269,14 +284,7 @@ def logit(x: Node, eps: float | None = None) -> Node:
     x = floating(x)
     x = x if eps is None else clip(x, eps, 1 - eps)
 
-    def of(x: Node) -> Node:
-        # near 1/2 the ratio is near 1, where its logarithm would have lost what x lacks of 1/2
-        away = x * 2.0 - 1.0
-        near = elementwise("lt", elementwise("abs", away), 0.5)
-        middle = elementwise("atanh", where(near, away, 0.0)) * 2.0
-        return where(near, middle, elementwise("log", x / (1.0 - x)))
-
-    return in_float(of, x)
+    return in_float(log_odds, x)
 
 
 @op(reference=lambda x: x / (1 + np.abs(x)), functional=True)

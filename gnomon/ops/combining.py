@@ -77,7 +77,12 @@ def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
     >>> [part.shape for part in vsplit(ones(5, 2), (1, 3))]
     [Size([1, 2]), Size([2, 2]), Size([2, 2])]
+    >>> vsplit(ones(4), 2)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: vsplit: x needs at least 2 axes: got (4,). Use hsplit.
     """
+    if x.rank < 2:
+        raise ShapeError(f"vsplit: x needs at least 2 axes: got {x.shape}. Use hsplit.")
     return even_parts("vsplit", x, sections, 0)
 
 

@@ -165,9 +165,15 @@ def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ..
     >>> meshgrid(tensor([1, 2]), tensor([3, 4]), indexing="ij")[0]
     Tensor([[1, 1],
             [2, 2]])
+    >>> meshgrid(ones(2, 3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: meshgrid: each of xs has one axis at most: got (2, 3).
     """
     given = listed("meshgrid", xs)
     choice("meshgrid", "indexing", indexing, ("xy", "ij"))
+    for x in given:
+        if x.rank > 1:
+            raise ShapeError(f"meshgrid: each of xs has one axis at most: got {x.shape}.")
     vectors = [reshape(x, (x.size,)) for x in given]
     order = list(range(len(given)))
     if indexing == "xy" and len(given) > 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
+from gnomon.ops import fitting
 from gnomon.ops.arguments import listed
 from gnomon.ops.diagonals import diagonal_of
 from gnomon.ops.linalg import alike
@@ -45,6 +46,26 @@ def read(spec: str | object, xs: Sequence[Node]) -> tuple[list[str], str]:
     if "." in result or set(result) - set("".join(named)) or len(set(result)) < len(result):
         raise ArgumentError(f"einsum: {spec!r} asks for a result that its operands do not give.")
     return named, result
+
+
+def spelled(*given: Any) -> tuple[str, list[Node]]:
+    """The letters and operands of a call that follows each operand by numbers of its axes."""
+    count = len(given) // 2
+    xs, lists = list(given[0 : 2 * count : 2]), list(given[1 : 2 * count : 2])
+    terms = [letters_of(each) for each in [*lists, *given[2 * count :]]]
+    return ",".join(terms[:count]) + "".join(f"->{x}" for x in terms[count:]), xs
+
+
+def letters_of(numbers: Any) -> str:
+    """A letter for each number of an axis; three dots are any leading axes."""
+    if not isinstance(numbers, (list, tuple)) or not all(
+        item is ... or (type(item) is int and 0 <= item < len(LETTERS)) for item in numbers
+    ):
+        raise ArgumentError(
+            "einsum: each tensor is followed by a list of axes, numbers from 0 to 51 or ...: got "
+            f"{fitting.shown(numbers)}."
+        )
+    return "".join("..." if item is ... else LETTERS[item] for item in numbers)
 
 
 def named_axes(spec: str, term: str, x: Node, dots: str) -> str:
@@ -96,17 +117,23 @@ def np_einsum(spec: str, *xs: np.ndarray) -> Any:
 
 
 @op(reference=np_einsum, autocast="narrow", views=True, complex="product")
-def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
+def einsum(spec: str | Node, *xs: Node | Sequence[Any]) -> Node:
     """Sums of products over the letters that the result lacks.
+
+    Without letters, each tensor is followed by a list of numbers of its axes, 0 to 51, and the
+    result's list comes last.
 
     Shapes: xs (?) -> (?)
 
     >>> einsum("ij,j->i", tensor([[1, 2], [3, 4]]), tensor([1, 10]))
     Tensor([21, 43])
+    >>> einsum(tensor([[1, 2], [3, 4]]), [0, 1], tensor([1, 10]), [1], [0])
+    Tensor([21, 43])
     >>> einsum("ij,jk->ik", ones(2, 3), ones(4, 5))
     Traceback (most recent call last):
     gnomon.errors.ShapeError: einsum: axis j differs: 3 and 4.
     """
+    spec, xs = spelled(spec, *xs) if isinstance(spec, Node) else (spec, xs)
     operands = listed("einsum", xs)
     named, out = read(spec, operands)
     size = sizes_of(named, operands)

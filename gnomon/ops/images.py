@@ -65,8 +65,9 @@ def interpolate(
     gnomon.errors.ArgumentError: interpolate: needs x (n, c, ...) and either size or scale_factor:
     got x (1, 1, 2), size None, scale_factor None.
     """
-    floats_only("interpolate", x)
     choice("interpolate", "mode", mode, MODES)
+    if mode not in ("nearest", "nearest-exact"):
+        floats_only("interpolate", x)
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise ArgumentError(
             "interpolate: align_corners is for modes that mix neighbours (linear, bilinear, "

@@ -91,6 +91,7 @@ def mse_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | N
     reference=lambda x, target, reduction="mean": np_reduced(np.abs(x - target), reduction),
     autocast="wide",
     functional=True,
+    complex="formula",
     order="size_average reduce reduction weight",
 )
 def l1_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:

@@ -176,9 +176,10 @@ def random_integers(
         raise ArgumentError(f"random_integers: no integer is in [{low}, {high}).")
     first, second = (cast(v, uint64) for v in noise(key, tuple(shape)))
     wide = elementwise("or", elementwise("shift_left", first, 32), second)
-    place = elementwise(
-        "mul_high", wide, expand(constant(key.arena, high - low, wide.dtype), wide.shape)
-    )
+    place = wide
+    if high - low < 2**64:
+        count = expand(constant(key.arena, high - low, wide.dtype), wide.shape)
+        place = elementwise("mul_high", wide, count)
     return cast(cast(place, int64) + low, dtype_of(dtype))
 
 

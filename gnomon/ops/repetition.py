@@ -79,6 +79,8 @@ def repeated_places(
 
 def checked_times(fits: Callable[[str, int, int], None], times: Any, count: int) -> np.ndarray:
     """The number of times that each of so many elements comes."""
+    if times.ndim > 1:
+        raise ArgumentError(f"repeat_interleave: repeats have one axis: got {times.shape}.")
     if times.dtype.kind not in "iu" or times.size not in (1, count):
         raise ArgumentError(
             f"repeat_interleave: repeats are integers, one or {count}: got {times.size} of "

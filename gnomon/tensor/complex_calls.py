@@ -78,8 +78,11 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
     refuse_words(name, bound)
     bound.apply_defaults()
     places = how[1:] if isinstance(how, tuple) else ()
-    row = WAYS[how if isinstance(how, str) else how[0]]
-    return row(found, places, *bound.args, **bound.kwargs)
+    way = how if isinstance(how, str) else how[0]
+    given, wanted = bound.args, bound.kwargs.get("dtype")
+    if way != "size" and wanted is not None and not dtype_of(wanted).is_complex:
+        return as_function(found)(cast(given[0], dtype_of(wanted)), *given[1:], **bound.kwargs)
+    return WAYS[way](found, places, *given, **bound.kwargs)
 
 
 def with_tensors(value: Any) -> Any:

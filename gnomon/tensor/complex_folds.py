@@ -127,3 +127,10 @@ def complex_broadcast_tensors(*xs: Any) -> tuple[Any, ...]:
     """All in the shape that they share."""
     shape = broadcast_shapes(*(tuple(x.shape) for x in xs))
     return tuple(x.expand(shape) for x in xs)
+
+
+def complex_l1_loss(x: Any, target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """The distance of complex numbers, each times its weight."""
+    away = FUNCTIONS["abs"](x - target)
+    zeros = full((), 0.0, dtype=away.dtype)
+    return FUNCTIONS["l1_loss"](away, zeros, reduction=reduction, weight=weight)

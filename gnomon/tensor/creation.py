@@ -389,16 +389,29 @@ def __init__(self: Tensor, *args: Any, device: object = None) -> None:
 
 
 @method
-def new_tensor(self: Tensor, data: Any, dtype: object = None, device: object = None) -> Tensor:
+def new_tensor(
+    self: Tensor,
+    data: Any,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor of values, of this one's dtype."""
-    return tensor(data, dtype or self.dtype, device or self.device)
+    return tensor(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
 def beside(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A method that makes a tensor of sizes in a tensor's dtype, on its device."""
 
-    def make(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
-        return create(*size, dtype=dtype or self.dtype, device=device or self.device)
+    def make(
+        self: Tensor,
+        *size: Any,
+        dtype: object = None,
+        device: object = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        options = {"dtype": dtype or self.dtype, "device": device or self.device}
+        return create(*size, **options, requires_grad=requires_grad)
 
     make.__name__ = make.__qualname__ = f"new_{create.__name__}"
     make.__doc__ = f"{(create.__doc__ or '').rstrip('.')}, of this tensor's dtype."
@@ -410,6 +423,14 @@ for _create in (zeros, ones, empty):
 
 
 @method
-def new_full(self: Tensor, size: Any, fill_value: Any, dtype: object = None, device: object = None):
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """One value, in this tensor's dtype."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)
+    options = {"dtype": dtype or self.dtype, "device": device or self.device}
+    return full(size, fill_value, **options, requires_grad=requires_grad)

@@ -318,6 +318,7 @@ def as_value(value: Any, like: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float)):
+        like = alias(like, (), detached=True) if like.requires_grad else like
         return apply(constant_like, (like, value))
     return from_array(array_from(value, like.dtype))
 

@@ -13,6 +13,7 @@ from gnomon.tensor.creation import also
 from gnomon.tensor.eigenvalues import eig, eigvals
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.matrices import multi_dot, nearest, powers, tensorinv, tensorsolve
+from gnomon.tensor.overrides import overridable
 from gnomon.tensor.tensor import Tensor
 
 
@@ -31,11 +32,12 @@ def entry(op: Op) -> Callable:
     def standard(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **(defaults | op.respell(kwargs)))
 
-    return update_wrapper(standard, function)
+    return overridable(update_wrapper(standard, function))
 
 
 ENTRIES = {name: entry(op) for op in operations() for name in names_of(op)}
-OTHERS = {f.__name__: f for f in (eig, eigvals, multi_dot, nearest, powers, tensorinv, tensorsolve)}
+FUNCTIONS_HERE = (eig, eigvals, multi_dot, nearest, powers, tensorinv, tensorsolve)
+OTHERS = {f.__name__: overridable(f) for f in FUNCTIONS_HERE}
 __all__ = sorted({"LinAlgError", "diagonal", "norm", "trace", *OTHERS, *ENTRIES})
 
 globals().update(ENTRIES | OTHERS)
@@ -54,6 +56,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
     return FUNCTIONS["sum"](diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
+@overridable
 @also(x="input", axis="dim", keepdims="keepdim")
 def norm(
     input: Tensor,

@@ -2,8 +2,10 @@
 
 import builtins
 from collections.abc import Sequence
+from gnomon.tensor.eigenvalues import EigenPairs
 from gnomon.tensor.matrices import Nearest
 from gnomon.tensor.tensor import Tensor
+from typing import Any
 _bool = builtins.bool
 _float = builtins.float
 _int = builtins.int
@@ -21,10 +23,12 @@ def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
 def diagonal(A: Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor:
     """A diagonal of the last two axes."""
-from gnomon.tensor.eigenvalues import eig as eig
+def eig(input: Tensor) -> EigenPairs:
+    """Eigenvalues and eigenvectors of length 1; Hermitian matrices have eigh."""
 def eigh(x: Tensor, UPLO: str = ...) -> tuple[Tensor, Tensor]:
     """Eigenvalues of a symmetric matrix, from the smallest, and its eigenvectors as columns."""
-from gnomon.tensor.eigenvalues import eigvals as eigvals
+def eigvals(input: Tensor) -> Tensor:
+    """Eigenvalues: those of eig, also where nobody asks for vectors."""
 def eigvalsh(x: Tensor, UPLO: str = ...) -> Tensor:
     """Eigenvalues of a symmetric matrix, from the smallest."""
 def householder_product(x: Tensor, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
@@ -55,7 +59,8 @@ def matrix_rank(x: Tensor, tol: Tensor | _float | None = ..., hermitian: _bool =
     """The number of singular values above max(atol, rtol · largest)."""
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes exchanged."""
-from gnomon.tensor.matrices import multi_dot as multi_dot
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices, in the order that needs the fewest multiplications."""
 def norm(input: Tensor, ord: _float | str | None = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: object = ...) -> Tensor:
     """The length of a vector, or of all elements; with an order and two axes, of matrices."""
 def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
@@ -78,8 +83,10 @@ def svdvals(x: Tensor) -> Tensor:
     """Singular values, from the largest."""
 def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
-from gnomon.tensor.matrices import tensorinv as tensorinv
-from gnomon.tensor.matrices import tensorsolve as tensorsolve
+def tensorinv(input: Tensor, ind: _int = ...) -> Tensor:
+    """The inverse of tensordot by a tensor over its last axes, its first `ind` axes as rows."""
+def tensorsolve(input: Tensor, other: Tensor, dims: Any = ...) -> Tensor:
+    """x whose product with a tensor over all its axes is the other."""
 def trace(x: Tensor, *, offset: _int = ..., dtype: object = ...) -> Tensor:
     """The sum of a diagonal of the last two axes."""
 def vander(x: Tensor, *, N: _int | None = ...) -> Tensor:

@@ -5,6 +5,7 @@ This file loads when one of its names is first used.
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
@@ -189,8 +190,8 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     >>> tuple(tensorinv(gn.eye(6).reshape(2, 3, 6), 2).shape)
     (6, 2, 3)
     """
-    rows = int(np.prod(input.shape[:ind]))
-    made = FUNCTIONS["inverse"](input.reshape(rows, -1))
+    rows, columns = math.prod(input.shape[:ind]), math.prod(input.shape[ind:])
+    made = FUNCTIONS["inverse"](input.reshape(rows, columns))
     return made.reshape(*input.shape[ind:], *input.shape[:ind])
 
 
@@ -203,8 +204,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """
     last = () if dims is None else tuple(range(input.ndim - len(dims), input.ndim))
     A = input if dims is None else input.movedim(tuple(dims), last)
-    made = FUNCTIONS["solve"](A.reshape(other.numel(), -1), other.reshape(-1))
-    return made.reshape(A.shape[other.ndim :])
+    sizes = A.shape[other.ndim :]
+    made = FUNCTIONS["solve"](A.reshape(other.numel(), math.prod(sizes)), other.reshape(-1))
+    return made.reshape(sizes)
 
 
 def powers(x: Tensor, *, N: int | None = None) -> Tensor:
@@ -217,6 +219,8 @@ def powers(x: Tensor, *, N: int | None = None) -> Tensor:
     """
     x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
+    if not x.numel() or not count:
+        return zeros(*x.shape, count, dtype=x.dtype)
     ones = (x * 0 + 1)[..., None].expand(*x.shape, max(count, 1))
     first = FUNCTIONS["where"](from_array(np.arange(max(count, 1))) > 0, x[..., None], ones)
     return first.cumprod(-1)[..., :count]

@@ -381,10 +381,23 @@ def log_normal_(
 @method
 @explained
 def random_(
-    self: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None
+    self: Tensor,
+    from_: int | None = None,
+    to: Any = ...,
+    *,
+    generator: Generator | None = None,
 ) -> Tensor:
-    """Take integers from `from_` up to, not including, `to`."""
-    low, high = (0, from_) if to is None and from_ else (from_, to or 2**24)
+    """Take integers from `from_` up to, not including, `to`; of one number, from 0 up to it.
+
+    Without an end (to=None, or no number at all) the last is the greatest integer that the dtype
+    holds; of floats, the last below which it holds each.
+
+    >>> import gnomon as gn
+    >>> gn.zeros(3, dtype=gn.int8).random_(5).max() < 5
+    Tensor(True)
+    """
+    low, high = (0, from_) if to is ... else (from_ or 0, to)
+    high = exact_integers(self.dtype) if high is None else high
     made = randint(low, high, tuple(self.shape), generator=generator)
     return write_result(self, made.to(self.dtype), "random_")
 

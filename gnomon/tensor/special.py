@@ -9,6 +9,7 @@ from gnomon.lazy import settle
 from gnomon.ops.registry import Op, operations
 from gnomon.tensor.creation import get_default_dtype, ones_like, zeros_like
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.overrides import overridable
 from gnomon.tensor.tensor import Tensor
 
 
@@ -81,6 +82,7 @@ POLYNOMIALS = {name: polynomial(name, *rule, False) for name, rule in FAMILIES.i
     for name, rule in FAMILIES.items()
     if rule[1] is chebyshev
 }
+POLYNOMIALS = {name: overridable(function) for name, function in POLYNOMIALS.items()}
 globals().update(ENTRIES | POLYNOMIALS)
 settle("gnomon.special", ENTRIES | POLYNOMIALS)
 __all__ = sorted([*ENTRIES, *POLYNOMIALS])

@@ -157,6 +157,9 @@ class Tensor:
     def grad(self) -> None:
         self.grad = None
 
+    _grad = grad
+    """PyTorch's other name of the gradient."""
+
     @property
     def data(self) -> Tensor:
         """A tensor of the same storage, out of sight of backward passes."""

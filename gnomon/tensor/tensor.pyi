@@ -97,6 +97,7 @@ class Tensor:
     @grad.deleter
     def grad(self) -> None:
         ...
+    _grad: Any
 
     @property
     def data(self) -> Tensor:
@@ -260,6 +261,9 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         """The tensor of which one is a view; a new one of the whole storage where that is gone."""
+    @property
+    def _grad(self) -> Tensor | None:
+        """The gradient that backward passes have gathered here."""
     def _is_view(self) -> _bool:
         """Whether the tensor is a view of another one."""
     def _repr_html_(self) -> str:
@@ -1545,17 +1549,17 @@ class Tensor:
         """Number of elements."""
     def new(self, *args: Any, **kwargs: Any) -> Any:
         """new of this tensor."""
-    def new_empty(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
+    def new_empty(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor whose values do not matter: zeros, of this tensor's dtype."""
     def new_empty_strided(self, *args: Any, **kwargs: Any) -> Any:
         """new_empty_strided of this tensor."""
-    def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ...) -> Any:
+    def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """One value, in this tensor's dtype."""
-    def new_ones(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
+    def new_ones(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor of ones, of this tensor's dtype."""
-    def new_tensor(self, data: Any, dtype: object = ..., device: object = ...) -> Tensor:
+    def new_tensor(self, data: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor of values, of this one's dtype."""
-    def new_zeros(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
+    def new_zeros(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor of zeros, of this tensor's dtype."""
     def nextafter(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The float next to x towards y."""
@@ -1681,8 +1685,8 @@ class Tensor:
         """Radians as degrees."""
     def rad2deg_(self) -> Tensor:
         """Radians as degrees."""
-    def random_(self, from_: _int = ..., to: _int | None = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take integers from `from_` up to, not including, `to`."""
+    def random_(self, from_: _int | None = ..., to: Any = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take integers from `from_` up to, not including, `to`; of one number, from 0 up to it."""
     def ravel(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
     @property

@@ -10,7 +10,7 @@ from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ir.provenance import user_site
-from gnomon.ops.histories import has_other_history, rewritten
+from gnomon.ops.histories import has_other_history, rewritten, unmoved
 from gnomon.ops.primitives import expand
 from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import DeviceBuffer
@@ -48,16 +48,27 @@ def write(
     if not grads.get() or (view is not None and view.detached):
         write_unseen(tensor, value, tracked and grads.get(), alone)
     elif view is None or not view.chain:
+        value, tracked = joined_history(storage, value, tracked)
         storage.tracked, storage.released = tracked and not tensor._requires, False
         give(storage, value)
     else:
+        value = written_through(tensor, value)
+        if before.size == value.size:
+            value, _ = joined_history(storage, value, tracked)
         storage.tracked, storage.released = storage.tracked or tracked, False
-        give(storage, written_through(tensor, value), chain=full_chain(tensor))
+        give(storage, value, chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
     if mesh_results and state.capture is None and views.mesh_layout_of(view):
         evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
+
+
+def joined_history(storage: Storage, value: Node, tracked: bool) -> tuple[Node, bool]:
+    """A whole new value, and whether it has a history: of what it replaces, with gradients of 0."""
+    if tracked or not storage.tracked:
+        return value, tracked
+    return unmoved(value, source(storage)), value.dtype.is_floating_point
 
 
 def write_unseen(tensor: Tensor, value: Node, lost: bool, alone: bool = False) -> None:

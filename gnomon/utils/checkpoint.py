@@ -8,6 +8,7 @@ still pending, keeps only arguments and results alive; values that Python has re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -38,6 +39,26 @@ def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
         return function(*args, **named)
     args, named = passed((args, named), ends=False)
     return passed(function(*args, **named), ends=True)
+
+
+def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
+    """PyTorch's block for where a second computation ends; nothing is computed twice in vain here.
+
+    >>> with set_checkpoint_early_stop(False):
+    ...     checkpoint(max, 3, 5)
+    5
+    """
+    return nullcontext()
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
+    """PyTorch's block for a list of what is computed twice; `explain` says it here.
+
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     checkpoint(max, 3, 5)
+    5
+    """
+    return nullcontext()
 
 
 def passed(value: Any, ends: bool) -> Any:

@@ -284,3 +284,11 @@ def test_what_is_no_state_is_refused():
         nn.Linear(1, 1).load_state_dict("weights")
     with pytest.raises(TypeError, match="object to buffer 'x'"):
         nn.Linear(1, 1).register_buffer("x", 3)
+
+
+def test_what_was_not_loaded_prints_as_in_pytorch():
+    found = nn.Linear(1, 1).load_state_dict(
+        {"weight": gn.ones(1, 1), "x": gn.ones(1)}, strict=False
+    )
+
+    assert repr(found) == "_IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['x'])"

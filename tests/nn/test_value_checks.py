@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError, ShapeError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.nn import functional as F
 
 
@@ -72,3 +73,44 @@ def test_groups_of_one_value_are_not_normalized():
     with pytest.raises(ArgumentError, match="more than 1 value"):
         F.group_norm(gn.ones(1, 4), 4)
     assert F.group_norm(gn.ones(2, 4), 4).shape == (2, 4)
+
+
+@pytest.mark.parametrize("name", ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"])
+def test_a_target_that_is_broadcast_is_warned_of(name):
+    x, target = gn.ones(3, 1), gn.zeros(3)
+
+    with pytest.warns(UserWarning, match=rf"{name}: Using a target size \(\(3,\)\) .*value_checks"):
+        getattr(F, name)(x, target)
+    getattr(F, name)(x, target[:, None])
+
+
+def test_modules_of_losses_warn_too_and_compiled_ones():
+    x, target = gn.ones(3, 1), gn.zeros(3)
+
+    with pytest.warns(UserWarning, match="mse_loss: Using a target size"):
+        gn.nn.MSELoss()(x, target)
+    with pytest.warns(UserWarning, match="mse_loss: Using a target size"):
+        gn.compile(gn.nn.MSELoss())(x, target)
+
+
+def test_the_distance_of_complex_numbers():
+    x = gn.tensor([3 + 4j, 1j], requires_grad=True)
+    loss = F.l1_loss(x, gn.tensor([0j, 1j]), reduction="sum")
+    loss.backward()
+
+    assert loss.item() == 5
+    np.testing.assert_allclose(x.grad.numpy(), [0.6 + 0.8j, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [gn.uint8, gn.int64, gn.bool])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_the_nearest_pixels_of_integers_are_integers(kind, mode):
+    x = gn.tensor([[[[0, 1], [2, 3]]]]).to(kind)
+
+    made = F.interpolate(x, scale_factor=2, mode=mode)
+
+    assert made.dtype is kind
+    assert made[0, 0, ::2, ::2].equal(x[0, 0])
+    assert made[0, 0, 1::2, 1::2].equal(x[0, 0])
+    with pytest.raises(DtypeError, match="interpolate: needs floats"):
+        F.interpolate(x, scale_factor=2, mode="bilinear")

@@ -47,6 +47,8 @@ CASES = (
     ("einsum", ("ij,jk->ik", X), ArgumentError, "einsum: .*names 2 operands: got 1"),
     ("einsum", ("ij->k", X), ArgumentError, "einsum: .*asks for a result"),
     ("einsum", ("ij,jk->ik", X, X), ShapeError, "einsum: axis j differs: 3 and 2"),
+    ("meshgrid", (X, ROWS), ShapeError, r"meshgrid: each of xs has one axis at most: got \(2, 3"),
+    ("vsplit", (ROWS, 1), ShapeError, r"vsplit: x needs at least 2 axes: got \(2,\)"),
     ("embedding", (X, X), DtypeError, "embedding: positions must be integers: got float64"),
     ("embedding", (ROWS, ROWS), ShapeError, r"embedding: weight must be \(rows, width\)"),
     ("gather", (X, 1, ROWS), ShapeError, r"gather: positions \(2,\) must have the axes of x"),

@@ -61,3 +61,11 @@ def test_versions_count_writes_to_the_storage():
     x[:1].add_(1)
 
     assert x._version == before + 1
+
+
+def test_the_gradient_has_pytorchs_other_name():
+    x = gn.ones(2, requires_grad=True)
+    x._grad = gn.ones(2)
+
+    assert x.grad is x._grad
+    assert gn.nn.utils.clip_grad_norm_(x, 1.0).item() == pytest.approx(2**0.5)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, ComplexError, DtypeError, GradientError
 from gnomon.nn import functional as F
 from gnomon.ops.registry import operations
@@ -612,3 +613,42 @@ def test_methods_that_write_are_found_on_the_class_too():
 def test_an_operand_that_is_no_tensor_is_refused_by_its_name(call, told):
     with pytest.raises(ArgumentError, match=told):
         call(gn.ones(1, 1, 2, 2))
+
+
+FOLDS = {
+    "sum": lambda x, dtype: x.sum(dtype=dtype),
+    "sum of an axis": lambda x, dtype: gn.sum(x, 0, dtype=dtype),
+    "prod": lambda x, dtype: x.prod(dtype=dtype),
+    "cumsum": lambda x, dtype: gn.cumsum(x, 0, dtype=dtype),
+    "cumprod": lambda x, dtype: x.cumprod(0, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("to", [np.complex64, np.complex128])
+@pytest.mark.parametrize("call", FOLDS.values(), ids=FOLDS)
+def test_a_fold_of_real_numbers_may_be_complex(call, to, kind):
+    x = np.array([[1, 2], [3, 4]], kind)
+
+    found = call(gn.asarray(x), dtype_of(np.dtype(to).name))
+
+    same(found, call(gn.asarray(x.astype(to)), None).numpy(), to)
+
+
+@pytest.mark.filterwarnings("ignore:to. the imaginary part")
+@pytest.mark.parametrize("to", [np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("call", FOLDS.values(), ids=FOLDS)
+def test_a_fold_of_complex_numbers_to_a_real_dtype_is_of_their_real_parts(call, to):
+    x = np.array([[1 + 5j, 2 - 1j], [3j, 4]])
+
+    found = call(gn.asarray(x), dtype_of(np.dtype(to).name)).numpy()
+
+    wanted = call(gn.asarray(x.real.astype(to)), None).numpy()
+    assert found.dtype == wanted.dtype
+    assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:to. the imaginary part")
+def test_a_mean_to_a_real_dtype_is_of_the_real_parts():
+    assert gn.tensor([1 + 5j, 2 - 1j]).mean(dtype=gn.float64).item() == 1.5
+    assert gn.tensor([1 + 5j, 0j]).sum(dtype=gn.bool).item() is True

@@ -47,3 +47,13 @@ def test_a_tensor_is_inverted_as_a_map():
     made = gn.tensordot(gn.linalg.tensorinv(a, 1), a, 1)
 
     np.testing.assert_allclose(made.reshape(6, 6).numpy(), np.eye(6), atol=1e-12)
+
+
+def test_maps_and_powers_of_nothing_have_shapes():
+    A = gn.empty(0, 0, 1, 2, 3, 0)
+
+    assert gn.linalg.tensorinv(A, ind=2).shape == (1, 2, 3, 0, 0, 0)
+    assert gn.linalg.tensorsolve(A, gn.empty(0, 0)).shape == (1, 2, 3, 0)
+    assert gn.vander(gn.empty(0)).shape == (0, 0)
+    assert gn.vander(gn.ones(3), 0).shape == (3, 0)
+    assert gn.linalg.vander(gn.empty(0, dtype=gn.int64), N=2).dtype is gn.int64

@@ -90,3 +90,37 @@ def test_draws_are_of_the_dtype_that_is_there(draw):
 
     assert place.equal(draw(5, dtype=gn.float64))
     assert gn.zeros((2,), out=gn.ones(2, dtype=gn.int32)).tolist() == [0, 0]
+
+
+A = gn.eye(3) * 2 + 1
+FUNCTIONS_IN_PYTHON = {
+    "linalg.cross": lambda out: gn.linalg.cross(A, A + 1, out=out),
+    "linalg.multi_dot": lambda out: gn.linalg.multi_dot([A, A, A], out=out),
+    "linalg.norm": lambda out: gn.linalg.norm(A, out=out),
+    "linalg.tensorinv": lambda out: gn.linalg.tensorinv(A.reshape(3, 3, 1), 1, out=out),
+    "linalg.tensorsolve": lambda out: gn.linalg.tensorsolve(A, A[0], out=out),
+    "multinomial": lambda out: gn.multinomial(A[0], 1, out=out),
+    "polar": lambda out: gn.polar(A, A, out=out),
+    "softshrink": lambda out: gn.nn.functional.softshrink(A, 0.5, out=out),
+    "special.chebyshev_polynomial_t": lambda out: gn.special.chebyshev_polynomial_t(A, 2, out=out),
+}
+
+
+@pytest.mark.parametrize("call", FUNCTIONS_IN_PYTHON.values(), ids=FUNCTIONS_IN_PYTHON)
+def test_functions_in_python_take_it_too(call):
+    gn.manual_seed(1)
+    wanted = call(None)
+    gn.manual_seed(1)
+    place = gn.empty(wanted.shape, dtype=wanted.dtype)
+
+    assert call(place) is place
+    assert place.tolist() == wanted.tolist()
+
+
+def test_several_results_of_a_factorization_are_written():
+    values, vectors = gn.linalg.eig(A)
+    places = gn.empty_like(values), gn.empty_like(vectors)
+
+    gn.linalg.eig(A, out=places)
+
+    assert [x.tolist() for x in places] == [values.tolist(), vectors.tolist()]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, DtypeError
 
 
@@ -165,3 +166,33 @@ def test_bounds_further_apart_than_a_dtype_reaches_are_refused():
     with pytest.raises(ArgumentError, match="beyond float32"):
         gn.empty(3).uniform_(-3e38, 3e38)
     assert gn.empty(3, dtype=gn.float64).uniform_(-3e38, 3e38).isfinite().all()
+
+
+GREATEST = {
+    **{"bool": 1, "uint8": 255, "int8": 127, "int16": 2**15 - 1, "int32": 2**31 - 1},
+    **{"int64": 2**63 - 1, "float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53},
+}
+
+
+@pytest.mark.parametrize("name", GREATEST)
+def test_integers_without_an_end_are_of_all_that_a_dtype_holds(name):
+    gn.manual_seed(5)
+    x = gn.zeros(4000, dtype=dtype_of(name)).random_()
+
+    assert x.min().item() >= 0
+    assert GREATEST[name] * 0.9 <= x.max().item() <= GREATEST[name]
+    if name == "bool":
+        assert 0.45 < x.double().mean().item() < 0.55
+
+
+def test_integers_begin_and_end_where_they_are_told():
+    gn.manual_seed(5)
+    x = gn.zeros(4000, dtype=gn.int64)
+
+    assert {*x.random_(3).tolist()} == {0, 1, 2}
+    assert {*x.random_(-2, 1).tolist()} == {-2, -1, 0}
+    assert -(2**63) <= x.random_(-(2**63), None).min().item() < -(2**63) * 0.9
+    assert x.max().item() > 2**63 * 0.9
+    for ends in ((0,), (5, 5), (5, 0)):
+        with pytest.raises(ArgumentError, match="random_integers: no integer is in"):
+            x.random_(*ends)

@@ -8,7 +8,12 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError
-from gnomon.utils.checkpoint import checkpoint, checkpoint_sequential
+from gnomon.utils.checkpoint import (
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
 
 
 def test_values_and_gradients_are_the_functions_own():
@@ -94,3 +99,12 @@ def test_a_value_that_was_looked_at_changes_no_bit():
 def test_parts_are_not_more_than_functions():
     with pytest.raises(ArgumentError, match="do not fall into 3 parts"):
         checkpoint_sequential([abs, abs], 3, 1)
+
+
+@pytest.mark.parametrize("block", [set_checkpoint_early_stop, set_checkpoint_debug_enabled])
+def test_pytorchs_blocks_change_nothing(block):
+    x = gn.ones(2, requires_grad=True)
+    with block(True):
+        checkpoint(gn.exp, x).sum().backward()
+
+    assert x.grad.equal(gn.exp(x))

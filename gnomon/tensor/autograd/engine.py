@@ -262,11 +262,18 @@ def release(roots: Iterable[Tensor], retain: bool) -> None:
         return
     for root in roots:
         storage: Storage = root._storage
-        if not root._requires:
+        if not shows_leaf(root):
             storage.released = True
             if storage.node.value is not None:
                 storage.node = detached(storage.node)
                 storage.node.value = storage.node.inputs[0].value
+
+
+def shows_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf, or a view of one: behind it nothing is freed."""
+    while not tensor._requires and tensor._view is not None and tensor._view.base is not None:
+        tensor = tensor._view.base
+    return tensor._requires
 
 
 def backward_of(

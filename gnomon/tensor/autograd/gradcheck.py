@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import float64
+from gnomon.dtypes import complex128, float64
 from gnomon.errors import ArgumentError, GradientError
+from gnomon.tensor.complex_creation import view_as_complex, view_as_real
 from gnomon.tensor.creation import linspace
 from gnomon.tensor.func import jacrev, vjp
 from gnomon.tensor.tensor import Tensor, from_array
@@ -26,9 +27,9 @@ def gradcheck(
     raise_exception: bool = True,
     **options: Any,
 ) -> bool:
-    """Whether gradients agree with central differences; inputs that need them are float64.
+    """Whether gradients agree with central differences; inputs that need them have 64 bits.
 
-    Options of PyTorch's that choose further or faster checks are taken and change nothing.
+    A complex number, an input's or a result's, counts as its real and its imaginary part. Options of PyTorch's that choose further or faster checks are taken and change nothing.
 
     >>> import gnomon as gn
     >>> x = gn.tensor([0.5, 1.0], dtype=gn.float64, requires_grad=True)
@@ -36,13 +37,20 @@ def gradcheck(
     True
     """
     given, places = differentiated(inputs)
-    if not places or any(given[k].dtype is not float64 for k in places):
+    if not places or any(given[k].dtype not in (float64, complex128) for k in places):
         raise ArgumentError(
-            "gradcheck: needs an input that requires grad, and float64 for all that do. "
-            "Use x.double().requires_grad_()."
+            "gradcheck: needs an input that requires grad, and float64 or complex128 for all that "
+            "do. Use x.double().requires_grad_()."
         )
+    pairs = {k for k in places if given[k].dtype is complex128}
+
+    def of_parts(*values: Any) -> tuple[Tensor, ...]:
+        whole = [view_as_complex(x) if k in pairs else x for k, x in enumerate(values)]
+        return tuple(outputs_of(func, whole))
+
     given = [x.detach() if isinstance(x, Tensor) else x for x in given]
-    found = [text for k in places for text in misfits(func, given, k, (eps, atol, rtol))]
+    given = [as_real(x) if k in pairs else x for k, x in enumerate(given)]
+    found = [text for k in places for text in misfits(of_parts, given, k, (eps, atol, rtol))]
     if found and raise_exception:
         raise GradientError(f"gradcheck: {found[0]}")
     return not found
@@ -90,10 +98,15 @@ def differentiated(inputs: Tensor | Sequence[Any]) -> tuple[list[Any], list[int]
 
 
 def outputs_of(func: Callable, given: list) -> list[Tensor]:
-    """A function's results of floats."""
+    """A function's results of floats, and the parts of complex ones."""
     made = func(*given)
     made = [made] if isinstance(made, Tensor) else list(made)
-    return [y for y in made if y.dtype.is_floating_point]
+    return [as_real(y) for y in made if y.dtype.is_floating_point or y.dtype.is_complex]
+
+
+def as_real(x: Tensor) -> Tensor:
+    """A tensor's real and imaginary parts along a last axis; a real tensor itself."""
+    return view_as_real(x).contiguous() if x.dtype.is_complex else x
 
 
 def misfits(func: Callable, given: list, place: int, bounds: tuple[float, ...]) -> list[str]:
@@ -101,7 +114,7 @@ def misfits(func: Callable, given: list, place: int, bounds: tuple[float, ...]) 
     eps, atol, rtol = bounds
 
     def of_one(x: Tensor) -> tuple[Tensor, ...]:
-        return tuple(outputs_of(func, [*given[:place], x, *given[place + 1 :]]))
+        return func(*given[:place], x, *given[place + 1 :])
 
     exact = jacrev(of_one)(given[place])
     found = []
@@ -120,6 +133,8 @@ def misfits(func: Callable, given: list, place: int, bounds: tuple[float, ...]) 
 def differences(of_one: Callable, x: Tensor, eps: float) -> list[np.ndarray]:
     """Every output's Jacobian by central differences, (elements of output, elements of x)."""
     start, columns = x.numpy().copy(), []
+    if not start.size:
+        return [np.empty((y.numel(), 0)) for y in of_one(x)]
     for k in range(start.size):
         ends = []
         for step in (eps, -eps):

@@ -225,3 +225,24 @@ def test_a_gradient_of_another_dtype_is_taken_in_the_roots():
     assert x.grad.dtype is found.dtype is gn.float64
     assert x.grad.tolist() == [2.0, 4.0, 6.0]
     assert found.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_each_part_of_a_leaf_may_be_a_root():
+    x = gn.arange(5.0).requires_grad_()
+    parts = x.unbind()
+    for part in parts:
+        part.backward()
+    x[1:3][0].backward()
+
+    assert x.grad.tolist() == [1, 2, 1, 1, 1]
+    y = (x * x)[1:3]
+    y[0].backward()
+    with pytest.raises(GradientError, match="trying to backward through the graph a second time"):
+        y[1].backward()
+
+
+def test_slopes_of_log_odds_at_their_ends_are_infinite():
+    x = gn.tensor([0.0, 0.25, 1.0], dtype=gn.float64, requires_grad=True)
+    gn.logit(x).sum().backward()
+
+    assert x.grad.tolist() == [float("inf"), 16 / 3, float("inf")]

@@ -53,3 +53,21 @@ class Cube(gn.autograd.Function):
 def test_a_wrong_second_gradient_is_found():
     assert gn.autograd.gradcheck(Cube.apply, X)
     assert not gn.autograd.gradgradcheck(Cube.apply, X, raise_exception=False)
+
+
+def test_complex_numbers_are_their_parts():
+    z = gn.tensor([0.5 + 1j, 2 - 0.25j], requires_grad=True)
+    z = z.detach().to(gn.complex128).requires_grad_()
+
+    assert gn.autograd.gradcheck(lambda z: (z * z.conj() * (1 + 2j), z.abs()), z)
+    assert gn.autograd.gradcheck(lambda z, x: z.exp() * x, (z, X.detach()[0].requires_grad_()))
+    assert gn.autograd.gradgradcheck(lambda z: z * z, z)
+    with pytest.raises(GradientError, match="output 0 for input 0"):
+        gn.autograd.gradcheck(lambda z: z.detach() * z, z)
+
+
+def test_nothing_has_no_wrong_gradient():
+    nothing = gn.empty(3, 0, dtype=gn.float64, requires_grad=True)
+
+    assert gn.autograd.gradcheck(gn.exp, nothing)
+    assert gn.autograd.gradcheck(lambda x, y: x.sum() + y, (nothing, X))
