@@ -29,7 +29,8 @@ def gradcheck(
 ) -> bool:
     """Whether gradients agree with central differences; inputs that need them have 64 bits.
 
-    A complex number, an input's or a result's, counts as its real and its imaginary part. Options of PyTorch's that choose further or faster checks are taken and change nothing.
+    A complex number, an input's or a result's, counts as its real and its imaginary part. Options
+    of PyTorch's that choose further or faster checks are taken and change nothing.
 
     >>> import gnomon as gn
     >>> x = gn.tensor([0.5, 1.0], dtype=gn.float64, requires_grad=True)
