@@ -13,12 +13,12 @@ import numpy as np
 from gnomon.dtypes import promote
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast
+from gnomon.ir.operators import cast, constant
 from gnomon.ops import view_primitives
 from gnomon.ops.arguments import listed, many_axes, one_axis
 from gnomon.ops.creation import meshgrid
 from gnomon.ops.joining import cat, stack
-from gnomon.ops.primitives import reshape, unsqueeze
+from gnomon.ops.primitives import expand, reshape, unsqueeze
 from gnomon.ops.registry import op, view
 from gnomon.ops.view_parts import flip, part
 
@@ -304,8 +304,10 @@ def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
     count = x.size if n is None else n
     if not 0 <= count <= MOST_POWERS:
         raise ArgumentError(f"vander: gives 0 to {MOST_POWERS} powers: got {count}.")
-    powers = [x * 0 + 1]
+    dtype = (x * 1).dtype
+    powers = [expand(constant(x.arena, 1, dtype), x.shape)]
+    if not count:
+        return expand(constant(x.arena, 0, dtype), (x.size, 0))
     for _ in range(count - 1):
         powers.append(powers[-1] * x)
-    powers = powers[:count]
     return stack(powers if increasing else powers[::-1], 1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError, ShapeError
-from gnomon.tensor.creation import zeros
+from gnomon.tensor.creation import ones_like, zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor, from_array
 
@@ -221,7 +221,7 @@ def powers(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.shape[-1] if N is None else N
     if not x.numel() or not count:
         return zeros(*x.shape, count, dtype=x.dtype)
-    ones = (x * 0 + 1)[..., None].expand(*x.shape, max(count, 1))
+    ones = ones_like(x * 1)[..., None].expand(*x.shape, max(count, 1))
     first = FUNCTIONS["where"](from_array(np.arange(max(count, 1))) > 0, x[..., None], ones)
     return first.cumprod(-1)[..., :count]
 

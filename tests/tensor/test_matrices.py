@@ -57,3 +57,11 @@ def test_maps_and_powers_of_nothing_have_shapes():
     assert gn.vander(gn.empty(0)).shape == (0, 0)
     assert gn.vander(gn.ones(3), 0).shape == (3, 0)
     assert gn.linalg.vander(gn.empty(0, dtype=gn.int64), N=2).dtype is gn.int64
+
+
+def test_the_zeroth_power_of_any_number_is_1():
+    x = gn.tensor([float("inf"), float("nan"), 0.0])
+
+    assert gn.vander(x, 2)[:, 1].tolist() == [1, 1, 1]
+    assert gn.linalg.vander(x, N=2)[:, 0].tolist() == [1, 1, 1]
+    assert gn.vander(gn.tensor([True, False]), 2).tolist() == [[1, 1], [0, 1]]
