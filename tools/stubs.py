@@ -63,6 +63,8 @@ def written(kind: Any, needed: set[tuple[str, str]]) -> str:
     if kind is Any or isinstance(kind, str):
         needed.add(("typing", "Any"))
         return "Any"
+    if isinstance(kind, list):
+        return f"[{', '.join(written(part, needed) for part in kind)}]"
     if isinstance(kind, UnionType):
         return " | ".join(dict.fromkeys(written(part, needed) for part in get_args(kind)))
     if get_origin(kind) is not None:
@@ -185,8 +187,14 @@ def methods(known: set[str], needed: set[tuple[str, str]]) -> Iterator[str]:
         elif inspect.isfunction(value):
             plain = vars(Tensor).get(name.removesuffix("_")) or FUNCTIONS.get(name[:-1])
             generic = name.endswith("_") and "kwargs" in inspect.signature(value).parameters
-            shown = plain if generic and plain else value
+            shown = loaded(name, plain if generic and plain else value)
             yield from definition(name, shown, needed, method=True)
+
+
+def loaded(name: str, method: Any) -> Any:
+    """The function behind a method whose file loads when it is first called."""
+    home = getattr(method, "home", None)
+    return getattr(home, name, None) or getattr(home, name.removesuffix("_"), method)
 
 
 def stripped(body: list[ast.stmt]) -> Iterator[ast.stmt]:

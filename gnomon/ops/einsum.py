@@ -58,14 +58,14 @@ def spelled(*given: Any) -> tuple[str, list[Node]]:
 
 def letters_of(numbers: Any) -> str:
     """A letter for each number of an axis; three dots are any leading axes."""
-    if not isinstance(numbers, (list, tuple)) or not all(
-        item is ... or (type(item) is int and 0 <= item < len(LETTERS)) for item in numbers
-    ):
+    letters = {**dict(enumerate(LETTERS)), ...: "..."}
+    try:
+        return "".join([letters[item] for item in numbers])
+    except (KeyError, TypeError):
         raise ArgumentError(
             "einsum: each tensor is followed by a list of axes, numbers from 0 to 51 or ...: got "
             f"{fitting.shown(numbers)}."
-        )
-    return "".join("..." if item is ... else LETTERS[item] for item in numbers)
+        ) from None
 
 
 def named_axes(spec: str, term: str, x: Node, dots: str) -> str:
@@ -133,9 +133,9 @@ def einsum(spec: str | Node, *xs: Node | Sequence[Any]) -> Node:
     Traceback (most recent call last):
     gnomon.errors.ShapeError: einsum: axis j differs: 3 and 4.
     """
-    spec, xs = spelled(spec, *xs) if isinstance(spec, Node) else (spec, xs)
-    operands = listed("einsum", xs)
-    named, out = read(spec, operands)
+    letters, operands = spelled(spec, *xs) if isinstance(spec, Node) else (spec, xs)
+    operands = listed("einsum", operands)
+    named, out = read(letters, operands)
     size = sizes_of(named, operands)
     parts = [
         plain(x, letters, size)

@@ -340,6 +340,8 @@ METHODS = (
     *("resize_", "resize_as_", "set_", "sum_to_size"),
 )
 """Methods of splicing.py that are no functions."""
+RELATIVES = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+"""Methods of relatives.py."""
 OF_STORAGE = ("_typed_storage", "is_set_to", "storage", "untyped_storage")
 """Methods of storage.py."""
 WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
@@ -348,7 +350,10 @@ WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
 
 OF_SPARSE = ("coalesce", "indices", "to_sparse", "values")
 """Methods of sparse_forms.py."""
-LATE_METHODS = (("splicing", METHODS), ("storage", OF_STORAGE), ("sparse_forms", OF_SPARSE))
+LATE_METHODS = (
+    *(("splicing", METHODS), ("storage", OF_STORAGE), ("sparse_forms", OF_SPARSE)),
+    ("relatives", RELATIVES),
+)
 """Methods that are no functions, by their files."""
 
 
@@ -358,7 +363,7 @@ def waiting(home: Lazy, name: str) -> Callable:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         return getattr(home, name)(self, *args, **kwargs)
 
-    method.__name__ = name
+    method.__name__, method.home = name, home
     method.__doc__ = f"{name} of this tensor."
     return method
 
@@ -379,4 +384,5 @@ def imaginary_parts(self: Tensor) -> Tensor:
 
 
 Tensor.imag = property(imaginary_parts)
+Tensor._grad = Tensor.grad  # PyTorch's other name of it
 Tensor.real = property(Tensor.conj, doc="The tensor itself, where no element is complex.")

@@ -157,9 +157,6 @@ class Tensor:
     def grad(self) -> None:
         self.grad = None
 
-    _grad = grad
-    """PyTorch's other name of the gradient."""
-
     @property
     def data(self) -> Tensor:
         """A tensor of the same storage, out of sight of backward passes."""

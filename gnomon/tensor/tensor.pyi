@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from gnomon.ops.placements import Placement
 from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.functions import Values
+from gnomon.tensor.matrices import Reflected
+from gnomon.tensor.matrices import Solved
+from gnomon.tensor.matrices import Svd
+from gnomon.tensor.questions import Histogram
 from gnomon.tensor.random import Generator
 from gnomon.tensor.standard import Count
+from gnomon.tensor.storage import TypedStorage
+from gnomon.tensor.storage import UntypedStorage
 from numpy import ndarray
 from types import ModuleType
 from typing import Any
@@ -97,7 +103,6 @@ class Tensor:
     @grad.deleter
     def grad(self) -> None:
         ...
-    _grad: Any
 
     @property
     def data(self) -> Tensor:
@@ -130,8 +135,8 @@ class Tensor:
         """The namespace that the array API standard asks a tensor for: gnomon itself."""
     def __array_ufunc__(self, function: Any, how: str, *inputs: Any, **named: Any) -> Any:
         """np.exp(t), array + t."""
-    def __bool__(self) -> _bool:
-        """The truth of the one element."""
+    def __bool__(self) -> Any:
+        """True if self else False"""
     def __complex__(self) -> complex:
         """The one element as a complex number."""
     def __contains__(self, element: Any) -> _bool:
@@ -144,20 +149,20 @@ class Tensor:
         """A capsule over the tensor's memory."""
     def __dlpack_device__(self) -> tuple[_int, _int]:
         """The CPU, in DLPack's words."""
-    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
-        ...
+    def __eq__(self, value: Any) -> Tensor:  # type: ignore[override]
+        """Return self==value."""
     def __float__(self) -> _float:
         """The one element as a float."""
     def __floordiv__(self, other: Any) -> Tensor:
         ...
-    def __format__(self, spec: str) -> str:
-        """A single element is formatted as its number."""
-    def __ge__(self, other: Any) -> Tensor:
-        ...
+    def __format__(self, format_spec: Any) -> Any:
+        """Default object formatter."""
+    def __ge__(self, value: Any) -> Tensor:
+        """Return self>=value."""
     def __getitem__(self, index: Any = ..., *, input: Any = ..., indices: Any = ...) -> Tensor:
         """The part of the tensor at an index."""
-    def __gt__(self, other: Any) -> Tensor:
-        ...
+    def __gt__(self, value: Any) -> Tensor:
+        """Return self>value."""
     def __iadd__(self, other: Any) -> Tensor:
         ...
     def __iand__(self, other: Any) -> Tensor:
@@ -174,8 +179,8 @@ class Tensor:
         ...
     def __index__(self) -> _int:
         """The one integer."""
-    def __init__(self, *args: Any, device: object = ...) -> None:
-        """A tensor of the default dtype: of these sizes, or of these values."""
+    def __init__(self, *args: Any, **kwargs: Any) -> Any:
+        """Initialize self.  See help(type(self)) for accurate signature."""
     def __int__(self) -> _int:
         """The one element, towards zero."""
     def __invert__(self) -> Tensor:
@@ -194,20 +199,20 @@ class Tensor:
         ...
     def __ixor__(self, other: Any) -> Tensor:
         ...
-    def __le__(self, other: Any) -> Tensor:
-        ...
+    def __le__(self, value: Any) -> Tensor:
+        """Return self<=value."""
     def __lshift__(self, other: Any) -> Tensor:
         ...
-    def __lt__(self, other: Any) -> Tensor:
-        ...
+    def __lt__(self, value: Any) -> Tensor:
+        """Return self<value."""
     def __matmul__(self, other: Any) -> Tensor:
         ...
     def __mod__(self, other: Any) -> Tensor:
         ...
     def __mul__(self, other: Any) -> Tensor:
         ...
-    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
-        ...
+    def __ne__(self, value: Any) -> Tensor:  # type: ignore[override]
+        """Return self!=value."""
     def __neg__(self) -> Tensor:
         ...
     def __or__(self, other: Any) -> Tensor:
@@ -220,10 +225,10 @@ class Tensor:
         ...
     def __rand__(self, other: Any) -> Tensor:
         ...
-    def __reduce_ex__(self, protocol: _int) -> tuple:
-        """Pickles hold the values, the class, and whether gradients are wanted."""
-    def __repr__(self) -> str:
-        """The tensor's text."""
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Helper for pickle."""
+    def __repr__(self) -> Any:
+        """Return repr(self)."""
     def __reversed__(self) -> Tensor:
         """The tensor with its first axis in reverse."""
     def __rfloordiv__(self, other: Any) -> Tensor:
@@ -268,8 +273,8 @@ class Tensor:
         """Whether the tensor is a view of another one."""
     def _repr_html_(self) -> str:
         """A notebook's view: what it is, and its values when they are few or known already."""
-    def _typed_storage(self, *args: Any, **kwargs: Any) -> Any:
-        """_typed_storage of this tensor."""
+    def _typed_storage(self) -> TypedStorage:
+        """The memory of which this tensor shows a part, in elements."""
     def abs(self) -> Tensor:
         """|x|."""
     def abs_(self) -> Tensor:
@@ -322,10 +327,10 @@ class Tensor:
         """x + alpha · y."""
     def add_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x + alpha · y."""
-    def addbmm(self, *args: Any, **kwargs: Any) -> Any:
-        """addbmm of this tensor."""
-    def addbmm_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """addbmm of this tensor."""
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = ..., alpha: _float = ...) -> Tensor:
+        """beta · input + alpha · Σ batch1[k] @ batch2[k]."""
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = ..., alpha: _float = ...) -> Tensor:
+        """beta · input + alpha · Σ batch1[k] @ batch2[k]."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
         """x + value · tensor1 / tensor2."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
@@ -366,14 +371,14 @@ class Tensor:
         """The smallest and the largest over an axis, or of all."""
     def aminmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest and the largest over an axis, or of all."""
-    def angle(self, *args: Any, **kwargs: Any) -> Any:
-        """angle of this tensor."""
+    def angle(self) -> Tensor:
+        """The angle of a number in the complex plane; of a real one 0, or π below 0."""
     def any(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
     def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
-    def apply_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """apply_ of this tensor."""
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        """Take what a function of Python's gives for each element."""
     def arccos(self) -> Tensor:
         """The angle of a cosine."""
     def arccos_(self) -> Tensor:
@@ -416,12 +421,12 @@ class Tensor:
         """Positions that put an axis in order; equals keep theirs."""
     def argwhere(self) -> Tensor:
         """The positions of what is not zero, one row each."""
-    def as_strided(self, *args: Any, **kwargs: Any) -> Any:
-        """as_strided of this tensor."""
-    def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """as_strided of this tensor."""
-    def as_strided_scatter(self, *args: Any, **kwargs: Any) -> Any:
-        """as_strided_scatter of this tensor."""
+    def as_strided(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
+        """A view of the storage behind a tensor: elements at equal distances along each axis."""
+    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
+        """Show other elements of the same storage."""
+    def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
+        """A tensor with other values at equal distances, counted in the flattened tensor."""
     def as_subclass(self, cls: _type[Tensor]) -> Tensor:
         """The tensor, its memory and its gradients, as an object of a class below Tensor."""
     def asin(self) -> Tensor:
@@ -606,8 +611,8 @@ class Tensor:
         """x, but at least min and at most max, where these are given."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
         """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
-    def coalesce(self, *args: Any, **kwargs: Any) -> Any:
-        """coalesce of this tensor."""
+    def coalesce(self) -> Tensor:
+        """The tensor itself: no place of it has two values."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -618,12 +623,12 @@ class Tensor:
         """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
     def condition_number_(self, p: _float | str | None = ...) -> Tensor:
         """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
-    def conj(self, *args: Any, **kwargs: Any) -> Any:
-        """conj of this tensor."""
-    def conj_physical(self, *args: Any, **kwargs: Any) -> Any:
-        """conj_physical of this tensor."""
-    def conj_physical_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """conj_physical of this tensor."""
+    def conj(self) -> Tensor:
+        """The numbers with the opposite imaginary parts; a real tensor itself."""
+    def conj_physical(self) -> Tensor:
+        """The numbers with the opposite imaginary parts; a real tensor itself."""
+    def conj_physical_(self) -> Tensor:
+        """The numbers with the opposite imaginary parts; a real tensor itself."""
     def const_data_ptr(self) -> _int:
         """The address of the first element, in the memory of which a view shows a part."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
@@ -751,12 +756,12 @@ class Tensor:
         """Matrices with the rows of x on a diagonal, along two axes of the result."""
     def diag_embed_(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
         """Matrices with the rows of x on a diagonal, along two axes of the result."""
-    def diagflat(self, *args: Any, **kwargs: Any) -> Any:
-        """diagflat of this tensor."""
+    def diagflat(self, offset: _int = ...) -> Tensor:
+        """The matrix with all elements of a tensor on its diagonal."""
     def diagonal(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
         """The elements whose places on two axes differ by an offset, along a new last axis."""
-    def diagonal_scatter(self, *args: Any, **kwargs: Any) -> Any:
-        """diagonal_scatter of this tensor."""
+    def diagonal_scatter(self, src: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
+        """A tensor with other values on a diagonal."""
     def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
         """Each element minus the one before it, n times; more elements may be put at the ends first."""
     def diff_(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
@@ -899,8 +904,8 @@ class Tensor:
         """The fractional part: x minus its whole part."""
     def frac_(self) -> Tensor:
         """The fractional part: x minus its whole part."""
-    def frexp(self, *args: Any, **kwargs: Any) -> Any:
-        """frexp of this tensor."""
+    def frexp(self) -> tuple[Tensor, Tensor]:
+        """The mantissa in [0.5, 1) and the exponent of 2 whose product each element is."""
     def full_like(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
         """One number in the shape and dtype of x."""
     def full_like_(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
@@ -929,14 +934,14 @@ class Tensor:
         """x times the probability that a normal number is below it."""
     def geometric_(self, p: _float, *, generator: Generator | None = ...) -> Tensor:
         """Take the number of trials up to the first success, each of chance p."""
-    def geqrf(self, *args: Any, **kwargs: Any) -> Any:
-        """geqrf of this tensor."""
+    def geqrf(self) -> Reflected:
+        """R of QR with the reflections that make Q below it, and their factors."""
     def ger(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def ger_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
-    def get_device(self, *args: Any, **kwargs: Any) -> Any:
-        """get_device of this tensor."""
+    def get_device(self) -> _int:
+        """The number of a tensor's GPU: −1, main memory."""
     def glu(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
     def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -1000,8 +1005,8 @@ class Tensor:
         """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
     def histc(self, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
         """The number of elements in each of so many equal intervals of [min, max], or of the range."""
-    def histogram(self, *args: Any, **kwargs: Any) -> Any:
-        """histogram of this tensor."""
+    def histogram(self, bins: Any, *, range: Sequence[_float] | None = ..., weight: Tensor | None = ..., density: _bool = ...) -> Histogram:
+        """The number, weight or density of the elements in each bin, and the ends of bins."""
     def householder_product(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def householder_product_(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
@@ -1051,16 +1056,16 @@ class Tensor:
         """x with values at positions along its first axes."""
     def index_put_(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
         """Write values at positions along the first axes."""
-    def index_reduce(self, *args: Any, **kwargs: Any) -> Any:
-        """index_reduce of this tensor."""
-    def index_reduce_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """index_reduce of this tensor."""
+    def index_reduce(self, dim: _int, index: Tensor = ..., source: Tensor = ..., reduce: str = ..., *, include_self: _bool = ..., indices: Tensor = ...) -> Tensor:
+        """Slices of a tensor folded with others: "prod", "mean", "amax" or "amin"."""
+    def index_reduce_(self, dim: _int, index: Tensor = ..., source: Tensor = ..., reduce: str = ..., *, include_self: _bool = ..., indices: Tensor = ...) -> Tensor:
+        """Slices of a tensor folded with others: "prod", "mean", "amax" or "amin"."""
     def index_select(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
     def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
-    def indices(self, *args: Any, **kwargs: Any) -> Any:
-        """indices of this tensor."""
+    def indices(self) -> Tensor:
+        """The places of what is not zero, a column for each."""
     def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sums of products over the last axes of both."""
     def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -1085,8 +1090,8 @@ class Tensor:
         """The matrix whose product with x is the identity."""
     def is_complex(self) -> _bool:
         """Whether elements are complex numbers."""
-    def is_conj(self, *args: Any, **kwargs: Any) -> Any:
-        """is_conj of this tensor."""
+    def is_conj(self) -> _bool:
+        """Whether a conjugate waits: never."""
     def is_contiguous(self, memory_format: object = ...) -> _bool:
         """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
     @property
@@ -1095,12 +1100,12 @@ class Tensor:
     @property
     def is_cuda(self) -> Any:
         ...
-    def is_distributed(self, *args: Any, **kwargs: Any) -> Any:
-        """is_distributed of this tensor."""
+    def is_distributed(self) -> _bool:
+        """Whether a conjugate waits: never."""
     def is_floating_point(self) -> _bool:
         """Whether elements are floats."""
-    def is_inference(self, *args: Any, **kwargs: Any) -> Any:
-        """is_inference of this tensor."""
+    def is_inference(self) -> _bool:
+        """Whether a conjugate waits: never."""
     @property
     def is_ipu(self, value: Any = ...) -> Any:
         ...
@@ -1119,26 +1124,26 @@ class Tensor:
     @property
     def is_mtia(self, value: Any = ...) -> Any:
         ...
-    def is_neg(self, *args: Any, **kwargs: Any) -> Any:
-        """is_neg of this tensor."""
+    def is_neg(self) -> _bool:
+        """Whether a conjugate waits: never."""
     @property
     def is_nested(self, value: Any = ...) -> Any:
         ...
-    def is_nonzero(self, *args: Any, **kwargs: Any) -> Any:
-        """is_nonzero of this tensor."""
+    def is_nonzero(self) -> _bool:
+        """Whether the one element is not zero."""
     def is_pinned(self) -> _int:
         """0: memory is not pinned."""
     @property
     def is_quantized(self, value: Any = ...) -> Any:
         ...
-    def is_same_size(self, *args: Any, **kwargs: Any) -> Any:
-        """is_same_size of this tensor."""
-    def is_set_to(self, *args: Any, **kwargs: Any) -> Any:
-        """is_set_to of this tensor."""
+    def is_same_size(self, other: Tensor) -> _bool:
+        """Whether two tensors have one shape."""
+    def is_set_to(self, tensor: Tensor) -> _bool:
+        """Whether two tensors show the same elements of the same memory."""
     def is_shared(self) -> _bool:
         """Whether processes that are sent this tensor see its memory."""
-    def is_signed(self, *args: Any, **kwargs: Any) -> Any:
-        """is_signed of this tensor."""
+    def is_signed(self) -> _bool:
+        """Whether a tensor's dtype has numbers below 0."""
     @property
     def is_sparse(self, value: Any = ...) -> Any:
         ...
@@ -1182,10 +1187,10 @@ class Tensor:
         """Whether x is +∞."""
     def isposinf_(self) -> Tensor:
         """Whether x is +∞."""
-    def isreal(self, *args: Any, **kwargs: Any) -> Any:
-        """isreal of this tensor."""
-    def istft(self, *args: Any, **kwargs: Any) -> Any:
-        """istft of this tensor."""
+    def isreal(self) -> Tensor:
+        """Whether elements have no imaginary part: all real ones."""
+    def istft(self, n_fft: _int, hop_length: _int | None = ..., win_length: _int | None = ..., window: Tensor | None = ..., center: _bool = ..., normalized: _bool = ..., onesided: _bool | None = ..., length: _int | None = ..., return_complex: _bool = ...) -> Tensor:
+        """The signals whose transforms of windows these are, by least squares."""
     def item(self) -> _bool | _int | _float:
         """The one element, as a Python number."""
     @property
@@ -1222,10 +1227,10 @@ class Tensor:
         """The least common multiple."""
     def lcm_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The least common multiple."""
-    def ldexp(self, *args: Any, **kwargs: Any) -> Any:
-        """ldexp of this tensor."""
-    def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """ldexp of this tensor."""
+    def ldexp(self, other: Tensor) -> Tensor:
+        """input · 2^other."""
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """input · 2^other."""
     def le(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
     def le_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1290,8 +1295,8 @@ class Tensor:
         """The logarithm of softmax, without its underflow."""
     def logaddexp(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
-    def logaddexp2(self, *args: Any, **kwargs: Any) -> Any:
-        """logaddexp2 of this tensor."""
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """The logarithm to base 2 of 2^input + 2^other."""
     def logaddexp_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
     def logcumsumexp(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -1348,24 +1353,24 @@ class Tensor:
         """Whether x < y."""
     def lt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
-    def lu(self, *args: Any, **kwargs: Any) -> Any:
-        """lu of this tensor."""
+    def lu(self, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
+        """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
     def lu_decomposition(self, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
         """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
     def lu_decomposition_(self, *, pivot: _bool = ...) -> Tensor:
         """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
-    def lu_solve(self, *args: Any, **kwargs: Any) -> Any:
-        """lu_solve of this tensor."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """x of A · x = b from the factors of A."""
     @property
     def mH(self) -> Any:
         ...
     @property
     def mT(self) -> Tensor:
         ...
-    def map2_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """map2_ of this tensor."""
-    def map_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """map_ of this tensor."""
+    def map2_(self, x: Tensor = ..., y: Tensor = ..., callable: Callable[[Any, Any, Any], Any] = ..., *, input: Tensor = ..., tensor: Tensor = ..., a: Tensor = ..., other: Tensor = ...) -> Tensor:
+        """Take what a function of Python's gives for each three elements."""
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Take what a function of Python's gives for each pair of elements."""
     def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
     def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
@@ -1470,8 +1475,8 @@ class Tensor:
         """The squared difference, each times its weight; the mean then divides by the weights' sum."""
     def mse_loss_(self, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
         """The squared difference, each times its weight; the mean then divides by the weights' sum."""
-    def msort(self, *args: Any, **kwargs: Any) -> Any:
-        """msort of this tensor."""
+    def msort(self) -> Tensor:
+        """The tensor sorted along its first axis."""
     def mul(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
     def mul_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1488,8 +1493,8 @@ class Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
     def multilabel_soft_margin_loss_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
-    def multinomial(self, *args: Any, **kwargs: Any) -> Any:
-        """multinomial of this tensor."""
+    def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Positions along the last axis, drawn with chances in proportion to the elements."""
     def multiply(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
     def multiply_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1516,18 +1521,18 @@ class Tensor:
         """The mean over axes of what is a number."""
     def nanmean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The mean over axes of what is a number."""
-    def nanmedian(self, *args: Any, **kwargs: Any) -> Any:
-        """nanmedian of this tensor."""
-    def nanquantile(self, *args: Any, **kwargs: Any) -> Any:
-        """nanquantile of this tensor."""
+    def nanmedian(self, dim: _int | None = ..., keepdim: _bool = ...) -> Any:
+        """The median of what is not NaN; along an axis with its positions."""
+    def nanquantile(self, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: str = ...) -> Tensor:
+        """The quantile of what is not NaN in every row; NaN, where there is nothing else."""
     def nansum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
     def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
     def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
-    def narrow_copy(self, *args: Any, **kwargs: Any) -> Any:
-        """narrow_copy of this tensor."""
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """Copy so many slices of an axis into memory of their own."""
     @property
     def nbytes(self) -> Any:
         ...
@@ -1547,12 +1552,12 @@ class Tensor:
         """−x."""
     def nelement(self) -> _int:
         """Number of elements."""
-    def new(self, *args: Any, **kwargs: Any) -> Any:
-        """new of this tensor."""
+    def new(self, *sizes: Any, device: object = ...) -> Tensor:
+        """A tensor of these sizes, or of these values, in this tensor's dtype."""
     def new_empty(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor whose values do not matter: zeros, of this tensor's dtype."""
-    def new_empty_strided(self, *args: Any, **kwargs: Any) -> Any:
-        """new_empty_strided of this tensor."""
+    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Tensor:
+        """A tensor of any values in this tensor's dtype."""
     def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """One value, in this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
@@ -1571,8 +1576,8 @@ class Tensor:
         """−x at the right class, where x holds logarithms of chances."""
     def nonzero(self, *, as_tuple: _bool = ...) -> Any:
         """The positions of what is not zero: one row each, or one tensor per axis."""
-    def nonzero_static(self, *args: Any, **kwargs: Any) -> Any:
-        """nonzero_static of this tensor."""
+    def nonzero_static(self, *, size: _int, fill_value: _int = ...) -> Tensor:
+        """The first positions of what is not zero, filled up to a number of rows."""
     def norm(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
     def norm_(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
@@ -1599,8 +1604,8 @@ class Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def orgqr_(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
-    def ormqr(self, *args: Any, **kwargs: Any) -> Any:
-        """ormqr of this tensor."""
+    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = ..., transpose: _bool = ...) -> Tensor:
+        """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
     def outer(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def outer_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
@@ -1669,10 +1674,10 @@ class Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
     def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
-    def put(self, *args: Any, **kwargs: Any) -> Any:
-        """put of this tensor."""
-    def put_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """put of this tensor."""
+    def put(self, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
+        """A tensor with values at positions, counted in the flattened tensor."""
+    def put_(self, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
+        """A tensor with values at positions, counted in the flattened tensor."""
     def qr(self, mode: str = ...) -> tuple[Tensor, Tensor]:
         """Orthonormal columns Q and an upper triangle R of Q · R = x."""
     def qr_(self, mode: str = ...) -> Tensor:
@@ -1714,10 +1719,10 @@ class Tensor:
         """What floor division leaves: it has y's sign."""
     def remainder_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
-    def renorm(self, *args: Any, **kwargs: Any) -> Any:
-        """renorm of this tensor."""
-    def renorm_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """renorm of this tensor."""
+    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """The slices along an axis, those whose p-norm is above maxnorm brought down to it."""
+    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """The slices along an axis, those whose p-norm is above maxnorm brought down to it."""
     def reordered(self, order: Tensor, inverse: Tensor) -> Tensor:
         """The rows of each block at other places; inverse: the place that each of them is given."""
     def reordered_(self, order: Tensor, inverse: Tensor) -> Tensor:
@@ -1736,14 +1741,14 @@ class Tensor:
         """Arrange the elements over other axes; one size may be -1."""
     def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
-    def resize_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """resize_ of this tensor."""
-    def resize_as_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """resize_as_ of this tensor."""
-    def resolve_conj(self, *args: Any, **kwargs: Any) -> Any:
-        """resolve_conj of this tensor."""
-    def resolve_neg(self, *args: Any, **kwargs: Any) -> Any:
-        """resolve_neg of this tensor."""
+    def resize_(self, *sizes: Any, memory_format: object = ...) -> Tensor:
+        """Take another shape over the same memory; new memory ends in 0 where there is too little."""
+    def resize_as_(self, other: Tensor, *, memory_format: object = ...) -> Tensor:
+        """Take the shape of another tensor, and its memory format if that is to be preserved."""
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: no conjugate and no sign waits."""
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: no conjugate and no sign waits."""
     def retain_grad(self) -> None:
         """Gather a gradient although this tensor is no leaf."""
     @property
@@ -1795,14 +1800,14 @@ class Tensor:
         """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
     def select(self, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
         """One position of an axis, which goes."""
-    def select_scatter(self, *args: Any, **kwargs: Any) -> Any:
-        """select_scatter of this tensor."""
+    def select_scatter(self, src: Tensor, dim: _int, index: _int = ..., *, indices: _int = ...) -> Tensor:
+        """A tensor with other values at one place of an axis."""
     def selu(self) -> Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
     def selu_(self) -> Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
-    def set_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """set_ of this tensor."""
+    def set_(self, source: Any = ..., storage_offset: _int = ..., size: Any = ..., stride: Any = ...) -> Tensor:
+        """Share the memory of a tensor or storage, or the part of it that sizes and strides name."""
     def sgn(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def sgn_(self) -> Tensor:
@@ -1842,8 +1847,8 @@ class Tensor:
     @property
     def size(self) -> Count:
         """The number of elements; called, the shape."""
-    def slice_scatter(self, *args: Any, **kwargs: Any) -> Any:
-        """slice_scatter of this tensor."""
+    def slice_scatter(self, src: Tensor, dim: _int = ..., start: _int | None = ..., end: _int | None = ..., step: _int = ...) -> Tensor:
+        """A tensor with other values in a slice of an axis."""
     def slogdet(self) -> tuple[Tensor, Tensor]:
         """The sign of the determinant, and the logarithm of its size."""
     def slogdet_(self) -> Tensor:
@@ -1882,8 +1887,8 @@ class Tensor:
         """An axis in order, and where each element stood; equals keep their order."""
     def split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Parts of one size (the last may be smaller), or of the sizes given."""
-    def split_with_sizes(self, *args: Any, **kwargs: Any) -> Any:
-        """split_with_sizes of this tensor."""
+    def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
+        """Parts of these sizes."""
     def sqrt(self) -> Tensor:
         """The square root."""
     def sqrt_(self) -> Tensor:
@@ -1904,10 +1909,10 @@ class Tensor:
         """The square root of the variance, and the mean."""
     def std_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The square root of the variance, and the mean."""
-    def stft(self, *args: Any, **kwargs: Any) -> Any:
-        """stft of this tensor."""
-    def storage(self, *args: Any, **kwargs: Any) -> Any:
-        """storage of this tensor."""
+    def stft(self, n_fft: _int, hop_length: _int | None = ..., win_length: _int | None = ..., window: Tensor | None = ..., center: _bool = ..., pad_mode: str = ..., normalized: _bool = ..., onesided: _bool | None = ..., return_complex: _bool | None = ..., align_to_window: _bool | None = ...) -> Tensor:
+        """The transforms of windows along signals: frequencies, then windows."""
+    def storage(self) -> TypedStorage:
+        """The memory of which this tensor shows a part, in elements."""
     def storage_offset(self) -> _int:
         """The place of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
@@ -1924,14 +1929,14 @@ class Tensor:
         """The sum over axes; integers and truth values are summed in 64 bits."""
     def sum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes; integers and truth values are summed in 64 bits."""
-    def sum_to_size(self, *args: Any, **kwargs: Any) -> Any:
-        """sum_to_size of this tensor."""
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """The sum over axes along which a tensor of a size would be broadcast to this one."""
     def surprise(self, target: Tensor) -> Tensor:
         """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
     def surprise_(self, target: Tensor) -> Tensor:
         """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
-    def svd(self, *args: Any, **kwargs: Any) -> Any:
-        """svd of this tensor."""
+    def svd(self, some: _bool = ..., compute_uv: _bool = ...) -> Svd:
+        """U, S and V of U · diag(S) · Vᴴ = input."""
     def swapaxes(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
         """Two axes exchanged."""
     def swapaxes_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
@@ -1994,8 +1999,8 @@ class Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
-    def to_sparse(self, *args: Any, **kwargs: Any) -> Any:
-        """to_sparse of this tensor."""
+    def to_sparse(self, *sparse_dim: _int, **form: Any) -> Tensor:
+        """A copy that is dense, as every tensor is; which form is asked for does not matter."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2014,8 +2019,8 @@ class Tensor:
         """The transpose of a convolution: what its input would get as a gradient."""
     def transposed_convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
         """The transpose of a convolution: what its input would get as a gradient."""
-    def triangular_solve(self, *args: Any, **kwargs: Any) -> Any:
-        """triangular_solve of this tensor."""
+    def triangular_solve(self, A: Tensor, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Solved:
+        """x of A · x = b, where A is a triangle, and A."""
     def tril(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
         """x on and below the k-th diagonal, 0 above."""
     def tril_(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
@@ -2032,8 +2037,8 @@ class Tensor:
         """The whole part."""
     def trunc_(self) -> Tensor:
         """The whole part."""
-    def type(self, *args: Any, **kwargs: Any) -> Any:
-        """type of this tensor."""
+    def type(self, dtype: object = ...) -> Any:
+        """The tensor in another dtype; without one, the name of the class that stands for its own."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in another's dtype."""
     def unbind(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
@@ -2052,18 +2057,18 @@ class Tensor:
         """At most so many parts, all equal but perhaps the last."""
     def unsafe_split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Parts of one size (the last may be smaller), or of the sizes given."""
-    def unsafe_split_with_sizes(self, *args: Any, **kwargs: Any) -> Any:
-        """unsafe_split_with_sizes of this tensor."""
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
+        """Parts of these sizes."""
     def unsqueeze(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unsqueeze_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
-    def untyped_storage(self, *args: Any, **kwargs: Any) -> Any:
-        """untyped_storage of this tensor."""
-    def values(self, *args: Any, **kwargs: Any) -> Any:
-        """values of this tensor."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory of which this tensor shows a part, in bytes."""
+    def values(self) -> Tensor:
+        """The elements that are not zero, in the order of their places."""
     def vander(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
