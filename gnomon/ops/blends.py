@@ -12,7 +12,7 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 
 
-@op(reference=lambda x, end, weight: x + weight * (end - x))
+@op(reference=lambda x, end, weight: x + weight * (end - x), complex="formula")
 def lerp(x: Node, end: Node, weight: Operand) -> Node:
     """From x towards end by a weight: x at 0, end at 1.
 
@@ -33,7 +33,11 @@ def lerp(x: Node, end: Node, weight: Operand) -> Node:
     return rounded_once(of, x, end, weight)
 
 
-@op(inline=True, reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2)
+@op(
+    inline=True,
+    reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2,
+    complex="formula",
+)
 def addcmul(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
     """x + value · tensor1 · tensor2.
 
@@ -49,7 +53,11 @@ def addcmul(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
     return rounded_once(of, x, tensor1, tensor2)
 
 
-@op(inline=True, reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2)
+@op(
+    inline=True,
+    reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2,
+    complex="formula",
+)
 def addcdiv(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
     """x + value · tensor1 / tensor2.
 

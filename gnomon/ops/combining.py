@@ -222,7 +222,7 @@ def np_block_diag(*xs: np.ndarray):
     return made
 
 
-@op(reference=np_block_diag)
+@op(reference=np_block_diag, complex="formula")
 def block_diag(*xs: Node) -> Node:
     """A matrix with these on its diagonal, one after another, and 0 elsewhere.
 
@@ -261,6 +261,7 @@ def np_cartesian(*xs: np.ndarray) -> np.ndarray:
 @op(
     inline=True,
     reference=np_cartesian,
+    complex="formula",
 )
 def cartesian_prod(*xs: Node) -> Node:
     """All choices of one element from each vector, a row each.
@@ -287,6 +288,7 @@ def cartesian_prod(*xs: Node) -> Node:
 @op(
     inline=True,
     reference=lambda x, n=None, increasing=False: np.vander(x, n, increasing),
+    complex="formula",
     spelled="N=n",
 )
 def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:

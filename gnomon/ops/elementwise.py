@@ -415,7 +415,7 @@ def ones_of(x: Node) -> Node:
     return expand(constant(x.arena, 1, x.dtype), x.shape)
 
 
-@op(reference=lambda x, y: np.power(np.float64(x), y))
+@op(reference=lambda x, y: np.power(np.float64(x), y), complex="formula")
 def float_power(x: Operand, y: Operand) -> Node:
     """x to the power y in float64.
 

@@ -243,7 +243,11 @@ def diff(
     return x
 
 
-@op(reference=lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis), aliases=("trapz",))
+@op(
+    reference=lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis),
+    aliases=("trapz",),
+    complex="formula",
+)
 def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1.0, axis: int = -1) -> Node:
     """The area under y along an axis, by straight lines between places x, or dx apart.
 

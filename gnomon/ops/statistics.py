@@ -154,6 +154,7 @@ var_mean = of_variance(
 """,
     lambda variance, middle, kind: (cast(variance, kind), cast(middle, kind)),
     beside_mean(np_var),
+    complex="formula",
 )
 std_mean = of_variance(
     "std_mean",
@@ -164,6 +165,7 @@ std_mean = of_variance(
 """,
     lambda variance, middle, kind: (cast(deviation(variance), kind), cast(middle, kind)),
     beside_mean(np_std),
+    complex="formula",
 )
 
 
@@ -310,7 +312,7 @@ def halved(row: str, xs: Sequence[Node]) -> Node:
     return xs[0]
 
 
-@op(inline=True, reference=lambda x, y, p=2: np_norm(x - y, p))
+@op(inline=True, reference=lambda x, y, p=2: np_norm(x - y, p), complex="formula")
 def dist(x: Node, y: Node, p: float = 2) -> Node:
     """The p-norm of x − y.
 
@@ -365,7 +367,8 @@ def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
 @op(
     reference=lambda x, correction=1, fweights=None, aweights=None: np.asarray(
         np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)
-    )
+    ),
+    complex="formula",
 )
 def cov(
     x: Node,
@@ -417,7 +420,7 @@ def weighted_cov(
     return cast(reshape(made, ()) if rows.shape[0] == 1 else made, x.dtype)
 
 
-@op(reference=lambda x: np.asarray(np.corrcoef(x)))
+@op(reference=lambda x: np.asarray(np.corrcoef(x)), complex="formula")
 def corrcoef(x: Node) -> Node:
     """Correlations of variables, the rows of x.
 

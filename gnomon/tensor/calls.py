@@ -137,6 +137,8 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
                 views.known[key] = found
         else:
             parts = [views.followed(start, steps) for steps in found[1]]
+    except ComplexError:
+        return of_complex("viewed")(op, tensor, args[1:], kwargs or {})
     finally:
         scope.sites = before
     if found is None:

@@ -23,6 +23,7 @@ from gnomon.ops import fitting
 from gnomon.ops.registry import OPS, Op
 from gnomon.tensor import (
     complex_circles,
+    complex_composites,
     complex_factorizations,
     complex_folds,
     complex_math,
@@ -129,7 +130,13 @@ def holds_complex(value: Any) -> bool:
 
 
 def viewed(op: Any, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The part that a view shows of a tensor; a copy where it is more than views."""
+    """The part that a view shows of a tensor; a copy where it is more than views.
+
+    Of further complex arguments the shape alone counts.
+    """
+    args = [each.real if isinstance(each, Complex) else each for each in args]
+    if not isinstance(x, Complex):
+        return as_function(op)(x, *args, **kwargs)
     kwargs = op.respell(kwargs) if isinstance(op, Op) and kwargs else kwargs
     made = views_of(op, x, args, kwargs)
     if made is None:
@@ -256,7 +263,7 @@ def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: An
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """An operation's own function of complex numbers."""
     homes = (
-        *(complex_math, complex_circles, complex_folds),
+        *(complex_math, complex_circles, complex_folds, complex_composites),
         *(complex_matrices, complex_factorizations),
     )
     found = (getattr(home, f"complex_{op.__name__}", None) for home in homes)

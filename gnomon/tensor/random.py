@@ -317,6 +317,9 @@ def normal_(
 ) -> Tensor:
     """Take numbers of a normal distribution."""
     check_spread("normal_", std)
+    if self.dtype.is_complex:  # the two parts share the variance
+        made = randn(tuple(self.shape), generator=generator, dtype=self.dtype)
+        return self.copy_(made * std + mean)
     return fill(self, "random_normal", generator, mean, std)
 
 

@@ -56,7 +56,13 @@ class Notes(unittest.TestResult):
         signal.setitimer(signal.ITIMER_PROF, 0)
         super().stopTest(test)
         self.found.setdefault(test.id(), ("passes", ""))
-        self.into.write_text(json.dumps(self.found), encoding="utf-8")
+        self.save()
+
+    def save(self) -> None:
+        """Write all outcomes; whoever is stopped in the middle leaves the ones of before."""
+        aside = self.into.with_suffix(".aside")
+        aside.write_text(json.dumps(self.found), encoding="utf-8")
+        aside.replace(self.into)
 
     def note(self, test: Any, kind: str, error: Any) -> None:
         """An outcome, and the last line of what was raised."""
@@ -121,7 +127,7 @@ def run_here(file: Path, library: str, limit: float, into: Path, sample: bool = 
             test.run(notes)
         except OutOfTimeError:
             notes.found[test.id()] = ("out of time", "")
-    into.write_text(json.dumps(notes.found), encoding="utf-8")
+    notes.save()
 
 
 def outcomes(
