@@ -145,7 +145,8 @@ def outcomes(
             into.write_text(json.dumps(known), encoding="utf-8")
         words = [str(file), "--here", library, "--limit", str(limit), "--into", str(into)]
         words += ["--sample"] * sample
-        command = [sys.executable, "-W", "ignore", "-m", "tests.packages.torch_files", *words]
+        python = [sys.executable, "-X", "faulthandler", "-W", "ignore"]
+        command = [*python, "-m", "tests.packages.torch_files", *words]
         quiet = {**os.environ, **SETTINGS}
         words = {"cwd": ROOT, "env": quiet, "capture_output": True, "text": True}
         ends, told = time.monotonic() + total, ["the file is out of time"]
@@ -158,7 +159,10 @@ def outcomes(
             if done.returncode == 0 or not under_way(into).exists():
                 break
             noted = json.loads(into.read_text(encoding="utf-8")) if into.exists() else {}
-            noted[under_way(into).read_text(encoding="utf-8")] = ("ends the process", "")
+            noted[under_way(into).read_text(encoding="utf-8")] = (
+                "ends the process",
+                "\n".join(told[-20:]),
+            )
             into.write_text(json.dumps(noted), encoding="utf-8")
             under_way(into).unlink()
         if not into.exists():
