@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import aliasing as sharing
 from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of, whole
-from gnomon.capture.results import Results, keep_hooks
+from gnomon.capture.results import Results, refuse_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
 from gnomon.interrupts import Whole
@@ -98,7 +98,7 @@ class CapturedProgram:
         passed = list(compress(outputs, self._passed()))
         self.differentiable = bool(passed)
         capture.keep_read(passed)
-        keep_hooks(capture, passed)
+        refuse_hooks(capture, passed)
         self.name, self.options = f"{name}{CAPTURED}", compile_options.CompileOptions()
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting

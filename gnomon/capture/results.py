@@ -27,7 +27,7 @@ from gnomon.tensor.views import Chain, full_chain
 from gnomon.tensor.watchers import GradientWatcher, is_watched
 from gnomon.tensor.writing import settled
 
-__all__ = ["Results", "keep_hooks"]
+__all__ = ["Results", "refuse_hooks"]
 
 HELD = 3
 """References to a storage that only one tensor shows: the tensor, a dictionary, the count."""
@@ -125,7 +125,7 @@ class Results:
         for t in sorted(objects.values(), key=lambda t: t._view is not None):
             if self._is_fresh(t):
                 self._output(t)
-        self._keep_leaves(objects)
+        self._refuse_leaves(objects)
         makes = [self._make(t) for t in objects.values()]
         self._order = [places[id(t)] for t in shown]
         plain = [self._outputs.get(t._storage) for t in objects.values()] == [*range(len(makes))]
@@ -138,7 +138,7 @@ class Results:
         """Whether a tensor's storage was made inside."""
         return tensor._storage.node.arena is self._capture.arena
 
-    def _keep_leaves(self, shown: dict[int, Tensor]) -> None:
+    def _refuse_leaves(self, shown: dict[int, Tensor]) -> None:
         """Refuse leaves that were made inside where gradients reach them from other results."""
         made = {k for k, t in shown.items() if t._requires and self._capture.is_made(t)}
         passed = [x for x, of in zip(self.nodes, self.fresh, strict=True) if of.is_passed]
@@ -220,7 +220,7 @@ class Results:
         return [made[k] for k in self._order] if self._repeats else made
 
 
-def keep_hooks(capture: Capture, roots: Sequence[Node]) -> None:
+def refuse_hooks(capture: Capture, roots: Sequence[Node]) -> None:
     """Refuse a capture whose tensors have hooks that a later backward pass would have to call."""
     for node in topological(roots):
         if node not in capture.inputs and is_hooked(capture, node):

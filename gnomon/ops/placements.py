@@ -89,7 +89,7 @@ class Split(Placement):
 
     def __new__(cls, dim: int) -> Split:
         """The one placement along an axis."""
-        return one(cls, "axis", index(dim))
+        return one(cls, "axis", int(index(dim)))
 
     @property
     def dim(self) -> int:

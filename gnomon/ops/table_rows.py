@@ -15,7 +15,7 @@ from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
 
 STATE_WIDTH = {"sgd": None, "adagrad": "width", "rowwise_adagrad": "one"}
-"""What a row keeps between steps, by the rule of its optimizer."""
+"""An optimizer's rule -> the state of a row: none, a number for each column, or one number."""
 
 
 @internal
