@@ -121,7 +121,12 @@ class ShippedDecoder:
         self.config, self.passes = notes, self
 
     def rows(self, count: int = 1) -> ShippedRows:
-        """No tokens of a row yet."""
+        """No tokens of a row yet. Raises ArgumentError where more than one row is asked for."""
+        if count != 1:
+            raise ArgumentError(
+                f"generate: a program file has a cache of 1 row: got {count}. Write one text after "
+                "another, or take the model that the file was made of."
+            )
         return ShippedRows(self)
 
 

@@ -8,24 +8,7 @@ import pytest
 import gnomon as gn
 from gnomon.export import export, load_program, save_programs
 from gnomon.models.registry import MODELS
-
-
-class Cached(gn.nn.Module):
-    """A decoder with its cache, whose forward gives the scores of what follows."""
-
-    def __init__(self, model, positions):
-        super().__init__()
-        self.model, self.layers = model, 0
-        for k, pair in enumerate(model.empty_cache(1, positions)):
-            for name, x in zip(("keys", "values"), pair, strict=True):
-                self.register_buffer(f"{name}_{k}", x, persistent=False)
-            self.layers += 1
-
-    def forward(self, tokens, start):
-        cache = [
-            (getattr(self, f"keys_{k}"), getattr(self, f"values_{k}")) for k in range(self.layers)
-        ]
-        return self.model.extend(tokens, start, cache).float()
+from gnomon.models.shipped import CachedDecoder
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +23,7 @@ def decoder():
 
 
 def test_prefill_and_decode_share_one_cache(decoder, tmp_path):
-    module = Cached(decoder, 32)
+    module = CachedDecoder(decoder, 32)
     prompt, one = gn.tensor([[5, 17, 3, 80, 41, 2, 9, 33]]), gn.tensor([[7]])
     methods = {
         "prefill": export(module, (prompt, gn.tensor([0]))),
@@ -60,7 +43,7 @@ def test_prefill_and_decode_share_one_cache(decoder, tmp_path):
             scores = decode(np.array([[scores.argmax()]]), np.array([place]))
         return np.stack([*found, scores])
 
-    compiled = gn.compile(Cached(decoder, 32))
+    compiled = gn.compile(CachedDecoder(decoder, 32))
 
     def here(tokens, start):
         with gn.no_grad():

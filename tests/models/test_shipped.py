@@ -12,6 +12,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError, CheckpointError
 from gnomon.models.conversation import Answer
+from gnomon.models.generation import Writing
 from gnomon.models.pretrained import from_pretrained
 from gnomon.models.shipped import ShippedDecoder, ship
 from gnomon.models.text_format import text_format
@@ -60,6 +61,14 @@ def test_scores_have_the_bits_of_the_model(shipped):
 def test_a_text_longer_than_the_cache_is_refused(shipped):
     with pytest.raises(ArgumentError, match=r"41 tokens .* the file's cache \(40\).*--context"):
         ShippedDecoder(shipped[2]).rows().read([[1] * 41])
+
+
+def test_more_rows_than_one_are_refused(shipped):
+    decoder = ShippedDecoder(shipped[2])
+    with pytest.raises(ArgumentError, match=r"a cache of 1 row: got 2\. Write one text after"):
+        decoder.rows(2)
+    with pytest.raises(ArgumentError, match=r"a cache of 1 row: got 3\."):
+        [*Writing(decoder, GREEDY).tokens([[5, 6], [7], [8, 9]])]
 
 
 def test_nothing_is_compiled_where_it_runs(shipped, tmp_path):
