@@ -18,8 +18,8 @@ from gnomon.train.runs import find_checkpoint
 __all__ = ["ModelPlace", "model_path", "opened_model", "opened_writer"]
 
 HELP = (
-    "A GGUF file, a Hugging Face folder, or a run's folder or name; the latest run if none is "
-    "named."
+    "A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name; the "
+    "latest run if none is named."
 )
 ModelPlace = Annotated[str | None, Parameter(help=HELP)]
 """The model argument of `gnomon chat` and `gnomon serve`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnomon.lazy import Lazy
-from gnomon.train.opening import ModelPlace, opened_model
+from gnomon.train.opening import ModelPlace, opened_writer
 from gnomon.train.sampling_flags import UNSET, SamplingFlags
 from gnomon.train.server import LIMITS, ModelServer, ServerLimits, lacking
 
@@ -34,7 +34,7 @@ def serve(
     Parameters
     ----------
     model
-        A GGUF file, a Hugging Face folder, or a run's folder or name.
+        A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
     host
         The address to listen on; 127.0.0.1 is reachable from this machine only.
     port
@@ -47,7 +47,7 @@ def serve(
         How texts are drawn.
     """
     sampling.checked()
-    language_model, texts = opened_model(model)
+    language_model, texts = opened_writer(model)
     server = ModelServer(name or Path(texts.place).name, language_model, texts, limits, sampling)
     application = server.application()
     try:

@@ -19,8 +19,8 @@ from cyclopts import Parameter
 
 from gnomon.errors import ArgumentError, ConfigError, GnomonError, brief, clipped
 from gnomon.lazy import Lazy
-from gnomon.models.causal import CausalLM
 from gnomon.models.conversation import Answer
+from gnomon.models.generation import WritesText
 from gnomon.models.text_format import TextFormat
 from gnomon.train.sampling_flags import UNSET, SamplingFlags
 from gnomon.train.writer import PendingText, Refusal, WriterThread
@@ -46,7 +46,7 @@ class ServerLimits:
     waiting: Annotated[int, Parameter(name="max-waiting")] = 256
     """Maximum number of waiting requests; a further one gets status 503 and may be retried."""
     rows: Annotated[int, Parameter(name="max-rows")] = 16
-    """Maximum batch size: texts that are generated at once."""
+    """Maximum batch size: texts that are generated at once; 1 with a program file."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -114,7 +114,7 @@ class ModelServer:
     def __init__(
         self,
         name: str,
-        model: CausalLM,
+        model: WritesText,
         texts: TextFormat,
         limits: ServerLimits = LIMITS,
         sampling: SamplingFlags = UNSET,
