@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -54,3 +57,31 @@ def test_prefill_and_decode_share_one_cache(decoder, tmp_path):
     assert written(made["prefill"], made["decode"]).tobytes() == expected.tobytes()
     assert written(made["prefill"], made["decode"]).tobytes() == expected.tobytes()
     assert places == {name: x.ctypes.data for name, x in made.state.items()}
+
+
+def test_a_kernel_of_several_layers_and_methods_is_there_once(decoder, tmp_path):
+    """More layers add steps and slots, and no code; so does a method that computes the same."""
+    gn.manual_seed(0)
+    twice = type(decoder)(replace(decoder.config, num_hidden_layers=4)).eval()
+    sizes = []
+    for model in (decoder, twice):
+        module = CachedDecoder(model, 32)
+        methods = {
+            "prefill": export(module, (gn.tensor([[1] * 8]), gn.tensor([0]))),
+            "again": export(module, (gn.tensor([[2] * 8]), gn.tensor([8]))),
+        }
+        save_programs(methods, tmp_path / "decoder.gnp", ["avx2"])
+        made = load_program(tmp_path / "decoder.gnp", targets=["avx2"])
+        sizes.append(made.code.size)
+        first, second = ({*x.plan.calls[:, 0].tolist()} for x in made.methods.values())
+        assert first == second
+        for method in made.methods.values():
+            assert_shared(method.plan)
+    assert sizes[0] == sizes[1]
+
+
+def assert_shared(plan):
+    """No two runs of a plan's slots are those of steps with equal ones."""
+    ends = sorted({*(plan.calls[:, 1] // 8).tolist(), len(plan.bindings)})
+    rows = [tuple(map(tuple, plan.bindings[a:b].tolist())) for a, b in pairwise(ends)]
+    assert len(rows) == len(set(rows)) < len(plan.calls)
