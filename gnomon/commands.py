@@ -33,6 +33,7 @@ from gnomon.train.profile import compare as compare_profiles
 from gnomon.train.profile import profile as profile_recipe
 from gnomon.train.progress import Progress
 from gnomon.train.runs import begin, find_checkpoint, resumable, together
+from gnomon.train.sampling_flags import UNSET, SamplingFlags
 from gnomon.train.serve import serve
 from gnomon.train.state import model_of
 from gnomon.train.team import Team
@@ -185,12 +186,11 @@ def generate(
     /,
     *,
     prompt: str = "import os\n\n\ndef",
-    max_new_tokens: int = 200,
-    temperature: float = 0.8,
-    top_k: int = 40,
-    seed: int = 0,
+    sampling: SamplingFlags = UNSET,
 ) -> int:
     """Generate text from a trained model.
+
+    Without a flag: 200 tokens at temperature 0.8 of the 40 most probable, by the seed 0.
 
     Parameters
     ----------
@@ -198,21 +198,16 @@ def generate(
         A run's folder or name, or a checkpoint's folder; the latest run if none is named.
     prompt
         The beginning of the text.
-    max_new_tokens
-        Maximum number of new tokens.
-    temperature
-        Sampling temperature; 0: greedy, always the most probable token.
-    top_k
-        Sample from the K most probable tokens only; 0: from all.
-    seed
-        Random seed.
+    sampling
+        How the text is drawn.
     """
-    sampling = Sampling(temperature, top_k, seed).checked(max_new_tokens)
+    wanted = sampling.checked().max_new_tokens
+    most = 200 if wanted is None else wanted
     checkpoint = find_checkpoint(run)
     tokenizer = load_tokenizer(checkpoint.folder / "tokenizer.json")
     writer = TextGenerator(model_of(checkpoint))
     print(prompt, end="", flush=True)
-    for piece in stream(writer, tokenizer, prompt, sampling, max_new_tokens):
+    for piece in stream(writer, tokenizer, prompt, Sampling.of(sampling), most):
         print(piece, end="", flush=True)
     print()
     return 0

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gnomon.capture.program_methods import HeldTensor, HeldTensors, ProgramMethod
 from gnomon.compiler import conformance, pipeline
 from gnomon.compiler.sized_tables import sized_block, sizes_table
@@ -26,12 +28,13 @@ from gnomon.runtime import device, native
 from gnomon.runtime.backend import HOST
 from gnomon.runtime.files import publish
 from gnomon.runtime.flat_code import FlatCode, flat_code
-from gnomon.runtime.program import FunctionSlot, bindings, table
+from gnomon.runtime.program import Bind, FunctionSlot, Needs, Step, bindings, table
 from gnomon.runtime.program_file import (
     ABI,
     CODE,
     DESCRIPTION,
     DTYPES,
+    FIRST_SLOT,
     FORMAT,
     HEAD,
     LIBRARY,
@@ -208,13 +211,12 @@ def add_plan(
     words.add(*(k if fresh else len(plan.sizes) + k for fresh, k in plan.returns))
     words.pairs(plan.over)
     steps = tuple(plan.steps)
-    calls, slots = table(steps, code.functions, needs), bindings(steps, code.functions, needs)
+    calls, slots = shared_slots(steps, code, needs)
     words.add(len(calls), len(slots))
     words.add(*calls.reshape(-1).tolist())
-    varying = [k for k, (_, offset) in enumerate(slots) if is_symbolic(offset)]
-    words.add(*(0 if is_symbolic(x) else x for row in slots for x in row))
-    flat = (slot for step in steps for slot in step.slots)
-    words.row([k for k, slot in enumerate(flat) if isinstance(slot, FunctionSlot)])
+    varying = [k for k, (_, offset, _) in enumerate(slots) if is_symbolic(offset)]
+    words.add(*(0 if is_symbolic(x) else x for *row, _ in slots for x in row))
+    words.row([k for k, (*_, is_function) in enumerate(slots) if is_function])
     words.row(varying)
     if sizes is not None and env is not None:
         numbers += [slots[k][1] for k in varying]
@@ -222,6 +224,29 @@ def add_plan(
         words.row(found.places.tolist())
         words.add(*found.multiples.reshape(-1).tolist(), len(found.rows))
         words.add(*found.rows.reshape(-1).tolist())
+
+
+def shared_slots(
+    steps: Sequence[Step], code: FlatCode, needs: Needs
+) -> tuple[np.ndarray, list[tuple[int, Any, bool]]]:
+    """The table of steps, and slots: base, offset, whether it is a function's.
+
+    Steps whose slots are equal have them in one place, unless a program has steps that fill the
+    slots of others again.
+    """
+    calls, flat = table(steps, code.functions, needs), [x for step in steps for x in step.slots]
+    pairs = zip(bindings(steps, code.functions, needs), flat, strict=True)
+    slots = [(*pair, isinstance(slot, FunctionSlot)) for pair, slot in pairs]
+    if any(isinstance(step, Bind) for step in steps):
+        return calls, slots
+    places, kept, at = dict[tuple, int](), list[tuple[int, Any, bool]](), 0
+    for k, step in enumerate(steps):
+        own, at = tuple(slots[at : at + len(step.slots)]), at + len(step.slots)
+        if own not in places:
+            places[own] = len(kept)
+            kept += own
+        calls[k, FIRST_SLOT] = 8 * places[own]
+    return calls, kept
 
 
 def written(path: Path, sections: Sequence[tuple[int, int, list[bytes]]]) -> str:

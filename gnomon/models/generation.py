@@ -39,7 +39,7 @@ class WritesText(Protocol):
 
     @property
     def passes(self) -> Any:
-        """The maker of rows, of which nothing was read yet: `rows(count)`."""
+        """The maker of rows, of which nothing was read yet: `rows(count)`, at most `most_rows`."""
 
 
 class GeneratesTokens:

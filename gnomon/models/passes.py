@@ -36,6 +36,9 @@ class Passes:
     serves all lengths of prompts and all sizes of caches.
     """
 
+    most_rows = 1 << 16
+    """Maximum number of rows of a pass."""
+
     def __init__(self, model: CausalLM) -> None:
         self.model = model
 

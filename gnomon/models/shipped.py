@@ -26,6 +26,7 @@ from gnomon.models.causal import CausalLM
 from gnomon.models.generation_config import FILE, TOKENS
 from gnomon.models.passes import CachedRows
 from gnomon.models.text_format import TextFormat
+from gnomon.runtime.program_file import ProgramFileError
 
 __all__ = ["CachedDecoder", "DecoderNotes", "ShippedDecoder", "ShippedRows", "ship"]
 
@@ -104,32 +105,55 @@ def ship(
 
 
 class ShippedDecoder:
-    """A decoder out of a program file, as a conversation asks one: nothing is compiled.
+    """A decoder out of a program file, as conversations and servers ask one: nothing is compiled.
 
-    Raises ProgramFileError for a file that cannot run, CheckpointError for one of no decoder.
+    Its cache has one row, which is the text's that was read last; another one is read anew.
+
+    Raises CheckpointError for a file that cannot run, and for one of no decoder.
     """
 
+    most_rows = 1
+    """Maximum number of rows: texts are written one after another."""
+
     def __init__(self, path: Path) -> None:
-        self.program = load_program(path)
+        try:
+            self.program = load_program(path)
+        except ProgramFileError as wrong:
+            raise CheckpointError(str(wrong)) from None
         try:
             notes = msgspec.msgpack.decode(self.program.notes, type=DecoderNotes)
             tokenizer = Tokenizer.from_str(notes.tokenizer)
         except Exception as wrong:  # the library raises nothing narrower
             raise CheckpointError(f"chat: {path} holds no decoder: {clipped(wrong)}.") from None
+        self.reader: ShippedRows | None = None
+        """The rows whose tokens the cache has."""
+        self.spoiled = False
+        """The cache has what is no number."""
         self.texts = TextFormat(str(path), tokenizer, notes.template, notes.special)
         self.carried = Carried(notes.fields, {FILE: notes.generation})
         self.config, self.passes = notes, self
 
     def rows(self, count: int = 1) -> ShippedRows:
-        """No tokens of a row yet."""
+        """No tokens of a row yet. Raises ArgumentError where more than one row is asked for."""
+        if count != 1:
+            raise ArgumentError(
+                f"generate: a program file has a cache of 1 row: got {count}. Write one text after "
+                "another, or take the model that the file was made of."
+            )
         return ShippedRows(self)
+
+    def take(self, reader: ShippedRows) -> None:
+        """Give the cache to other rows."""
+        if self.spoiled:  # what is no number would be seen behind the end of the row
+            self.program.reset()
+        self.reader, self.spoiled = reader, False
 
 
 class ShippedRows(CachedRows):
     """The tokens of the one row that a decoder has read."""
 
     def __init__(self, decoder: ShippedDecoder) -> None:
-        self.program, self.notes, self.rows = decoder.program, decoder.config, [[]]
+        self.decoder, self.notes, self.rows = decoder, decoder.config, [[]]
 
     @property
     def longest(self) -> int:
@@ -139,23 +163,32 @@ class ShippedRows(CachedRows):
     def read(self, fresh: Sequence[Sequence[int]]) -> np.ndarray:
         """Read more tokens; scores of what follows, (1, v), in float32."""
         (row,), (new,) = self.rows, fresh
-        end, piece = len(row) + len(new), self.notes.piece
+        end = len(row) + len(new)
         if end > self.longest:
             raise ArgumentError(
                 f"generate: a text of {end} tokens is longer than the file's cache "
                 f"({self.longest}). Take a shorter one, or write a file with more --context."
             )
+        if self.decoder.reader is not self:
+            self.decoder.take(self)
+            self.rows, new = [[]], [*row, *new]
         scores = np.zeros(0, np.float32)
-        while len(row) < end:
-            first, left = np.array([len(row)]), new[len(new) - (end - len(row)) :]
-            if len(left) > 1 and len(row) + piece <= self.longest:
-                some = left[:piece]
-                tokens_bt = np.zeros((1, piece), np.int64)
-                tokens_bt[0, : len(some)] = some
-                last = np.array([len(some) - 1])
-                scores = self.program["prefill"](tokens_bt, first, last)
-            else:
-                some = left[:1]
-                scores = self.program["decode"](np.array([some], np.int64), first)
-            row += some
+        while new:
+            scores, new = self.part(self.rows[0], new)
+        self.decoder.spoiled |= not np.isfinite(scores).all()
         return scores
+
+    def part(self, row: list[int], new: Sequence[int]) -> tuple[np.ndarray, Sequence[int]]:
+        """Read a piece of tokens, or one; the scores, and the tokens that are left."""
+        program, piece = self.decoder.program, self.notes.piece
+        first = np.array([len(row)])
+        if len(new) > 1 and len(row) + piece <= self.longest:
+            some = new[:piece]
+            tokens_bt = np.zeros((1, piece), np.int64)
+            tokens_bt[0, : len(some)] = some
+            scores = program["prefill"](tokens_bt, first, np.array([len(some) - 1]))
+        else:
+            some = new[:1]
+            scores = program["decode"](np.array([some], np.int64), first)
+        row += some
+        return scores, new[len(some) :]

@@ -2,7 +2,8 @@
 
 A prompt is read in parts between the steps of the others, in a cache of its own, which keeps it for
 a next one that begins alike. Then its row is put beside theirs. Rows depend on no other, so a text
-has the tokens that it has alone. The number of rows is a power of two: some may be empty.
+has the tokens that it has alone. The number of rows is a power of two: some may be empty. Where one
+text is written at a time, its prompt is read in the cache in which it is written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gnomon.errors import ArgumentError
-from gnomon.models.passes import CachedRows, Passes
+from gnomon.models.passes import Passes
 from gnomon.models.text_row import TextRow
 
 __all__ = ["TextBatch"]
@@ -24,11 +25,12 @@ Written = tuple[TextRow, Exception | None]
 
 
 class TextBatch:
-    """A batch of texts in generation, of at most `most` texts."""
+    """A batch of texts in generation, of at most `most` texts, and as many as the passes take."""
 
     def __init__(self, passes: Passes, most: int) -> None:
-        self.passes, self.most = passes, most
-        self.prompt, self.cached = CachedRows(passes), CachedRows(passes)
+        self.passes, self.most = passes, min(most, passes.most_rows)
+        self.prompt = passes.rows()
+        self.cached = self.prompt if self.most == 1 else passes.rows()
         self.rows: list[TextRow | None] = [None]
         self.coming: TextRow | None = None
         self.unread: Sequence[int] = ()
@@ -50,7 +52,9 @@ class TextBatch:
             self.coming = None
         if row in self.rows:
             place = self.rows.index(row)
-            self.rows[place], self.cached.rows[place] = None, []
+            self.rows[place] = None
+            if self.cached is not self.prompt:
+                self.cached.rows[place] = []
 
     def read(self) -> list[Written]:
         """Read the next part of the joining prompt; after the last one, add its first token."""
@@ -69,14 +73,21 @@ class TextBatch:
             written = row, wrong
         self.coming = None
         if written[1] is not None:
-            self.prompt = CachedRows(self.passes)
+            self.forget()
         return [written]
+
+    def forget(self) -> None:
+        """Keep nothing of the prompts that were read."""
+        is_one, self.prompt = self.cached is self.prompt, self.passes.rows()
+        if is_one:
+            self.cached = self.prompt
 
     def place(self, row: TextRow) -> None:
         """Move a text whose prompt has been read into the batch."""
         self.fit(1)
         place = self.rows.index(None)
-        self.cached.put(place, self.prompt)
+        if self.cached is not self.prompt:
+            self.cached.put(place, self.prompt)
         self.rows[place] = row
 
     def extend(self) -> list[Written]:
@@ -91,8 +102,15 @@ class TextBatch:
             if wrong is not None or not row.running:
                 self.leave(row)
             if wrong is not None:  # what is no number would be seen behind the end of another row
-                self.cached.put(place, CachedRows(self.passes))
+                self.clear(place)
         return found
+
+    def clear(self, place: int) -> None:
+        """Write zeros over a row."""
+        if self.cached is self.prompt:
+            self.forget()
+        else:
+            self.cached.put(place, self.passes.rows())
 
     def added(self, row: TextRow, scores_v: np.ndarray) -> Written:
         """Add a token to a text by the model's scores; the text, and an error if one ended it."""
@@ -108,7 +126,7 @@ class TextBatch:
         """Resize the batch to hold all live texts and `more` new ones."""
         live = [place for place, row in enumerate(self.rows) if row is not None]
         needed = len(live) + more
-        if len(self.rows) < needed or 4 * needed <= len(self.rows):
+        if len(self.rows) < needed or 4 * needed <= len(self.rows) > 1:
             empty = [None] * ((1 << max(needed - 1, 0).bit_length()) - len(live))
             self.cached.take([*live, *empty])
             self.rows = [*(self.rows[place] for place in live), *empty]

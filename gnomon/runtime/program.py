@@ -177,6 +177,10 @@ class DeviceProgram:
     ) -> None:
         self.steps, self.needs = steps if tables else tuple(steps), needs
         self.handles = handles  # whose code is there while they are held
+        self._set_up(tables)
+
+    def _set_up(self, tables: Tables | None) -> None:
+        """Work out what a run needs; what runs from the steps alone needs nothing more."""
 
     @staticmethod
     def prepare() -> None:
@@ -199,16 +203,10 @@ class DeviceProgram:
 class Program(DeviceProgram):
     """Runs its steps in order, in one native call."""
 
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        handles: Mapping[str, Any],
-        needs: Needs,
-        tables: Tables | None = None,
-    ) -> None:
-        super().__init__(steps, handles, needs, tables)
+    def _set_up(self, tables: Tables | None) -> None:
+        needs = self.needs
         self._arena = size_class(needs.arena) if needs.arena else 0
-        self._calls, self._bindings = tables or tables_of(steps, handles, needs)
+        self._calls, self._bindings = tables or tables_of(self.steps, self.handles, needs)
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from gnomon.errors import GnomonError
 from gnomon.models.conversation import Conversation
-from gnomon.train.opening import ModelPlace, opened_writer, options_of
+from gnomon.train.opening import ModelPlace, opened_writer
+from gnomon.train.sampling_flags import UNSET, SamplingFlags
 
 __all__ = ["chat", "complete"]
 
@@ -17,13 +18,11 @@ def chat(
     /,
     *,
     system: str | None = None,
-    max_new_tokens: int | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int | None = None,
+    sampling: SamplingFlags = UNSET,
 ) -> int:
     """Chat with a model: each input line is a message, and its answer is printed token by token.
+
+    Without a flag, the model's files decide, and an answer may fill the rest of the context.
 
     Parameters
     ----------
@@ -31,21 +30,12 @@ def chat(
         A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
     system
         The system message.
-    max_new_tokens
-        Maximum number of tokens of an answer; by default the rest of the model's context.
-    temperature
-        Sampling temperature; 0: greedy. By default the value in the model's files.
-    top_k
-        Sample from the K most probable tokens only; 0: from all.
-    top_p
-        Sample from the most probable tokens whose probabilities sum to P (nucleus sampling).
-    seed
-        Random seed.
+    sampling
+        How answers are drawn.
     """
+    options = sampling.checked().options()
     language_model, texts = opened_writer(model)
     assert texts.chat_template, "a model without one is refused before anything is said."
-    drawing = {"top_k": top_k, "top_p": top_p, "seed": seed}
-    options = options_of(max_new_tokens, temperature, drawing)
     return answer_lines(Conversation(language_model, texts, system, **options))
 
 
@@ -53,32 +43,21 @@ def complete(
     model: ModelPlace = None,
     /,
     *,
-    max_new_tokens: int | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int | None = None,
+    sampling: SamplingFlags = UNSET,
 ) -> int:
     """Continue each input line as a text, with a model that needs no chat template.
+
+    Without a flag, the model's files decide, and a text may fill the rest of the context.
 
     Parameters
     ----------
     model
         A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
-    max_new_tokens
-        Maximum number of tokens that follow; by default the rest of the model's context.
-    temperature
-        Sampling temperature; 0: greedy. By default the value in the model's files.
-    top_k
-        Sample from the K most probable tokens only; 0: from all.
-    top_p
-        Sample from the most probable tokens whose probabilities sum to P (nucleus sampling).
-    seed
-        Random seed.
+    sampling
+        How texts are drawn.
     """
+    options = sampling.checked().options()
     language_model, texts = opened_writer(model)
-    drawing = {"top_k": top_k, "top_p": top_p, "seed": seed}
-    options = options_of(max_new_tokens, temperature, drawing)
     return answer_lines(Conversation(language_model, texts, plain=True, **options))
 
 

@@ -7,17 +7,17 @@ pieces of text are those of all generation: gnomon/models/generation.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import count, islice
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from gnomon.errors import ConfigError
 from gnomon.models.causal import CausalLM
 from gnomon.models.passes import CachedRows
 from gnomon.models.sampling import TokenDraw, drawn, share_of
 from gnomon.models.text_pieces import text_pieces
+from gnomon.train.sampling_flags import SamplingFlags
 from gnomon.train.tokenizer import END_ID
 
 __all__ = ["Sampling", "TextGenerator", "choose", "stream"]
@@ -30,17 +30,17 @@ class Sampling:
     temperature: float = 0.8
     top_k: int = 40
     seed: int = 0
+    top_p: float = 1.0
 
-    def checked(self, most: int) -> Sampling:
-        """Validate the sampling options of the command line. most: the number of new tokens."""
-        for name, value in (("max-new-tokens", most), ("top-k", self.top_k), ("seed", self.seed)):
-            if value < 0:
-                raise ConfigError(f"generate: --{name}: expected int >= 0: got {value}.")
-        if not 0 <= self.temperature < float("inf"):
-            raise ConfigError(
-                f"generate: --temperature: expected float >= 0: got {self.temperature}."
-            )
-        return self
+    @classmethod
+    def of(cls, flags: SamplingFlags) -> Sampling:
+        """The drawing that flags ask for, and the default where they do not.
+
+        >>> Sampling.of(SamplingFlags(top_k=3))
+        Sampling(temperature=0.8, top_k=3, seed=0, top_p=1.0)
+        """
+        given = flags.given()
+        return cls(**{x.name: given[x.name] for x in fields(cls) if x.name in given})
 
 
 class TextGenerator:
@@ -74,7 +74,7 @@ def choose(scores: np.ndarray, sampling: Sampling, number: int) -> int:
     """
     if sampling.temperature == 0:
         return int(scores.argmax())
-    draw = TokenDraw(sampling.temperature, sampling.top_k)
+    draw = TokenDraw(sampling.temperature, sampling.top_k, sampling.top_p)
     return drawn(scores, draw, share_of(sampling.seed, number))
 
 

@@ -1,9 +1,9 @@
-"""Load the model and tokenizer that a command names, and check its sampling options."""
+"""Load the model and tokenizer that a command names."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -15,11 +15,11 @@ from gnomon.models.shipped import ShippedDecoder
 from gnomon.models.text_format import TextFormat, text_format
 from gnomon.train.runs import find_checkpoint
 
-__all__ = ["ModelPlace", "model_path", "opened_model", "opened_writer", "options_of"]
+__all__ = ["ModelPlace", "model_path", "opened_model", "opened_writer"]
 
 HELP = (
-    "A GGUF file, a Hugging Face folder, or a run's folder or name; the latest run if none is "
-    "named."
+    "A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name; the "
+    "latest run if none is named."
 )
 ModelPlace = Annotated[str | None, Parameter(help=HELP)]
 """The model argument of `gnomon chat` and `gnomon serve`."""
@@ -51,17 +51,3 @@ def model_path(name: str | None) -> Path:
     if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
         path = find_checkpoint(name).folder
     return path
-
-
-def options_of(
-    max_new_tokens: int | None, temperature: float | None, drawing: dict[str, Any]
-) -> dict[str, Any]:
-    """Arguments of `generate` from options of the command line; temperature 0 is greedy."""
-    options = {k: v for k, v in drawing.items() if v is not None}
-    if max_new_tokens is not None:
-        options["max_new_tokens"] = max_new_tokens
-    if temperature is not None:
-        options["do_sample"] = temperature != 0
-    if temperature:
-        options["temperature"] = temperature
-    return options

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnomon.lazy import Lazy
-from gnomon.train.opening import ModelPlace, opened_model
-from gnomon.train.server import ModelServer, ServerLimits, lacking
+from gnomon.train.opening import ModelPlace, opened_writer
+from gnomon.train.sampling_flags import UNSET, SamplingFlags
+from gnomon.train.server import LIMITS, ModelServer, ServerLimits, lacking
 
 uvicorn = Lazy("uvicorn")
 
@@ -23,32 +24,31 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     name: str | None = None,
-    max_body: int = ServerLimits.body,
-    max_waiting: int = ServerLimits.waiting,
-    max_rows: int = ServerLimits.rows,
+    limits: ServerLimits = LIMITS,
+    sampling: SamplingFlags = UNSET,
 ) -> int:
     """Serve a model to clients of OpenAI's protocol: chat/completions, completions, models.
+
+    Sampling flags serve requests that don't set them; without a flag, the model's files decide.
 
     Parameters
     ----------
     model
-        A GGUF file, a Hugging Face folder, or a run's folder or name.
+        A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
     host
         The address to listen on; 127.0.0.1 is reachable from this machine only.
     port
         The port to listen on.
     name
         The model's name in requests; the file's or folder's name by default.
-    max_body
-        Maximum bytes of a request; a longer one gets status 413.
-    max_waiting
-        Maximum number of waiting requests; a further one gets status 503 and may be retried.
-    max_rows
-        Maximum batch size: texts that are generated at once.
+    limits
+        The most that the server takes.
+    sampling
+        How texts are drawn.
     """
-    language_model, texts = opened_model(model)
-    limits = ServerLimits(max_body, max_waiting, max_rows)
-    server = ModelServer(name or Path(texts.place).name, language_model, texts, limits)
+    sampling.checked()
+    language_model, texts = opened_writer(model)
+    server = ModelServer(name or Path(texts.place).name, language_model, texts, limits, sampling)
     application = server.application()
     try:
         run = uvicorn.run

@@ -12,44 +12,50 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from cyclopts import Parameter
 
 from gnomon.errors import ArgumentError, ConfigError, GnomonError, brief, clipped
 from gnomon.lazy import Lazy
-from gnomon.models.causal import CausalLM
 from gnomon.models.conversation import Answer
+from gnomon.models.generation import WritesText
 from gnomon.models.text_format import TextFormat
-from gnomon.train.opening import options_of
+from gnomon.train.sampling_flags import UNSET, SamplingFlags
 from gnomon.train.writer import PendingText, Refusal, WriterThread
 
 asyncio, concurrency = Lazy("asyncio"), Lazy("starlette.concurrency")
 applications, responses = Lazy("starlette.applications"), Lazy("starlette.responses")
 requests, routing = Lazy("starlette.requests"), Lazy("starlette.routing")
 
-__all__ = ["CompletionRequest", "ModelServer", "ServerLimits", "lacking"]
+__all__ = ["CompletionRequest", "LIMITS", "ModelServer", "ServerLimits", "lacking"]
 
 IGNORED = frozenset({"user", "store", "metadata", "service_tier", "stream_options"})
 """Fields that choose nothing of what is written."""
 NEUTRAL = (None, False, 0, "", [], {}, "text")
 
 
+@Parameter(name="*")
 @dataclass(frozen=True)
 class ServerLimits:
-    """The most that a server takes. Raises ConfigError where that is nothing."""
+    """The most that a server takes, and its flags. Raises ConfigError where that is nothing."""
 
-    body: int = 1 << 22
-    """Bytes of a request's body."""
-    waiting: int = 256
-    """Requests that wait until they are written."""
-    rows: int = 16
-    """Texts that are written at once."""
+    body: Annotated[int, Parameter(name="max-body")] = 1 << 22
+    """Maximum bytes of a request; a longer one gets status 413."""
+    waiting: Annotated[int, Parameter(name="max-waiting")] = 256
+    """Maximum number of waiting requests; a further one gets status 503 and may be retried."""
+    rows: Annotated[int, Parameter(name="max-rows")] = 16
+    """Maximum batch size: texts that are generated at once; 1 with a program file."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if value < 1:
                 raise ConfigError(f"serve: --max-{name} must be 1 or more: got {value}.")
+
+
+LIMITS = ServerLimits()
+"""Limits of a server without flags."""
 
 
 class CompletionRequest(msgspec.Struct):
@@ -72,7 +78,9 @@ class CompletionRequest(msgspec.Struct):
         """The settings of `generate`."""
         most = self.max_completion_tokens or self.max_tokens
         drawing = {"top_p": self.top_p, "top_k": self.top_k, "seed": self.seed}
-        return options_of(most, self.temperature, drawing | {"stop_strings": self.stop})
+        flags = SamplingFlags(max_new_tokens=most, temperature=self.temperature, **drawing)
+        stops = {} if self.stop is None else {"stop_strings": self.stop}
+        return flags.options() | stops
 
 
 def request_of(content: bytes) -> CompletionRequest:
@@ -98,13 +106,21 @@ def lacking(missing: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 class ModelServer:
-    """A model that answers requests, and its application."""
+    """A model that answers requests, and its application.
+
+    sampling: the settings of requests that leave them out.
+    """
 
     def __init__(
-        self, name: str, model: CausalLM, texts: TextFormat, limits: ServerLimits | None = None
+        self,
+        name: str,
+        model: WritesText,
+        texts: TextFormat,
+        limits: ServerLimits = LIMITS,
+        sampling: SamplingFlags = UNSET,
     ) -> None:
         self.name, self.model, self.texts = name, model, texts
-        self.limits = limits or ServerLimits()
+        self.limits, self.options = limits, sampling.options()
         self.writer = WriterThread(model.passes, self.limits.rows, self.limits.waiting)
         self.started = int(time.time())
 
@@ -147,7 +163,8 @@ class ModelServer:
         try:
             wanted = request_of(await self.body(request))
             ids = await concurrency.run_in_threadpool(self.ids, wanted, kind)
-            text = PendingText(Answer(self.model, self.texts, ids, wanted.options()).row)
+            options = self.options | wanted.options()
+            text = PendingText(Answer(self.model, self.texts, ids, options).row)
             self.writer.submit(text)
         except GnomonError as wrong:
             return refused(wrong, wrong.status if isinstance(wrong, Refusal) else 400)

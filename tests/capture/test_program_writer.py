@@ -6,8 +6,24 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.capture.program_writer import shared_slots
 from gnomon.errors import ArgumentError
 from gnomon.export import export, load_program, save_programs
+from gnomon.runtime.flat_code import FlatCode
+from gnomon.runtime.program import (
+    Bind,
+    Branch,
+    Call,
+    ConstantSlot,
+    FunctionSlot,
+    InputSlot,
+    Needs,
+    OutputSlot,
+    Set,
+    bindings,
+    table,
+)
+from gnomon.runtime.program_file import FIRST_SLOT
 from tests.export.test_program_capture import Counting, Reading
 
 
@@ -66,6 +82,36 @@ def test_a_file_is_its_weights_and_a_little_for_each_processor(tmp_path):
         weights = sum(4 * x.numel() for x in module.parameters())
         size = (tmp_path / "m.gnp").stat().st_size
         assert size <= weights + len(targets) * (64 << 10), size - weights
+
+
+STEPS = (
+    Call("twice", (InputSlot(0), OutputSlot(0), ConstantSlot(3))),
+    Call("adds", (OutputSlot(0),), barrier=False),
+    Call("adds", (InputSlot(0), OutputSlot(0), ConstantSlot(3))),
+    Branch(OutputSlot(0), 5),
+    Call("adds", (FunctionSlot("twice"),)),
+    Call("adds", (ConstantSlot(64),)),
+)
+CODE, NEEDS = FlatCode(b"", {"twice": 64, "adds": 128}, {}), Needs(1, 1, 0, registers=1)
+
+
+def test_steps_whose_slots_are_equal_have_them_once():
+    calls, slots = shared_slots(STEPS, CODE, NEEDS)
+
+    assert calls[:, FIRST_SLOT].tolist() == [0, 24, 0, 24, 32, 40]
+    assert [offset for _, offset, _ in slots] == [0, 0, 3, 0, 64, 64]
+    assert [is_function for *_, is_function in slots] == [False] * 4 + [True, False]
+    plain = table(STEPS, CODE.functions, NEEDS)
+    others = [k for k in range(5) if k != FIRST_SLOT]
+    assert (calls[:, others] == plain[:, others]).all()
+
+
+def test_slots_that_are_filled_again_stay_in_their_places():
+    steps = (*STEPS[:3], Bind(3), Set(0, InputSlot(0)))
+    calls, slots = shared_slots(steps, CODE, NEEDS)
+
+    assert (calls == table(steps, CODE.functions, NEEDS)).all()
+    assert [x[:2] for x in slots] == bindings(steps, CODE.functions, NEEDS)
 
 
 def test_no_target_and_no_method_are_refused(tmp_path):

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon.export import export, load_program, save_programs
 from gnomon.models.registry import MODELS
-
-
-class Cached(gn.nn.Module):
-    """A decoder with its cache, whose forward gives the scores of what follows."""
-
-    def __init__(self, model, positions):
-        super().__init__()
-        self.model, self.layers = model, 0
-        for k, pair in enumerate(model.empty_cache(1, positions)):
-            for name, x in zip(("keys", "values"), pair, strict=True):
-                self.register_buffer(f"{name}_{k}", x, persistent=False)
-            self.layers += 1
-
-    def forward(self, tokens, start):
-        cache = [
-            (getattr(self, f"keys_{k}"), getattr(self, f"values_{k}")) for k in range(self.layers)
-        ]
-        return self.model.extend(tokens, start, cache).float()
+from gnomon.models.shipped import CachedDecoder
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +26,7 @@ def decoder():
 
 
 def test_prefill_and_decode_share_one_cache(decoder, tmp_path):
-    module = Cached(decoder, 32)
+    module = CachedDecoder(decoder, 32)
     prompt, one = gn.tensor([[5, 17, 3, 80, 41, 2, 9, 33]]), gn.tensor([[7]])
     methods = {
         "prefill": export(module, (prompt, gn.tensor([0]))),
@@ -60,7 +46,7 @@ def test_prefill_and_decode_share_one_cache(decoder, tmp_path):
             scores = decode(np.array([[scores.argmax()]]), np.array([place]))
         return np.stack([*found, scores])
 
-    compiled = gn.compile(Cached(decoder, 32))
+    compiled = gn.compile(CachedDecoder(decoder, 32))
 
     def here(tokens, start):
         with gn.no_grad():
@@ -71,3 +57,31 @@ def test_prefill_and_decode_share_one_cache(decoder, tmp_path):
     assert written(made["prefill"], made["decode"]).tobytes() == expected.tobytes()
     assert written(made["prefill"], made["decode"]).tobytes() == expected.tobytes()
     assert places == {name: x.ctypes.data for name, x in made.state.items()}
+
+
+def test_a_kernel_of_several_layers_and_methods_is_there_once(decoder, tmp_path):
+    """More layers add steps and slots, and no code; so does a method that computes the same."""
+    gn.manual_seed(0)
+    twice = type(decoder)(replace(decoder.config, num_hidden_layers=4)).eval()
+    sizes = []
+    for model in (decoder, twice):
+        module = CachedDecoder(model, 32)
+        methods = {
+            "prefill": export(module, (gn.tensor([[1] * 8]), gn.tensor([0]))),
+            "again": export(module, (gn.tensor([[2] * 8]), gn.tensor([8]))),
+        }
+        save_programs(methods, tmp_path / "decoder.gnp", ["avx2"])
+        made = load_program(tmp_path / "decoder.gnp", targets=["avx2"])
+        sizes.append(made.code.size)
+        first, second = ({*x.plan.calls[:, 0].tolist()} for x in made.methods.values())
+        assert first == second
+        for method in made.methods.values():
+            assert_shared(method.plan)
+    assert sizes[0] == sizes[1]
+
+
+def assert_shared(plan):
+    """No two runs of a plan's slots are those of steps with equal ones."""
+    ends = sorted({*(plan.calls[:, 1] // 8).tolist(), len(plan.bindings)})
+    rows = [tuple(map(tuple, plan.bindings[a:b].tolist())) for a, b in pairwise(ends)]
+    assert len(rows) == len(set(rows)) < len(plan.calls)

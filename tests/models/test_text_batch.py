@@ -149,6 +149,37 @@ def test_a_prompt_that_begins_as_the_last_one_is_not_read_anew(model):
     assert [row.tokens for row in rows] == [alone(model, row) for row in rows]
 
 
+def test_one_text_at_a_time_is_written_in_the_cache_of_its_prompt(model):
+    rows = [
+        row_of(model, ids, count) for ids, count in zip(prompt(4, 9, 5), (6, 3, 4), strict=True)
+    ]
+    batch, puts = TextBatch(model.passes, 1), model.passes.put.captures
+    again = row_of(model, [*rows[2].tokens, 7], 3)
+
+    places = write(batch, dict(enumerate([*rows, again])))
+
+    assert {*places} == {1}
+    assert [row.tokens for row in (*rows, again)] == [alone(model, row) for row in (*rows, again)]
+    assert batch.cached is batch.prompt
+    assert model.passes.put.captures == puts
+
+
+def test_one_text_whose_scores_are_no_numbers_harms_no_other(model):
+    first, last = (row_of(model, ids, 6) for ids in prompt(9, 4))
+    batch = TextBatch(model.passes, 1)
+    batch.join(first)
+    batch.read()
+    for pair in batch.cached.cache:
+        for table in pair:
+            table.fill_(float("nan"))
+
+    ((_, wrong),) = batch.extend()
+    assert isinstance(wrong, ArgumentError)
+    write(batch, {0: last})
+
+    assert last.tokens == alone(model, last)
+
+
 def test_scores_that_are_no_numbers_end_their_text_alone(model):
     rows = [row_of(model, ids, 6) for ids in prompt(4, 9)]
     batch = TextBatch(model.passes, 2)

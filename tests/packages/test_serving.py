@@ -10,8 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from gnomon.capture.precompiled import targets_here
 from gnomon.models.conversation import Answer
-from gnomon.train.opening import opened_model
+from gnomon.models.shipped import ship
+from gnomon.train.opening import opened_model, opened_writer
 from gnomon.train.server import ModelServer
 from tests.models.writers import chat_folder
 
@@ -36,10 +38,16 @@ class Running(uvicorn.Server):
         self.listens.set()
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    """A model and its texts."""
-    return opened_model(str(chat_folder(tmp_path_factory.mktemp("folder"))))
+@pytest.fixture(scope="module", params=["folder", "program"])
+def opened(request, tmp_path_factory):
+    """A model and its texts, of a folder or of the program file that was made of it."""
+    place = tmp_path_factory.mktemp("opened")
+    folder, program = chat_folder(place / "folder"), place / "x.gnp"
+    if request.param == "folder":
+        return opened_writer(str(folder))
+    model, texts = opened_model(str(folder))
+    ship(model, texts, program, targets_here())
+    return opened_writer(str(program))
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +65,9 @@ def client(opened) -> Iterator[object]:
 
 
 @pytest.fixture(scope="module")
-def wanted(opened) -> str:
-    """The text that the model writes."""
-    model, texts = opened
+def wanted(opened, tmp_path_factory) -> str:
+    """The text that the folder's model writes."""
+    model, texts = opened_model(str(chat_folder(tmp_path_factory.mktemp("wanted"))))
     options = {"do_sample": False, "max_new_tokens": 8}
     return "".join(Answer(model, texts, texts.chat_ids(MESSAGES), options))
 

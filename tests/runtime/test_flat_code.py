@@ -12,7 +12,7 @@ import pytest
 from gnomon.errors import CompileError
 from gnomon.runtime import device, native
 from gnomon.runtime.backend import HOST
-from gnomon.runtime.flat_code import flat_code
+from gnomon.runtime.flat_code import ObjectFile, flat_code
 from gnomon.runtime.program_file import LIBRARY
 from tests import emulated
 
@@ -77,6 +77,17 @@ def test_the_runtime_is_one_piece_that_asks_for_the_c_library_alone(kind):
     assert found.imports.keys() <= LIBRARY
     assert all(at % 8 == 0 and at + 8 <= len(found.content) for at in found.imports.values())
     assert all(0 <= at < len(found.content) for at in found.functions.values())
+
+
+@pytest.mark.parametrize("kind", ["avx2", "avx512", "neon"])
+def test_objects_have_text_and_constants_and_no_tables_for_unwinding(kind):
+    target = device.foreign(kind)
+    texts = [native.text_for(target), *(x.replace(") {", ") nounwind {") for x in (ADDS, TWICE))]
+
+    found = [ObjectFile(x) for x in HOST.kernels.compile(texts, target)]
+
+    names = {x.name for file in found for x in file.sections if x.flags & 2 and x.content}
+    assert {x for x in names if not x.startswith(".rodata")} == {".text"}
 
 
 @pytest.mark.parametrize("kind", ["avx2", "neon"])

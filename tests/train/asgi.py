@@ -109,7 +109,7 @@ class Alphabet:
     def __init__(self) -> None:
         self.gate = Gate()
         programs = {"read": self.read, "extend": self.extend, "put": lambda *_: None}
-        self.passes = SimpleNamespace(**programs, model=self)
+        self.passes = SimpleNamespace(**programs, model=self, most_rows=64)
         self.passes.rows = lambda count=1: CachedRows(self.passes, count)
         self.tokenizer = self
 

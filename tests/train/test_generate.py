@@ -60,6 +60,13 @@ def test_only_the_top_tokens_are_drawn_and_as_often_as_their_weight_says():
     assert abs(np.mean(np.array(drawn) == 1) - 6 / 9) < 0.03
 
 
+def test_only_the_tokens_that_make_up_the_share_are_drawn():
+    scores = np.log(np.array([1.0, 6.0, 2.0, 1.0, 3.0]))
+
+    some = Sampling(1.0, 0, top_p=0.6)
+    assert {choose(scores, some, number) for number in range(400)} == {1, 4}
+
+
 def test_all_tokens_are_drawn_without_a_limit_and_seeds_differ():
     draws = [
         [choose(np.zeros(7), Sampling(1.0, 0, seed), n) for n in range(200)] for seed in (0, 1)

@@ -7,7 +7,7 @@ import pytest
 from gnomon.commands import app
 from gnomon.errors import ConfigError
 from gnomon.train import opening
-from gnomon.train.opening import HELP, opened_model, options_of
+from gnomon.train.opening import HELP, opened_model
 from tests.models.writers import chat_folder
 
 
@@ -24,13 +24,3 @@ def test_an_encoder_is_refused(tmp_path, monkeypatch):
 
     with pytest.raises(ConfigError, match="holds an encoder, which writes nothing"):
         opened_model(str(place))
-
-
-def test_a_temperature_of_zero_draws_nothing():
-    assert options_of(None, None, {"top_k": None, "seed": 3}) == {"seed": 3}
-    assert options_of(4, 0.0, {}) == {"max_new_tokens": 4, "do_sample": False}
-    assert options_of(None, 0.5, {"top_k": 0}) == {
-        "do_sample": True,
-        "temperature": 0.5,
-        "top_k": 0,
-    }

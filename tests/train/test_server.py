@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import threading
@@ -13,8 +14,10 @@ from gnomon.lazy import Lazy
 from gnomon.models.conversation import Answer
 from gnomon.train import server as module
 from gnomon.train.opening import opened_model
+from gnomon.train.sampling_flags import SamplingFlags
 from gnomon.train.server import ModelServer
 from tests.models.writers import chat_folder
+from tests.train.asgi import Exchange
 
 pytest.importorskip("jinja2")
 pytest.importorskip("starlette")
@@ -137,6 +140,28 @@ def test_what_cannot_be_done_is_a_bad_request(ask, path, body, message):
     error = json.loads(text)["error"]
     assert message in error["message"]
     assert error["type"] == "invalid_request_error"
+
+
+def test_flags_hold_for_requests_that_say_nothing(opened):
+    model, texts = opened
+    flags = SamplingFlags(max_new_tokens=3, temperature=0.0)
+    app = ModelServer("small", model, texts, sampling=flags).application()
+
+    def text(ids, count, **options):
+        return "".join(Answer(model, texts, ids, {"max_new_tokens": count} | options))
+
+    async def asked(**more):
+        return await Exchange(app, "completions", {"prompt": "one two"} | more).end()
+
+    async def all_asked():
+        drawn = {"temperature": 0.7, "seed": 5, "max_tokens": 6}
+        return [await asked(), await asked(max_tokens=5), await asked(**drawn)]
+
+    found = [x.found["choices"][0]["text"] for x in asyncio.run(all_asked())]
+    ids = texts.ids("one two")
+    assert found[0] == text(ids, 3, do_sample=False)
+    assert found[1] == text(ids, 5, do_sample=False)
+    assert found[2] == text(ids, 6, do_sample=True, temperature=0.7, seed=5)
 
 
 def test_who_lacks_starlette_is_told_what_to_install(opened, monkeypatch):

@@ -6,10 +6,9 @@ and looks at the report of wrong positions where a program has one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ctypes import c_int64
 from time import monotonic_ns
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from gnomon.runtime.program import (
     ARENA_BASE,
     FIRST_BASE,
     DeviceProgram,
-    Needs,
-    Step,
     Tables,
     first_register,
     tables_of,
@@ -45,15 +42,9 @@ APART = 256
 class CardProgram(DeviceProgram):
     """Runs its steps in order; it never changes, so that any number of threads may run it."""
 
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        handles: Mapping[str, Any],
-        needs: Needs,
-        tables: Tables | None = None,
-    ) -> None:
-        super().__init__(steps, handles, needs, tables)
-        calls, bound = tables or tables_of(steps, handles, needs)
+    def _set_up(self, tables: Tables | None) -> None:
+        needs = self.needs
+        calls, bound = tables or tables_of(self.steps, self.handles, needs)
         self._rows = [(int(f), int(at) // 8, int(k), int(t)) for f, at, _, k, t in calls]
         self._bases, self._offsets = bound[:, 0] // 8, bound[:, 1]
         self._first = first_register(needs)
