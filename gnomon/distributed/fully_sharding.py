@@ -20,10 +20,11 @@ from gnomon.distributed.tensor.dtensor import lay
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import MeshLayout, OwnRows, Unit
+from gnomon.ops.layouts import MeshLayout, OwnRows, Unit, divided, splits
 from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import in_order, own_rows, part_of, spread, value_layout
+from gnomon.tensor.placements import placement_on
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.tensor import Tensor
 
@@ -131,12 +132,12 @@ def kept(tensor: Tensor) -> tuple[str, ...]:
 def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> MeshLayout:
     """The layout of a parameter, beside that which it has along other mesh axes."""
     have = value_layout(p)
-    sizes, taken = list(p.shape), [each.axis for *_, each in have if isinstance(each, Split)]
-    for _, n, each in have:
-        if isinstance(each, Split):
-            sizes[each.axis] //= n
+    sizes, taken = list(divided(tuple(p.shape), have, "fully_shard")), [k for *_, k in splits(have)]
     free = [k for k in range(p.ndim) if k not in taken] + taken
-    axis = divisible(sizes, free if asked is None else [asked.axis % p.ndim], mesh.shape[-1])
+    if asked is not None:
+        wanted = placement_on(asked, p.ndim)
+        free = [wanted.axis] if isinstance(wanted, Split) else []
+    axis = divisible(sizes, free, mesh.shape[-1])
     last = REPLICATED if axis is None else Split(axis)
     over = zip(mesh.axes, mesh.shape, [*[REPLICATED] * (mesh.ndim - 1), last], strict=True)
     return tuple(sorted((*have, *over), key=lambda each: in_order(each[0])))

@@ -9,8 +9,7 @@ from math import prod
 import numpy as np
 
 from gnomon.errors import ConfigError, LayoutError
-from gnomon.ops.layouts import MeshLayout
-from gnomon.ops.placements import Split
+from gnomon.ops.layouts import MeshLayout, splits
 
 
 @dataclass(frozen=True)
@@ -72,26 +71,23 @@ def mesh_of(text: str) -> Mesh:
 
 def local_part(mesh: Mesh, rank: int, layout: MeshLayout, whole: np.ndarray) -> np.ndarray:
     """The part of an array that a rank holds."""
-    for name, count, placed in layout:
-        if not isinstance(placed, Split):
-            continue
-        if whole.shape[placed.axis] % count:
+    for name, count, axis in splits(layout):
+        if whole.shape[axis] % count:
             raise LayoutError(
-                f"local_part: {count} ranks of mesh axis {name!r} do not divide axis {placed.axis} "
-                f"of {whole.shape}. Split another axis."
+                f"local_part: {count} ranks of mesh axis {name!r} do not divide axis {axis} of "
+                f"{whole.shape}. Split another axis."
             )
-        whole = np.split(whole, count, placed.axis)[mesh.place(rank)[name]]
+        whole = np.split(whole, count, axis)[mesh.place(rank)[name]]
     return np.ascontiguousarray(whole)
 
 
 def whole_of(mesh: Mesh, layout: MeshLayout, parts: Sequence[np.ndarray]) -> np.ndarray:
     """The array of which every rank holds its part; replicas are taken from the first rank."""
-    held, placements = list(parts), {name: placed for name, _, placed in layout}
+    held, split = list(parts), {name: axis for name, _, axis in splits(layout)}
     for name, count in reversed(mesh.axes):
-        placed = placements.get(name)
         groups = [held[k : k + count] for k in range(0, len(held), count)]
-        if isinstance(placed, Split):
-            held = [np.concatenate(group, placed.axis) for group in groups]
+        if name in split:
+            held = [np.concatenate(group, split[name]) for group in groups]
         else:
             held = [group[0] for group in groups]
     return held[0]

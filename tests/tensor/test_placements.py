@@ -44,6 +44,8 @@ def test_what_says_no_layout_is_refused():
         layout_by(MESH, [Split(0)], 2)
     with pytest.raises(LayoutError, match="of a tensor of 1 axes"):
         layout_by(MESH, [Split(1), REPLICATED], 1)
+    with pytest.raises(LayoutError, match="Replicate or Partial: got 0"):
+        layout_by(MESH, [0, REPLICATED], 1)  # type: ignore[list-item]
     with pytest.raises(LayoutError, match="no mesh of this rank has the axes"):
         mesh_of((("nowhere", 2, Split(0)),))
 

@@ -16,7 +16,7 @@ from gnomon.errors import ArgumentError, LayoutError
 from gnomon.nn.embedding import Embedding
 from gnomon.nn.linear import Linear
 from gnomon.nn.module import Module
-from gnomon.ops.placements import REPLICATED, Placement, Split
+from gnomon.ops.placements import REPLICATED, Placement, Split, placement_of
 from gnomon.tensor.layouts import in_order, part_of, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.tensor import Tensor
@@ -58,8 +58,9 @@ class ByWeight(ParallelStyle):
         output_layouts: Placement | None = None,
         use_local_output: bool = True,
     ) -> None:
-        self.input_layouts = input_layouts or self.layouts[0]
-        self.output_layouts = output_layouts or self.layouts[1]
+        given = zip((input_layouts, output_layouts), self.layouts, strict=True)
+        asked = (own if each is None else placement_of(each) for each, own in given)
+        self.input_layouts, self.output_layouts = asked
         self.use_local_output = use_local_output
 
     def wanted(self, module: Module) -> Placement:
