@@ -24,7 +24,7 @@ from gnomon.ops.layouts import MeshLayout, OwnRows, Unit, divided, splits
 from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import in_order, own_rows, part_of, spread, value_layout
-from gnomon.tensor.placements import placement_on
+from gnomon.tensor.placements import layout_by, placement_on
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.tensor import Tensor
 
@@ -121,7 +121,7 @@ def default_mesh() -> DeviceMesh:
 
 def is_sharded_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
     """Whether a tensor is sharded over the ranks of a mesh already."""
-    return any(name in mesh.axes for name, _, _ in value_layout(tensor))
+    return any(name in mesh.names for name, _, _ in value_layout(tensor))
 
 
 def kept(tensor: Tensor) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> MeshLayout:
         free = [wanted.axis] if isinstance(wanted, Split) else []
     axis = divisible(sizes, free, mesh.shape[-1])
     last = REPLICATED if axis is None else Split(axis)
-    over = zip(mesh.axes, mesh.shape, [*[REPLICATED] * (mesh.ndim - 1), last], strict=True)
+    over = layout_by(mesh, [*[REPLICATED] * (mesh.ndim - 1), last], p.ndim)
     return tuple(sorted((*have, *over), key=lambda each: in_order(each[0])))
 
 
@@ -158,7 +158,7 @@ def entering(mesh: DeviceMesh) -> Callable:
             return y
 
         found = over_tensors((inputs, named), spread_rows)
-        own_rows.set(mesh.axes if own else ())
+        own_rows.set(mesh.names if own else ())
         return found
 
     return enter
@@ -181,8 +181,8 @@ def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     """The rows of all ranks, of which a tensor is this one's."""
     if not x.ndim or is_sharded_along(x, mesh):
         return x
-    layout = tuple((name, n, Split(0)) for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())
+    layout = tuple((name, n, Split(0)) for name, n in mesh.axes)
+    return spread(x, layout, rows=OwnRows(mesh.names), shares=mesh.size())
 
 
 def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
@@ -191,11 +191,11 @@ def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
     Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
     mean of what ranks ask of it.
     """
-    placed = {name: each for name, _, each in value_layout(x) if name in mesh.axes}
+    placed = {name: each for name, _, each in value_layout(x) if name in mesh.names}
     split = any(isinstance(each, Split) for each in placed.values())
-    sums = tuple((name, n, Partial()) for name, n in zip(mesh.axes, mesh.shape, strict=True))
+    sums = tuple((name, n, Partial()) for name, n in mesh.axes)
     back = None if split else tuple(each for each in sums if placed.get(each[0]) == REPLICATED)
-    return part_of(x, mesh.axes, back, shares=mesh.size(), rows=OwnRows(mesh.axes))
+    return part_of(x, mesh.names, back, shares=mesh.size(), rows=OwnRows(mesh.names))
 
 
 def over_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gnomon.distributed.mesh import Mesh, local_part
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import local_part
 from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ir.node import Shape
@@ -46,7 +47,7 @@ class ParameterLayout(NamedTuple):
 class ShardingPlan:
     """A table of names and mesh axes; mesh axes that it does not name hold everything alike.
 
-    >>> plan, mesh = ShardingPlan(), Mesh((("shard", 2), ("tensor", 2)))
+    >>> plan, mesh = ShardingPlan(), DeviceMesh.of({"shard": 2, "tensor": 2})
     >>> plan.layout(mesh, ("intermediate", "width"), (64, 32))
     (('shard', 2, S(1)), ('tensor', 2, S(0)))
     """
@@ -65,7 +66,7 @@ class ShardingPlan:
     token_dispatch: tuple[str, ...] = ()
     """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 
-    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> MeshLayout:
+    def layout(self, mesh: DeviceMesh, names: Sequence[str], shape: Shape) -> MeshLayout:
         """The layout of a parameter."""
         sizes, found = list(shape), {}
         for mesh_axis, ranks in mesh.divided:
@@ -79,7 +80,7 @@ class ShardingPlan:
                 found[mesh_axis] = divisible(sizes, free, ranks)
         return tuple((name, ranks, placed(found[name])) for name, ranks in mesh.divided)
 
-    def keeps(self, mesh: Mesh, names: Sequence[str]) -> tuple[str, ...]:
+    def keeps(self, mesh: DeviceMesh, names: Sequence[str]) -> tuple[str, ...]:
         """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
 
         Of an axis that shares out every parameter, a name has its own to itself.
@@ -87,12 +88,12 @@ class ShardingPlan:
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
 
-    def travel(self, mesh: Mesh) -> TokenTravel | None:
+    def travel(self, mesh: DeviceMesh) -> TokenTravel | None:
         """The travelling of tokens, along one mesh axis; None where they stay."""
         named = {self.axes.get(name) for name in self.token_dispatch}
         return next((TokenTravel(each) for each in mesh.divided if each[0] in named), None)
 
-    def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
+    def table(self, model: Module, axes: AxisNames, mesh: DeviceMesh) -> list[ParameterLayout]:
         """The layout of every parameter, by name."""
         rows = ((name, tuple(p.shape)) for name, p in model.named_parameters())
         units: dict[str, int] = {}
@@ -109,7 +110,7 @@ class ShardingPlan:
         self.refuse_idle(table, mesh)
         return table
 
-    def refuse_idle(self, table: Sequence[ParameterLayout], mesh: Mesh) -> None:
+    def refuse_idle(self, table: Sequence[ParameterLayout], mesh: DeviceMesh) -> None:
         """Refuse a mesh axis of several ranks over which neither rows nor a parameter is split."""
         split = {name for row in table for name, _, each in row.layout if each != REPLICATED}
         for name, ranks in mesh.divided:
@@ -168,7 +169,7 @@ def names_of(parameter: str, axes: AxisNames) -> Sequence[str]:
     return next((names for end, names in axes.items() if parameter.endswith(end)), ())
 
 
-def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank: int) -> None:
+def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: DeviceMesh, rank: int) -> None:
     """Keep of every parameter this rank's part; each stays the tensor that it is.
 
     One that no axis splits is said to be replicated, and so is every buffer: as plain tensors they
@@ -184,7 +185,7 @@ def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank:
         buffer.data = spread(buffer.detach(), everywhere)
 
 
-def own_part(p: Tensor, layout: MeshLayout, mesh: Mesh, rank: int) -> Tensor:
+def own_part(p: Tensor, layout: MeshLayout, mesh: DeviceMesh, rank: int) -> Tensor:
     """The part of a whole value that a rank keeps."""
     if p.is_meta:
         return empty(divided(tuple(p.shape), layout, "distribute"), dtype=p.dtype, device=META)

@@ -70,8 +70,7 @@ def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> M
             f"placements: expected one for each of {mesh.ndim} axes of {mesh}: got {given}."
         )
     return tuple(
-        (name, n, placement_on(each, rank))
-        for name, n, each in zip(mesh.axes, mesh.shape, given, strict=True)
+        (*axis, placement_on(each, rank)) for axis, each in zip(mesh.axes, given, strict=True)
     )
 
 
@@ -100,7 +99,7 @@ def mesh_of(layout: MeshLayout) -> Any:
     """The mesh whose axes a layout names."""
     names = {name for name, _, _ in layout}
     for mesh in membership().meshes:
-        kept = [k for k, name in enumerate(mesh.axes) if name in names]
+        kept = [k for k, name in enumerate(mesh.names) if name in names]
         if len(kept) == len(names):
             return mesh.along(kept)
     raise LayoutError(

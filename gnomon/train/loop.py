@@ -215,7 +215,7 @@ class Trainer:
     @property
     def compares(self) -> bool:
         """Whether there are replicas to compare."""
-        return self.team.mesh.size > 1 and self.config.train.compare_replicas_every > 0
+        return self.team.mesh.size() > 1 and self.config.train.compare_replicas_every > 0
 
     def replay_step(self, step: int, exchanged: bool) -> int:
         """Take a step once more, with the rows of another rank where they are exchanged."""

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 import gnomon as gn
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.distributed.plans import PLAN, distribute
 from gnomon.errors import ConfigError
 from gnomon.models.registry import kind_of
@@ -77,7 +78,7 @@ def profile(
     made, zero = recording(config, wanted.steps, *((team.mesh, team.rank) if team else (ALONE,)))
     ranks: list[Profile] = []
     folder = wanted.out or PROFILES / f"{config.run.name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    if team is not None and team.mesh.size > 1:
+    if team is not None and team.mesh.size() > 1:
         ranks, error = gathered(made, zero, team)
         if not team.leads:
             return folder
@@ -101,7 +102,7 @@ def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
     clocks = team.gather([zero + offset, error])
     started, errors = zip(*clocks, strict=True)
     own = replace(
-        made, rank=team.rank, world=team.mesh.size, clock_offset=started[team.rank] - started[0]
+        made, rank=team.rank, world=team.mesh.size(), clock_offset=started[team.rank] - started[0]
     )
     texts = team.gather(msgspec.json.encode(own).decode())
     return [msgspec.json.decode(each, type=Profile) for each in texts], errors[0] + max(errors)
@@ -112,7 +113,7 @@ def measured(config: Config, steps: int) -> Profile:
     return recording(config, steps, ALONE)[0]
 
 
-def recording(config: Config, steps: int, mesh: Mesh, rank: int = 0) -> tuple[Profile, int]:
+def recording(config: Config, steps: int, mesh: DeviceMesh, rank: int = 0) -> tuple[Profile, int]:
     """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
     step = prepared(config, mesh, rank)
     with recorded() as compiling:
@@ -128,7 +129,7 @@ def recording(config: Config, steps: int, mesh: Mesh, rank: int = 0) -> tuple[Pr
 
 
 def prepared(
-    config: Config, mesh: Mesh = ALONE, rank: int = 0
+    config: Config, mesh: DeviceMesh = ALONE, rank: int = 0
 ) -> Callable[[], tuple[float, float]]:
     """A recipe's step on tokens of its own."""
     kind = kind_of(config.model)

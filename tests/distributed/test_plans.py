@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed import Mesh, ShardingPlan
+from gnomon.distributed import DeviceMesh, ShardingPlan
 from gnomon.models.config import Qwen3Config
 from gnomon.models.decoder import AXES, DecoderForCausalLM
 from gnomon.ops.placements import REPLICATED, Placement, Split
@@ -13,11 +13,11 @@ from gnomon.train.recipes import tiny
 pytestmark = pytest.mark.unit
 
 PLAN = ShardingPlan()
-TENSOR, SHARD = Mesh((("tensor", 2),)), Mesh((("shard", 2),))
-BOTH = Mesh((*SHARD.axes, *TENSOR.axes))
+TENSOR, SHARD = DeviceMesh.of({"tensor": 2}), DeviceMesh.of({"shard": 2})
+BOTH = DeviceMesh.of((*SHARD.axes, *TENSOR.axes))
 
 
-def split(mesh: Mesh, names: tuple[str, ...], shape: tuple[int, ...]) -> list[Placement]:
+def split(mesh: DeviceMesh, names: tuple[str, ...], shape: tuple[int, ...]) -> list[Placement]:
     """The placement along each mesh axis."""
     return [placement for *_, placement in PLAN.layout(mesh, names, shape)]
 
@@ -51,8 +51,11 @@ def test_a_name_has_an_axis_that_shares_out_every_parameter_to_itself():
 
 
 def test_mesh_axes_that_a_plan_does_not_name_hold_everything():
-    assert split(Mesh((("data", 2), ("other", 3))), ("heads", "width"), (6, 6)) == [REPLICATED] * 2
-    assert PLAN.layout(Mesh((("tensor", 1),)), ("heads", "width"), (8, 6)) == ()
+    assert (
+        split(DeviceMesh.of({"data": 2, "other": 3}), ("heads", "width"), (6, 6))
+        == [REPLICATED] * 2
+    )
+    assert PLAN.layout(DeviceMesh.of({"tensor": 1}), ("heads", "width"), (8, 6)) == ()
 
 
 def test_every_matrix_of_the_decoder_has_names_for_its_axes():

@@ -14,7 +14,7 @@ from gnomon.tensor.placements import layout_by, mesh_of, placements_of
 
 pytestmark = pytest.mark.unit
 
-MESH = SimpleNamespace(ndim=2, axes=("dp", "tp"), shape=(2, 3))
+MESH = SimpleNamespace(ndim=2, axes=(("dp", 2), ("tp", 3)))
 
 
 def test_a_placement_for_each_axis_of_a_mesh_is_a_layout():

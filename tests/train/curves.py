@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.distributed.mesh import ALONE, Mesh, mesh_of
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import run_ranks
 from gnomon.models.causal import CausalLM
@@ -104,7 +105,7 @@ def batches(config: Config, steps: int) -> Iterator[np.ndarray]:
 
 
 def made(
-    config: Config, mesh: Mesh, rank: int, plan: ShardingPlan = PLAN
+    config: Config, mesh: DeviceMesh, rank: int, plan: ShardingPlan = PLAN
 ) -> tuple[TrainStep, CausalLM]:
     """A rank's step and model, before the first step."""
     kind = kind_of(config.model)
@@ -115,7 +116,7 @@ def made(
 
 
 def stepped(
-    config: Config, mesh: Mesh, rank: int, steps: int, plan: ShardingPlan = PLAN
+    config: Config, mesh: DeviceMesh, rank: int, steps: int, plan: ShardingPlan = PLAN
 ) -> tuple[TrainStep, CausalLM]:
     """The same after so many steps."""
     step, model = made(config, mesh, rank, plan)
@@ -124,7 +125,9 @@ def stepped(
     return step, model
 
 
-def curve(config: Config, mesh: Mesh, rank: int, steps: int, plan: ShardingPlan = PLAN) -> Curve:
+def curve(
+    config: Config, mesh: DeviceMesh, rank: int, steps: int, plan: ShardingPlan = PLAN
+) -> Curve:
     """One rank's view of a run: the same on every rank."""
     return curve_from(made(config, mesh, rank, plan), batches(config, steps))[0]
 
@@ -153,7 +156,7 @@ def restarted(model: str, meshes: Sequence[str], steps: int) -> list[list[Curve]
     for number, name in enumerate(meshes):
         mesh, own = mesh_of(name), windows[number * steps :][:steps]
 
-        def work(rank: int, mesh: Mesh = mesh, own: Sequence = own, kept: Any = kept) -> Any:
+        def work(rank: int, mesh: DeviceMesh = mesh, own: Sequence = own, kept: Any = kept) -> Any:
             step, inner = made(config, mesh, rank)
             if kept:
                 load_parameters(inner, kept[0], mesh, rank)

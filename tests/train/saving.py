@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from gnomon.distributed.checkpoint.parts import owned
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.models.config import Qwen3Config
 from gnomon.train.checkpoint import TRAINER, sealed
 from gnomon.train.checkpoint_contents import CheckpointContents
@@ -38,7 +38,7 @@ def contents(
     """What one of several ranks saves of arrays that all have."""
     told = {"model": Qwen3Config(), "tokenizer": '{"version": "1.0"}'}
     told |= {"trainer": {"data_hash": "x"}} | more
-    rank, mesh = place[0], Mesh((("data", place[1]),))
+    rank, mesh = place[0], DeviceMesh.of((("data", place[1]),))
     tensors = {
         group: {name: owned(x, x.shape, (), mesh, rank) for name, x in listed.items()}
         for group, listed in arrays.items()

@@ -78,7 +78,7 @@ def parts_of_the_next_rank(patch: pytest.MonkeyPatch) -> None:
     true = plans.own_part
 
     def wrong(p, layout, mesh, rank):
-        return true(p, layout, mesh, (rank + 1) % mesh.size)
+        return true(p, layout, mesh, (rank + 1) % mesh.size())
 
     patch.setattr(plans, "own_part", wrong)
 

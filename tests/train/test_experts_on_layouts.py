@@ -63,7 +63,7 @@ def check(model: str, layout: tuple[str, str, int], steps: int) -> None:
     found = on(model, mesh, steps, microbatches, plan_of(axis))
 
     assert {x.hashes for x in found} == {expected.hashes}
-    share = max(x.flops for x in found) * mesh_of(mesh).size / expected.flops
+    share = max(x.flops for x in found) * mesh_of(mesh).size() / expected.flops
     assert share <= (1.125 if "data=3" in mesh else 1.0) * 1.02
 
 

@@ -10,7 +10,8 @@ from functools import cache
 import pytest
 
 from gnomon.distributed import explain
-from gnomon.distributed.mesh import Mesh, mesh_of
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.report import UnitUse, repetitions, units_of
@@ -33,7 +34,7 @@ LAYERS = 4
 pytestmark = pytest.mark.unit
 
 
-def asked(mesh: str, reductions: int | str) -> tuple[Config, Mesh, ShardingPlan]:
+def asked(mesh: str, reductions: int | str) -> tuple[Config, DeviceMesh, ShardingPlan]:
     """What a step is made from."""
     plan = replace(PLAN, reductions=reductions)
     return config_of("six heads", layers=LAYERS), mesh_of(mesh), plan

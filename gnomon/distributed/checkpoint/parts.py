@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.ops.layouts import MeshLayout, splits
 
 __all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "runs"]
@@ -98,11 +98,11 @@ def rectangle(
 
 
 def owned(
-    local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: Mesh, rank: int
+    local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: DeviceMesh, rank: int
 ) -> DividedTensor:
     """A tensor of which a rank holds a part, with the rows of it that it owns among its replicas.
 
-    >>> mesh = Mesh((("data", 2),))
+    >>> mesh = DeviceMesh.of({"data": 2})
     >>> [owned(np.ones(5), (5,), (), mesh, rank).parts[0].array.shape for rank in range(2)]
     [(2,), (3,)]
     """

@@ -257,7 +257,7 @@ def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placem
     for name, p in module.named_parameters(recurse=False):
         over = layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim)
         layout = tuple(sorted((*value_layout(p), *over), key=lambda each: in_order(each[0])))
-        p.data = lay(p.detach(), layout, mesh.axes)
+        p.data = lay(p.detach(), layout, mesh.names)
 
 
 def redistributed(
@@ -266,14 +266,14 @@ def redistributed(
     """Redistribute an input, or this rank's part of one, from one placement to another."""
     if have is None or want is None or not isinstance(x, Tensor):
         return x
-    if not any(name in mesh.axes for name, _, _ in value_layout(x)):
+    if not any(name in mesh.names for name, _, _ in value_layout(x)):
         x = spread(x, layout_by(mesh, [have], x.ndim))
     return given_out(x, mesh, want, local)
 
 
 def given_out(x: Any, mesh: DeviceMesh, want: Placement, local: bool) -> Any:
     """A tensor over a mesh with the wanted placement, or this rank's part of it."""
-    here = tuple(each for each in value_layout(x) if each[0] in mesh.axes)
+    here = tuple(each for each in value_layout(x) if each[0] in mesh.names)
     if here != layout_by(mesh, [want], x.ndim):
         x = x.redistribute(mesh, [want])
-    return part_of(x, mesh.axes) if local else x
+    return part_of(x, mesh.names) if local else x
