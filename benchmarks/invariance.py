@@ -37,7 +37,7 @@ def in_turns(mesh: DeviceMesh, steps: int) -> dict[str, float]:
         made = {}
         for numerics in WAYS:
             with settings.override(numerics=numerics):
-                made[numerics] = step_of(config, mesh, rank)
+                made[numerics] = step_of(config, mesh)
         seconds: list[list[float]] = []
         for _ in range(steps + 2):
             row = []

@@ -42,11 +42,11 @@ SIZES = [
 ]
 
 
-def step_of(config: Config, mesh: DeviceMesh, rank: int) -> TrainStep:
+def step_of(config: Config, mesh: DeviceMesh) -> TrainStep:
     """A rank's step."""
     model = DecoderForCausalLM(config.model)
     initialize(model, config.run.seed)
-    distribute(model, PLAN.table(model, AXES, mesh), mesh, rank)
+    distribute(model, PLAN.table(model, AXES, mesh), mesh)
     return TrainStep(model, make_optimizer(model, config), config, mesh)
 
 
@@ -57,7 +57,7 @@ def stepped(mesh: DeviceMesh, wire: Wire, steps: int) -> tuple[float, TrainStep]
     window = np.random.default_rng(0).integers(0, config.model.vocab_size, shape, np.int64)
 
     def work(rank: int) -> tuple[list[float], TrainStep]:
-        step, seconds = step_of(config, mesh, rank), []
+        step, seconds = step_of(config, mesh), []
         for _ in range(steps + 2):
             began = perf_counter()
             step(window, 1e-3)

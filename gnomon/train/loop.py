@@ -99,7 +99,7 @@ class Trainer:
         if begins is None:
             kind.initialize(self.model, self.config.run.seed)
         team, mesh, plan = self.team, self.team.mesh, self.team.plan
-        distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh, team.rank)
+        distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh)
         self.model.to(self.config.run.device)
         if self.resumed:
             self.load(self.resumed)

@@ -75,7 +75,7 @@ def profile(
     config = configure(wanted.recipe, list(wanted.changes))
     if config.run.threads:
         gn.set_num_threads(config.run.threads)
-    made, zero = recording(config, wanted.steps, *((team.mesh, team.rank) if team else (ALONE,)))
+    made, zero = recording(config, wanted.steps, team.mesh if team else ALONE)
     ranks: list[Profile] = []
     folder = wanted.out or PROFILES / f"{config.run.name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if team is not None and team.mesh.size() > 1:
@@ -113,9 +113,9 @@ def measured(config: Config, steps: int) -> Profile:
     return recording(config, steps, ALONE)[0]
 
 
-def recording(config: Config, steps: int, mesh: DeviceMesh, rank: int = 0) -> tuple[Profile, int]:
+def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
     """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
-    step = prepared(config, mesh, rank)
+    step = prepared(config, mesh)
     with recorded() as compiling:
         for _ in range(WARMING):
             step()
@@ -128,14 +128,12 @@ def recording(config: Config, steps: int, mesh: DeviceMesh, rank: int = 0) -> tu
     return made, running.began - later
 
 
-def prepared(
-    config: Config, mesh: DeviceMesh = ALONE, rank: int = 0
-) -> Callable[[], tuple[float, float]]:
+def prepared(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[float, float]]:
     """A recipe's step on tokens of its own."""
     kind = kind_of(config.model)
     model = kind.model(config.model)
     kind.initialize(model, config.run.seed)
-    distribute(model, PLAN.table(model, kind.axes, mesh), mesh, rank)
+    distribute(model, PLAN.table(model, kind.axes, mesh), mesh)
     step = TrainStep(model, make_optimizer(model, config), config, mesh)
     random = np.random.default_rng(config.run.seed)
     shape = (config.train.batch_size, config.train.sequence_length + 1)

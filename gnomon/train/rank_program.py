@@ -37,7 +37,7 @@ def step_graph(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> G
         kind = kind_of(config.model)
         with META:
             model = kind.model(config.model)
-        distribute(model, plan.table(model, kind.axes, mesh), mesh, 0)
+        distribute(model, plan.table(model, kind.axes, mesh), mesh)
         step = TrainStep(model, make_optimizer(model, config), config, mesh, plan)
         if step.travel:
             step.travel.is_even = True

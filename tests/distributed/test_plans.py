@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed import DeviceMesh, ShardingPlan
+from gnomon import nn
+from gnomon.distributed import DeviceMesh, ShardingPlan, init_device_mesh
+from gnomon.distributed.plans import lay_out, row_beside
 from gnomon.models.config import Qwen3Config
 from gnomon.models.decoder import AXES, DecoderForCausalLM
 from gnomon.ops.placements import REPLICATED, Placement, Split
+from gnomon.tensor.layouts import value_layout
 from gnomon.train.recipes import tiny
+from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
 
@@ -64,3 +68,19 @@ def test_every_matrix_of_the_decoder_has_names_for_its_axes():
 
     assert {row.layout[0][2] for row in rows if len(row.shape) == 2} == {Split(0), Split(1)}
     assert {row.layout[0][2] for row in rows if len(row.shape) == 1} == {REPLICATED}
+
+
+def test_a_table_lays_parameters_out_beside_what_they_have():
+    def work(rank: int, ranks: int) -> None:
+        mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+        layer = nn.Linear(4, 6)
+        whole, weight = layer.weight.tolist(), layer.weight
+        for k, split in ((1, Split(0)), (0, REPLICATED)):
+            over = ((*mesh.axes[k], split),)
+            lay_out(layer, [row_beside("weight", layer.weight, over, ("tp",))])
+        assert layer.weight is weight
+        assert value_layout(weight) == (("dp", 1, REPLICATED), ("tp", 2, Split(0)))
+        assert weight.to_local().tolist() == whole[3 * rank : 3 * rank + 3]
+        assert not value_layout(layer.bias)
+
+    on_threads(work, 2)

@@ -104,32 +104,28 @@ def batches(config: Config, steps: int) -> Iterator[np.ndarray]:
         yield rng.integers(0, config.model.vocab_size, shape, np.int64)
 
 
-def made(
-    config: Config, mesh: DeviceMesh, rank: int, plan: ShardingPlan = PLAN
-) -> tuple[TrainStep, CausalLM]:
+def made(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> tuple[TrainStep, CausalLM]:
     """A rank's step and model, before the first step."""
     kind = kind_of(config.model)
     model = kind.model(config.model)
     kind.initialize(model, config.run.seed)
-    distribute(model, plan.table(model, kind.axes, mesh), mesh, rank)
+    distribute(model, plan.table(model, kind.axes, mesh), mesh)
     return TrainStep(model, make_optimizer(model, config), config, mesh, plan), model
 
 
 def stepped(
-    config: Config, mesh: DeviceMesh, rank: int, steps: int, plan: ShardingPlan = PLAN
+    config: Config, mesh: DeviceMesh, steps: int, plan: ShardingPlan = PLAN
 ) -> tuple[TrainStep, CausalLM]:
     """The same after so many steps."""
-    step, model = made(config, mesh, rank, plan)
+    step, model = made(config, mesh, plan)
     for window in batches(config, steps):
         step(window, RATE)
     return step, model
 
 
-def curve(
-    config: Config, mesh: DeviceMesh, rank: int, steps: int, plan: ShardingPlan = PLAN
-) -> Curve:
+def curve(config: Config, mesh: DeviceMesh, steps: int, plan: ShardingPlan = PLAN) -> Curve:
     """One rank's view of a run: the same on every rank."""
-    return curve_from(made(config, mesh, rank, plan), batches(config, steps))[0]
+    return curve_from(made(config, mesh, plan), batches(config, steps))[0]
 
 
 def curve_from(
@@ -157,7 +153,7 @@ def restarted(model: str, meshes: Sequence[str], steps: int) -> list[list[Curve]
         mesh, own = mesh_of(name), windows[number * steps :][:steps]
 
         def work(rank: int, mesh: DeviceMesh = mesh, own: Sequence = own, kept: Any = kept) -> Any:
-            step, inner = made(config, mesh, rank)
+            step, inner = made(config, mesh)
             if kept:
                 load_parameters(inner, kept[0], mesh, rank)
                 load_optimizer(inner, step.optimizer, kept[1], mesh, rank)
@@ -183,7 +179,7 @@ def is_product(kernel: Any) -> bool:
 @cache
 def alone(model: str, steps: int) -> Curve:
     """The curve of one process, all rows at once."""
-    return curve(config_of(model), ALONE, 0, steps)
+    return curve(config_of(model), ALONE, steps)
 
 
 def on(
@@ -191,4 +187,4 @@ def on(
 ) -> list[Curve]:
     """Every rank's view of a run over a mesh."""
     config, found = config_of(model, microbatches), mesh_of(mesh)
-    return run_ranks(found, lambda rank: curve(config, found, rank, steps, plan), PATIENCE)
+    return run_ranks(found, lambda rank: curve(config, found, steps, plan), PATIENCE)

@@ -44,7 +44,7 @@ def asked(mesh: str, reductions: int | str) -> tuple[Config, DeviceMesh, Shardin
 def taken(mesh: str = "shard=2", reductions: int | str = 0) -> tuple[TrainStep, DecoderForCausalLM]:
     """The first rank's step, and its model, after two steps."""
     config, found, plan = asked(mesh, reductions)
-    return run_ranks(found, lambda rank: stepped(config, found, rank, 2, plan), 120.0)[0]
+    return run_ranks(found, lambda rank: stepped(config, found, 2, plan), 120.0)[0]
 
 
 @cache
@@ -143,7 +143,7 @@ def test_a_step_is_one_program_and_asks_for_no_whole_parameter(mesh: str):
     config, found = config_of("six heads"), mesh_of(mesh)
 
     def runs_of_a_third_step(rank: int) -> list[str]:
-        step, _ = made(config, found, rank)
+        step, _ = made(config, found)
         first, second, third = batches(config, 3)
         step(first, RATE)
         step(second, RATE)

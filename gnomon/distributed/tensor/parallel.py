@@ -11,13 +11,14 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from gnomon.distributed.device_mesh import DeviceMesh
-from gnomon.distributed.tensor.dtensor import from_first, lay
+from gnomon.distributed.plans import lay_out, row_beside
+from gnomon.distributed.tensor.dtensor import from_first
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.nn.embedding import Embedding
 from gnomon.nn.linear import Linear
 from gnomon.nn.module import Module
 from gnomon.ops.placements import REPLICATED, Placement, Split, placement_of
-from gnomon.tensor.layouts import in_order, part_of, spread, value_layout
+from gnomon.tensor.layouts import part_of, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.tensor import Tensor
 
@@ -254,10 +255,11 @@ def listed(asked: Asked) -> list[Placement | None]:
 
 def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placement]) -> None:
     """Lay a module's own parameters over a mesh, replicated where nothing else is said."""
-    for name, p in module.named_parameters(recurse=False):
-        over = layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim)
-        layout = tuple(sorted((*value_layout(p), *over), key=lambda each: in_order(each[0])))
-        p.data = lay(p.detach(), layout, mesh.names)
+    rows = (
+        row_beside(name, p, layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim), mesh.names)
+        for name, p in module.named_parameters(recurse=False)
+    )
+    lay_out(module, rows)
 
 
 def redistributed(
