@@ -160,4 +160,4 @@ def test_a_step_is_one_program_and_asks_for_no_whole_parameter(mesh: str):
             stop()
         return seen
 
-    assert run_ranks(found, runs_of_a_third_step, 120.0) == [["run"]] * found.size
+    assert run_ranks(found, runs_of_a_third_step, 120.0) == [["run"]] * found.size()
