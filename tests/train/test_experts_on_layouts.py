@@ -104,7 +104,7 @@ def test_each_rank_has_its_part_of_the_experts(mesh: str, axis: str, held: int):
         "up_proj.weight": (held, inner, 96),
         "down_proj.weight": (held, 96, inner),
     }
-    assert run_ranks(found, work, PATIENCE) == [wanted] * found.size
+    assert run_ranks(found, work, PATIENCE) == [wanted] * found.size()
 
 
 @pytest.mark.parametrize("layout", [("data=4", ""), ("data=2,tensor=2", "data"), ("shard=4", "")])
