@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.overlap import SIZES, step_of
 from gnomon import settings
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.runtime.files import publish
 from gnomon.train.recipes import configure
@@ -27,7 +27,7 @@ LAYOUTS = {(): 1.05, (("data", 4),): 1.10, (("shard", 4),): 1.10, (("tensor", 4)
 WAYS = ("invariant", "fast")
 
 
-def in_turns(mesh: Mesh, steps: int) -> dict[str, float]:
+def in_turns(mesh: DeviceMesh, steps: int) -> dict[str, float]:
     """The median seconds of a step under each of the two, when all ranks are done."""
     config = configure("tiny", SIZES)
     shape = (config.train.batch_size, config.train.sequence_length + 1)
@@ -37,7 +37,7 @@ def in_turns(mesh: Mesh, steps: int) -> dict[str, float]:
         made = {}
         for numerics in WAYS:
             with settings.override(numerics=numerics):
-                made[numerics] = step_of(config, mesh, rank)
+                made[numerics] = step_of(config, mesh)
         seconds: list[list[float]] = []
         for _ in range(steps + 2):
             row = []
@@ -62,7 +62,7 @@ def main() -> None:
     rows = []
     for axes, most in LAYOUTS.items():
         name = ",".join(f"{axis}={n}" for axis, n in axes) or "one process"
-        taken = in_turns(Mesh(axes), asked.steps)
+        taken = in_turns(DeviceMesh.of(axes), asked.steps)
         ratio = taken["invariant"] / taken["fast"]
         rows.append({"layout": name, "ratio": ratio, "most": most, **taken})
         times = "  ".join(f"{way} {1e3 * taken[way]:7.1f} ms" for way in WAYS)

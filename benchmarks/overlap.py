@@ -16,7 +16,7 @@ import numpy as np
 
 from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.plans import PLAN, distribute
 from gnomon.distributed.ranks import run_ranks
 from gnomon.models.decoder import AXES, DecoderForCausalLM
@@ -42,29 +42,29 @@ SIZES = [
 ]
 
 
-def step_of(config: Config, mesh: Mesh, rank: int) -> TrainStep:
+def step_of(config: Config, mesh: DeviceMesh) -> TrainStep:
     """A rank's step."""
     model = DecoderForCausalLM(config.model)
     initialize(model, config.run.seed)
-    distribute(model, PLAN.table(model, AXES, mesh), mesh, rank)
+    distribute(model, PLAN.table(model, AXES, mesh), mesh)
     return TrainStep(model, make_optimizer(model, config), config, mesh)
 
 
-def stepped(mesh: Mesh, wire: Wire, steps: int) -> tuple[float, TrainStep]:
+def stepped(mesh: DeviceMesh, wire: Wire, steps: int) -> tuple[float, TrainStep]:
     """The least seconds of a step on a network, when all ranks are done; the first rank's step."""
     config = configure("tiny", SIZES)
     shape = (config.train.batch_size, config.train.sequence_length + 1)
     window = np.random.default_rng(0).integers(0, config.model.vocab_size, shape, np.int64)
 
     def work(rank: int) -> tuple[list[float], TrainStep]:
-        step, seconds = step_of(config, mesh, rank), []
+        step, seconds = step_of(config, mesh), []
         for _ in range(steps + 2):
             began = perf_counter()
             step(window, 1e-3)
             seconds.append(perf_counter() - began)
         return seconds[2:], step
 
-    found = run_ranks(mesh, work, 600.0, world=SlowWorld(mesh.size, wire))
+    found = run_ranks(mesh, work, 600.0, world=SlowWorld(mesh.size(), wire))
     return min(map(max, zip(*(seconds for seconds, _ in found), strict=True))), found[0][1]
 
 
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--steps", type=int, default=20)
     asked = parser.parse_args()
-    mesh = Mesh(((asked.axis, asked.ranks),))
+    mesh = DeviceMesh.of({asked.axis: asked.ranks})
     computing, step = stepped(mesh, AT_ONCE, asked.steps)
     parts = kernels_of(step.captured.graph, context()).parts
     starts = [k for k in parts if isinstance(k, Kernel) and k.mesh and not k.name.endswith(WAIT)]

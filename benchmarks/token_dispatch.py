@@ -133,7 +133,7 @@ def main() -> None:
     print("ranks  routing   dispatcher   move ms  of raw  layer ms  of loop  rows")
     for ranks in asked.ranks:
         for routing in ROUTINGS:
-            world = dist.Mesh((("expert", ranks),))
+            world = dist.DeviceMesh.of({"expert": ranks})
             made = dist.run_ranks(
                 world, lambda k, n=ranks, how=routing: one_rank(k, n, how, asked.steps), 600.0
             )

@@ -35,7 +35,7 @@ def on_two_ranks(*placements):
         dist.destroy_process_group()
         return found
 
-    return dist.run_ranks(dist.Mesh((("all", 2),)), one)
+    return dist.run_ranks(dist.DeviceMesh.of({"all": 2}), one)
 
 
 alone = bits(gradients(*(x.clone().requires_grad_() for x in given)))

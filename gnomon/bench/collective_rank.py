@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from gnomon.compiler.build import build
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.processes import free_port
 from gnomon.distributed.ranks import connect
 from gnomon.dtypes import bfloat16, dtype_of
@@ -162,8 +162,8 @@ def beside(backend: MpiBackend) -> NodeBackend:
 def main(out: Path, peers: list[str], rounds: int) -> None:
     """Measure everything; the first rank writes it down."""
     backend = MpiBackend()
-    here.settle(connect(Mesh(((AXIS, backend.size),)), backend))
-    here.settle(connect(Mesh(((NODE, backend.size),)), beside(backend)))
+    here.settle(connect(DeviceMesh.of({AXIS: backend.size}), backend))
+    here.settle(connect(DeviceMesh.of({NODE: backend.size}), beside(backend)))
     others = {name: runpy.run_module(PEERS[name]) for name in peers if name in PEERS}
     for peer in others.values():
         peer["join"](backend.rank, backend.size, backend.world)

@@ -57,7 +57,7 @@ from gnomon.distributed.groups import (
     new_group,
     split_group,
 )
-from gnomon.distributed.mesh import Mesh, local_part, whole_of
+from gnomon.distributed.mesh import local_part, whole_of
 from gnomon.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
@@ -110,7 +110,6 @@ __all__ = [
     "GroupMember",
     "HashStore",
     "LocalTokenDispatcher",
-    "Mesh",
     "P2POp",
     "PLAN",
     "ParameterLayout",

@@ -1,5 +1,8 @@
 """Device meshes by PyTorch's names: ranks along axes, and the groups that they form there.
 
+A mesh of names and sizes alone (`DeviceMesh.of`) is of a world that need not run: a plan's, or one
+whose ranks the trainer connects.
+
 The name of an axis is that of its groups and of layouts over it. It is the same on all ranks, since
 all make the same meshes in the same order, and no two meshes share one unless their ranks are the
 same.
@@ -7,7 +10,7 @@ same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -43,20 +46,41 @@ class DeviceMesh:
         mesh: Any,
         *,
         mesh_dim_names: Sequence[str] | None = None,
-        _axes: Sequence[str] = (),
+        _names: Sequence[str] | None = None,
     ) -> None:
         check_device(device_type)
         self.device_type = Device(device_type).type
         self.ranks = np.asarray(mesh.numpy() if isinstance(mesh, Tensor) else mesh, np.int64)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
-        check(self.ranks, self.mesh_dim_names)
-        self.axes = tuple(_axes) or joined(self)
+        self.names = joined(self) if _names is None else tuple(_names)
         """The names of its axes in groups and layouts."""
+
+    @staticmethod
+    def of(axes: Mapping[str, int] | Iterable[tuple[str, int]]) -> DeviceMesh:
+        """The mesh of the first ranks by the names and sizes of its axes; it connects no ranks.
+
+        >>> mesh = DeviceMesh.of({"data": 2, "tensor": 2})
+        >>> mesh.place(3), mesh.beside(3, "data")
+        ({'data': 1, 'tensor': 1}, [1, 3])
+        """
+        sizes = dict(axes)
+        ranks = np.arange(prod(sizes.values())).reshape(tuple(sizes.values()))
+        return DeviceMesh("cpu", ranks, mesh_dim_names=[*sizes], _names=[*sizes])
 
     @property
     def mesh(self) -> Tensor:
         """The numbers of its ranks."""
         return tensor_of(self.ranks.tolist())
+
+    @property
+    def axes(self) -> tuple[tuple[str, int], ...]:
+        """The name and the ranks of every axis, as in layouts."""
+        return tuple(zip(self.names, self.shape, strict=True))
+
+    @property
+    def divided(self) -> tuple[tuple[str, int], ...]:
+        """The axes with more than one rank."""
+        return tuple((name, count) for name, count in self.axes if count > 1)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,14 +96,28 @@ class DeviceMesh:
         """The number of ranks: along an axis, or of all."""
         return int(self.ranks.size) if mesh_dim is None else self.ranks.shape[mesh_dim]
 
+    def place(self, rank: int) -> dict[str, int]:
+        """The place of a rank along every axis; nothing where it is not in the mesh."""
+        found = np.argwhere(self.ranks == rank).tolist()
+        return dict(zip(self.names, found[0], strict=True)) if found else {}
+
+    def groups(self, *along: str) -> list[list[int]]:
+        """The ranks that differ along some axes alone, in order, for every place along others."""
+        numbers = sorted(range(self.ndim), key=lambda k: self.names[k] in along)
+        count = prod(n for name, n in self.axes if name in along)
+        return self.ranks.transpose(numbers).reshape(-1, count).tolist()
+
+    def beside(self, rank: int, axis: str) -> list[int]:
+        """The ranks that differ from one along an axis alone, itself among them, in order."""
+        return next(ranks for ranks in self.groups(axis) if rank in ranks)
+
     def get_rank(self) -> int:
         """The number of this rank among all."""
         return membership().world().rank()
 
     def get_coordinate(self) -> list[int] | None:
         """The place of this rank along every axis; None where it is not in the mesh."""
-        found = np.argwhere(self.ranks == self.get_rank())
-        return found[0].tolist() if len(found) else None
+        return [*self.place(self.get_rank()).values()] or None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """The place of this rank along an axis."""
@@ -92,7 +130,7 @@ class DeviceMesh:
                 f"get_group: the DeviceMesh has {self.ndim} dimensions: expected `mesh_dim`: "
                 "got none. Name one of them."
             )
-        name = self.axes[self._number(mesh_dim or 0)]
+        name = self.names[self._number(mesh_dim or 0)]
         found = membership().groups.get(name)
         if found is None:
             raise LayoutError(f"get_group: rank {self.get_rank()} is not in {self}.")
@@ -131,9 +169,9 @@ class DeviceMesh:
             return self
         here = self.get_coordinate() or [0] * self.ndim
         place = tuple(slice(None) if k in kept else here[k] for k in range(self.ndim))
-        names = self.mesh_dim_names and [self.mesh_dim_names[k] for k in kept]
-        axes = [self.axes[k] for k in kept]
-        return DeviceMesh(self.device_type, self.ranks[place], mesh_dim_names=names, _axes=axes)
+        asked = self.mesh_dim_names and [self.mesh_dim_names[k] for k in kept]
+        names = [self.names[k] for k in kept]
+        return DeviceMesh(self.device_type, self.ranks[place], mesh_dim_names=asked, _names=names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceMesh) and identity(self) == identity(other)
@@ -192,17 +230,17 @@ def identity(mesh: DeviceMesh) -> tuple[Any, ...]:
 
 def joined(mesh: DeviceMesh) -> tuple[str, ...]:
     """The names of a mesh's axes; its groups are made unless an equal mesh has them."""
+    check(mesh.ranks, mesh.mesh_dim_names)
     member = membership()
     for known in member.meshes:
         if known == mesh:
-            return known.axes
-    axes = [member.fresh(name) for name in mesh.mesh_dim_names or unnamed(mesh.ndim)]
-    for k, name in enumerate(axes):
-        for ranks in np.moveaxis(mesh.ranks, k, -1).reshape(-1, mesh.shape[k]).tolist():
-            if mesh.get_rank() in ranks:
-                member.add(member.world().backend, name, ranks)
+            return known.names
+    mesh.names = tuple(member.fresh(name) for name in mesh.mesh_dim_names or unnamed(mesh.ndim))
+    if mesh.get_coordinate() is not None:
+        for name in mesh.names:
+            member.add(member.world().backend, name, mesh.beside(mesh.get_rank(), name))
     member.meshes.append(mesh)
-    return tuple(axes)
+    return mesh.names
 
 
 def unnamed(count: int) -> list[str]:

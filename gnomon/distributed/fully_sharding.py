@@ -15,15 +15,15 @@ from typing import Any
 from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
 from gnomon.distributed.fsdp_module import FSDPModule, outermost, sharded_class
 from gnomon.distributed.groups import get_world_size, init_process_group, is_initialized
-from gnomon.distributed.plans import divisible
-from gnomon.distributed.tensor.dtensor import lay
+from gnomon.distributed.plans import ParameterLayout, divisible, lay_out, placed, row_beside
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import MeshLayout, OwnRows, Unit
+from gnomon.ops.layouts import OwnRows, Unit, divided, splits
 from gnomon.ops.placements import REPLICATED, Partial, Split
 from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import in_order, own_rows, part_of, spread, value_layout
+from gnomon.tensor.layouts import own_rows, part_of, spread, value_layout
+from gnomon.tensor.placements import layout_by, placement_on
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.tensor import Tensor
 
@@ -99,11 +99,9 @@ def fully_shard(
     for each in modules:
         inner = [p for m in each.modules() if isinstance(m, FSDPModule) for p in m.parameters()]
         others = {id(p) for p in (*inner, *(ignored_params or ()))}
-        for p in each.parameters():
-            if id(p) not in others:
-                asked = None if shard_placement_fn is None else shard_placement_fn(p)
-                layout = layout_on(p, mesh, asked)
-                p.data = lay(p.detach(), layout, kept(p), unit)
+        named = [(name, p) for name, p in each.named_parameters() if id(p) not in others]
+        ask = shard_placement_fn or no_wish
+        lay_out(each, [row_over(name, p, mesh, ask(p), unit) for name, p in named])
         object.__setattr__(each, "__class__", sharded_class(type(each)))
         object.__setattr__(each, "_unit_number", unit.number)
         each.register_forward_pre_hook(entering(mesh), prepend=True, with_kwargs=True)
@@ -120,26 +118,26 @@ def default_mesh() -> DeviceMesh:
 
 def is_sharded_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
     """Whether a tensor is sharded over the ranks of a mesh already."""
-    return any(name in mesh.axes for name, _, _ in value_layout(tensor))
+    return any(name in mesh.names for name, _, _ in value_layout(tensor))
 
 
-def kept(tensor: Tensor) -> tuple[str, ...]:
-    """The mesh axes along which others have split a parameter: it is used there."""
-    return tuple(name for name, _, _ in value_layout(tensor))
+def no_wish(p: Tensor) -> None:
+    """Leave it open along which axis a parameter is split."""
 
 
-def layout_on(p: Tensor, mesh: DeviceMesh, asked: Split | None) -> MeshLayout:
-    """The layout of a parameter, beside that which it has along other mesh axes."""
+def row_over(
+    name: str, p: Tensor, mesh: DeviceMesh, asked: Split | None, unit: Unit
+) -> ParameterLayout:
+    """The row of a parameter, which along mesh axes that it has is used without being gathered."""
     have = value_layout(p)
-    sizes, taken = list(p.shape), [each.axis for *_, each in have if isinstance(each, Split)]
-    for _, n, each in have:
-        if isinstance(each, Split):
-            sizes[each.axis] //= n
+    sizes, taken = list(divided(tuple(p.shape), have, "fully_shard")), [k for *_, k in splits(have)]
     free = [k for k in range(p.ndim) if k not in taken] + taken
-    axis = divisible(sizes, free if asked is None else [asked.axis % p.ndim], mesh.shape[-1])
-    last = REPLICATED if axis is None else Split(axis)
-    over = zip(mesh.axes, mesh.shape, [*[REPLICATED] * (mesh.ndim - 1), last], strict=True)
-    return tuple(sorted((*have, *over), key=lambda each: in_order(each[0])))
+    if asked is not None:
+        wanted = placement_on(asked, p.ndim)
+        free = [wanted.axis] if isinstance(wanted, Split) else []
+    axis = divisible(sizes, free, mesh.shape[-1])
+    over = layout_by(mesh, [*[REPLICATED] * (mesh.ndim - 1), placed(axis)], p.ndim)
+    return row_beside(name, p, over, tuple(each for each, _, _ in have), unit)
 
 
 def entering(mesh: DeviceMesh) -> Callable:
@@ -157,7 +155,7 @@ def entering(mesh: DeviceMesh) -> Callable:
             return y
 
         found = over_tensors((inputs, named), spread_rows)
-        own_rows.set(mesh.axes if own else ())
+        own_rows.set(mesh.names if own else ())
         return found
 
     return enter
@@ -180,8 +178,8 @@ def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     """The rows of all ranks, of which a tensor is this one's."""
     if not x.ndim or is_sharded_along(x, mesh):
         return x
-    layout = tuple((name, n, Split(0)) for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    return spread(x, layout, rows=OwnRows(mesh.axes), shares=mesh.size())
+    layout = tuple((name, n, Split(0)) for name, n in mesh.axes)
+    return spread(x, layout, rows=OwnRows(mesh.names), shares=mesh.size())
 
 
 def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
@@ -190,11 +188,11 @@ def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
     Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
     mean of what ranks ask of it.
     """
-    placed = {name: each for name, _, each in value_layout(x) if name in mesh.axes}
+    placed = {name: each for name, _, each in value_layout(x) if name in mesh.names}
     split = any(isinstance(each, Split) for each in placed.values())
-    sums = tuple((name, n, Partial()) for name, n in zip(mesh.axes, mesh.shape, strict=True))
+    sums = tuple((name, n, Partial()) for name, n in mesh.axes)
     back = None if split else tuple(each for each in sums if placed.get(each[0]) == REPLICATED)
-    return part_of(x, mesh.axes, back, shares=mesh.size(), rows=OwnRows(mesh.axes))
+    return part_of(x, mesh.names, back, shares=mesh.size(), rows=OwnRows(mesh.names))
 
 
 def over_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.ops.layouts import place
 from gnomon.ops.placements import REPLICATED, Split
 from gnomon.tensor.functions import apply
@@ -11,7 +11,7 @@ from gnomon.tensor.tensor import Tensor
 __all__ = ["split_rows"]
 
 
-def split_rows(x: Tensor, mesh: Mesh, *axes: str) -> Tensor:
+def split_rows(x: Tensor, mesh: DeviceMesh, *axes: str) -> Tensor:
     """x, which all ranks hold, of which each rank computes with its own rows from here on.
 
     The value is the same; where it is read, programs are divided along these mesh axes.

@@ -6,22 +6,21 @@ leaves open, the cost model decides for each program (gnomon/passes/choose.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gnomon.distributed.mesh import Mesh, local_part
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.tensor.dtensor import lay
 from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
-from gnomon.ops.layouts import MeshLayout, Unit, divided
+from gnomon.ops.layouts import ALONE, MeshLayout, Unit
 from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.program.reductions import AUTO
-from gnomon.tensor.creation import empty
-from gnomon.tensor.device import META
-from gnomon.tensor.layouts import spread
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.layouts import in_order, spread, value_layout
+from gnomon.tensor.tensor import Tensor
 
 __all__ = ["AxisNames", "PLAN", "ParameterLayout", "ShardingPlan", "bound_of", "distribute"]
 
@@ -31,14 +30,18 @@ TENSOR = dict.fromkeys(("heads", "key_heads", "intermediate", "vocabulary"), "te
 
 
 class ParameterLayout(NamedTuple):
-    """A row of a plan's table: a parameter, its shape, and its layout."""
+    """A row of a table of parameters: one, its shape, and its layout.
+
+    A plan makes a table of a whole model; `fully_shard` and each style of `parallelize_module` make
+    one of a module.
+    """
 
     name: str
     shape: Shape
     layout: MeshLayout
     keeps: tuple[str, ...]
     """Mesh axes along which it stays sharded in use; along others it is gathered for its use."""
-    unit: Unit
+    unit: Unit = ALONE
     """The unit that it is gathered with: its layer, or all that is outside of layers."""
 
 
@@ -46,7 +49,7 @@ class ParameterLayout(NamedTuple):
 class ShardingPlan:
     """A table of names and mesh axes; mesh axes that it does not name hold everything alike.
 
-    >>> plan, mesh = ShardingPlan(), Mesh((("shard", 2), ("tensor", 2)))
+    >>> plan, mesh = ShardingPlan(), DeviceMesh.of({"shard": 2, "tensor": 2})
     >>> plan.layout(mesh, ("intermediate", "width"), (64, 32))
     (('shard', 2, S(1)), ('tensor', 2, S(0)))
     """
@@ -65,7 +68,7 @@ class ShardingPlan:
     token_dispatch: tuple[str, ...] = ()
     """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 
-    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> MeshLayout:
+    def layout(self, mesh: DeviceMesh, names: Sequence[str], shape: Shape) -> MeshLayout:
         """The layout of a parameter."""
         sizes, found = list(shape), {}
         for mesh_axis, ranks in mesh.divided:
@@ -79,7 +82,7 @@ class ShardingPlan:
                 found[mesh_axis] = divisible(sizes, free, ranks)
         return tuple((name, ranks, placed(found[name])) for name, ranks in mesh.divided)
 
-    def keeps(self, mesh: Mesh, names: Sequence[str]) -> tuple[str, ...]:
+    def keeps(self, mesh: DeviceMesh, names: Sequence[str]) -> tuple[str, ...]:
         """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
 
         Of an axis that shares out every parameter, a name has its own to itself.
@@ -87,12 +90,12 @@ class ShardingPlan:
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
 
-    def travel(self, mesh: Mesh) -> TokenTravel | None:
+    def travel(self, mesh: DeviceMesh) -> TokenTravel | None:
         """The travelling of tokens, along one mesh axis; None where they stay."""
         named = {self.axes.get(name) for name in self.token_dispatch}
         return next((TokenTravel(each) for each in mesh.divided if each[0] in named), None)
 
-    def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
+    def table(self, model: Module, axes: AxisNames, mesh: DeviceMesh) -> list[ParameterLayout]:
         """The layout of every parameter, by name."""
         rows = ((name, tuple(p.shape)) for name, p in model.named_parameters())
         units: dict[str, int] = {}
@@ -109,7 +112,7 @@ class ShardingPlan:
         self.refuse_idle(table, mesh)
         return table
 
-    def refuse_idle(self, table: Sequence[ParameterLayout], mesh: Mesh) -> None:
+    def refuse_idle(self, table: Sequence[ParameterLayout], mesh: DeviceMesh) -> None:
         """Refuse a mesh axis of several ranks over which neither rows nor a parameter is split."""
         split = {name for row in table for name, _, each in row.layout if each != REPLICATED}
         for name, ranks in mesh.divided:
@@ -168,24 +171,29 @@ def names_of(parameter: str, axes: AxisNames) -> Sequence[str]:
     return next((names for end, names in axes.items() if parameter.endswith(end)), ())
 
 
-def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank: int) -> None:
-    """Keep of every parameter this rank's part; each stays the tensor that it is.
+def row_beside(
+    name: str, p: Tensor, over: MeshLayout, keeps: tuple[str, ...], unit: Unit = ALONE
+) -> ParameterLayout:
+    """The row of a parameter along further mesh axes, beside those that it has."""
+    layout = tuple(sorted((*value_layout(p), *over), key=lambda each: in_order(each[0])))
+    return ParameterLayout(name, tuple(p.shape), layout, keeps, unit)
 
-    One that no axis splits is said to be replicated, and so is every buffer: as plain tensors they
-    would vary.
-    """
-    parameters = dict(model.named_parameters())
+
+def lay_out(module: Module, rows: Iterable[ParameterLayout]) -> None:
+    """Keep of every parameter of a table this rank's part; each stays the tensor that it is."""
+    parameters = dict(module.named_parameters())
     for row in rows:
-        if row.layout:
-            p = parameters[row.name]
-            p.data = spread(own_part(p, row.layout, mesh, rank), row.layout, row.keeps, row.unit)
+        p = parameters[row.name]
+        p.data = lay(p.detach(), row.layout, row.keeps, row.unit)
+
+
+def distribute(model: Module, rows: Iterable[ParameterLayout], mesh: DeviceMesh) -> None:
+    """Lay a model's parameters out by a plan's table; what no axis splits is replicated.
+
+    So is every buffer: as plain tensors they would vary.
+    """
     everywhere = tuple((name, ranks, REPLICATED) for name, ranks in mesh.divided)
+    if everywhere:
+        lay_out(model, rows)
     for _, buffer in model.named_buffers():
         buffer.data = spread(buffer.detach(), everywhere)
-
-
-def own_part(p: Tensor, layout: MeshLayout, mesh: Mesh, rank: int) -> Tensor:
-    """The part of a whole value that a rank keeps."""
-    if p.is_meta:
-        return empty(divided(tuple(p.shape), layout, "distribute"), dtype=p.dtype, device=META)
-    return from_array(local_part(mesh, rank, layout, p.detach().numpy()).copy())

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.errors import LayoutError
 from gnomon.runtime.comm import groups, here
 from gnomon.runtime.comm.base import Backend, Link
@@ -19,29 +19,29 @@ __all__ = ["connect", "run_ranks"]
 T = TypeVar("T")
 
 
-def connect(mesh: Mesh, backend: Backend) -> dict[str, Link]:
+def connect(mesh: DeviceMesh, backend: Backend) -> dict[str, Link]:
     """The groups of this rank: by mesh axis, the ranks that differ from it along that axis."""
-    if mesh.size != backend.size:
+    if mesh.size() != backend.size:
         sizes = " x ".join(f"{name} {count}" for name, count in mesh.axes) or "one rank"
         raise LayoutError(
-            f"mesh: {sizes} is {mesh.size} ranks, and {backend.size} run. "
-            f"Launch as many: gnomon launch -n {mesh.size} ..."
+            f"mesh: {sizes} is {mesh.size()} ranks, and {backend.size} run. "
+            f"Launch as many: gnomon launch -n {mesh.size()} ..."
         )
-    return {name: backend.link(name, mesh.beside(backend.rank, name)) for name, _ in mesh.axes}
+    return {name: backend.link(name, mesh.beside(backend.rank, name)) for name in mesh.names}
 
 
 def run_ranks(
-    mesh: Mesh,
+    mesh: DeviceMesh,
     function: Callable[[int], T],
     patience: float | None = None,
     world: World | None = None,
 ) -> list[T]:
     """function(rank) on every rank as a thread; the first failure is raised and ends the others.
 
-    >>> run_ranks(Mesh((("data", 2),)), lambda rank: here.link_along("data").place)
+    >>> run_ranks(DeviceMesh.of({"data": 2}), lambda rank: here.link_along("data").place)
     [0, 1]
     """
-    world = world or World(mesh.size, patience)
+    world = world or World(mesh.size(), patience)
 
     def one(rank: int) -> T:
         backend = world.backend(rank)
@@ -52,8 +52,8 @@ def run_ranks(
             backend.abort(cause)
             raise
 
-    with ThreadPoolExecutor(mesh.size, "rank") as pool:
-        futures = [pool.submit(copy_context().run, one, rank) for rank in range(mesh.size)]
+    with ThreadPoolExecutor(mesh.size(), "rank") as pool:
+        futures = [pool.submit(copy_context().run, one, rank) for rank in range(mesh.size())]
     if world.failure is not None:
         raise world.failure[1]
     return [future.result() for future in futures]

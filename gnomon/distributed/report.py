@@ -69,13 +69,13 @@ def graphs_of(program: Compiled) -> list[Graph]:
 
 def of_graph(graph: Graph) -> Iterator[str]:
     """The units and transfers of a program over a mesh, then what ranks repeat."""
-    block = kernels_of(graph, context())
+    block, (divided, repeated) = kernels_of(graph, context()), of_one_rank(graph)
     yield from map(str, units_of(block.parts))
-    yield from sent(graph)
+    yield from sent(divided)
     if any(map(is_transfer, block.parts)):
         yield on_clock(timeline(block.parts))
     yield from map(str, block.bounds)
-    yield from repetitions(graph)
+    yield from repeated
 
 
 class UnitUse(NamedTuple):
@@ -111,28 +111,31 @@ def units_of(parts: Sequence[Kernel | ControlCall]) -> list[UnitUse]:
     ]
 
 
-def repetitions(graph: Graph, least: float = SMALL) -> list[str]:
+def repetitions(graph: Graph) -> list[str]:
     """A line for each product that all ranks of a mesh axis compute alike, of a share or more."""
+    return of_one_rank(graph)[1]
+
+
+def of_one_rank(graph: Graph) -> tuple[Graph, list[str]]:
+    """One rank's program, and a line for each product that it repeats."""
     found: list[str] = []
 
     def hear(across: MeshAxis, divided: Graph, plan: Plan) -> None:
         whole = sum(map(product_flops, divided))
         for node in divided:
             share = product_flops(node) / whole if whole else 0.0
-            if share >= least and is_repeated(node, plan):
+            if share >= SMALL and is_repeated(node, plan):
                 found.append(
                     f"every rank along {across.name} computes {node!r}, {share:.1%} of the "
                     f"products{at(node)}"
                 )
 
-    divide(inline(graph, is_claimed), hear)
-    return found
+    return divide(inline(graph, is_claimed), hear), found
 
 
-def sent(graph: Graph) -> Iterator[str]:
+def sent(divided: Graph) -> Iterator[str]:
     """A line for each group of collectives that follow one another: axis, bytes, source lines."""
-    nodes = executed(divide(inline(graph, is_claimed)))
-    collectives = [x for x, times in nodes if x.op in COLLECTIVES for _ in range(times)]
+    collectives = [x for x, times in executed(divided) if x.op in COLLECTIVES for _ in range(times)]
     for _, group in groupby(collectives, lambda node: (node.op, node.params["mesh"])):
         yield described(list(group))
 

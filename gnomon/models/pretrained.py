@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader, decoded, read_text
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.dtypes import DType, dtype_of, float32
 from gnomon.errors import ArgumentError, CheckpointError, ConfigError, brief
 from gnomon.gguf.file import load
@@ -122,7 +122,7 @@ def pretrained_config(folder: Path) -> DecoderConfig:
     return from_hugging_face(decoded(folder / CONFIG, read_text(folder / CONFIG), dict[str, Any]))
 
 
-def load_pretrained(model: CausalLM, folder: Path, mesh: Mesh, rank: int) -> None:
+def load_pretrained(model: CausalLM, folder: Path, mesh: DeviceMesh, rank: int) -> None:
     """Fill a decoder that is sharded over a mesh; a rank reads its own parts."""
     tensors = pretrained_tensors(folder, model.config)
     load_parameters(model, tensors, mesh, rank, FLOATS)

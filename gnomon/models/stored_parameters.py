@@ -13,7 +13,8 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.errors import CheckpointError
 from gnomon.gguf.hugging_face import LaterTensor
 from gnomon.models.expert_files import StackedArrays, StoredArray
@@ -59,13 +60,13 @@ def own_part(value: object) -> OwnPart:
     return OwnPart(layout, array_of(local_of(value) if layout else value))
 
 
-def parameter_tensors(model: PretrainedModel, mesh: Mesh, rank: int) -> Tensors:
+def parameter_tensors(model: PretrainedModel, mesh: DeviceMesh, rank: int) -> Tensors:
     """Every parameter by its name in files, with the parts that a rank of a mesh owns."""
     own = {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
     return model.config.in_files(own)
 
 
-def owned_parts(value: object, mesh: Mesh, rank: int) -> DividedTensor:
+def owned_parts(value: object, mesh: DeviceMesh, rank: int) -> DividedTensor:
     """A parameter or an entry of a state, with the parts that a rank owns."""
     layout, array = own_part(value)
     shape = tuple(value.shape) if isinstance(value, gn.Tensor) else ()
@@ -75,7 +76,7 @@ def owned_parts(value: object, mesh: Mesh, rank: int) -> DividedTensor:
 def load_parameters(
     model: PretrainedModel,
     arrays: Stored,
-    mesh: Mesh = ALONE,
+    mesh: DeviceMesh = ALONE,
     rank: int = 0,
     dtypes: Collection[str] = ("float32",),
     encoded: bool = False,
@@ -102,7 +103,7 @@ def load_parameters(
             (local_of(parameter) if layout_of(parameter) else parameter).copy_(part)
 
 
-def part_of(array: AnyArray, like: gn.Tensor, mesh: Mesh, rank: int) -> gn.Tensor:
+def part_of(array: AnyArray, like: gn.Tensor, mesh: DeviceMesh, rank: int) -> gn.Tensor:
     """The part of an array that a rank holds of a tensor of its shape."""
     where = rectangle(tuple(like.shape), layout_of(like), mesh.place(rank))
     return gn.from_numpy(np.array(array[where], order="C"))

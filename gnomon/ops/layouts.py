@@ -18,7 +18,7 @@ from gnomon.ir.memo import memo
 from gnomon.ir.node import NUMBER, Graph, Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import elementwise
 from gnomon.ops.canonical import ROWS, leaves
-from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split, placement_of
 from gnomon.ops.primitives import letters
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "own_share",
     "place",
     "rows_of",
+    "splits",
     "to_local",
 ]
 
@@ -58,8 +59,8 @@ class Boundary(Primitive):
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        own = [each.axis for *_, each in node.params["layout"] if isinstance(each, Split)]
-        return Signature([names], names, whole=[names[axis] for axis in own])
+        own = [names[axis] for *_, axis in splits(node.params["layout"])]
+        return Signature([names], names, whole=own)
 
     def value(self, node: Node, *inputs: Any) -> Any:
         raise AssertionError(f"{self.name}: one rank alone has no value for it")
@@ -80,9 +81,8 @@ class FromLocal(Boundary):
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, list(inputs[0].shape)
-        for _, ranks, placement in params["layout"]:
-            if isinstance(placement, Split):
-                shape[placement.axis] *= ranks
+        for _, ranks, axis in splits(params["layout"]):
+            shape[axis] *= ranks
         return tuple(shape), x.dtype
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
@@ -125,7 +125,8 @@ class Place(Primitive):
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,) = inputs
-        if not params["stays"]:  # rows may be shared unequally
+        found = splits(params["layout"])
+        if found and not params["stays"]:  # rows may be shared unequally
             divided(x.shape, params["layout"], "place")
         return x.shape, x.dtype
 
@@ -145,10 +146,7 @@ class Place(Primitive):
 def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
     """The shape of one rank's part."""
     sizes = list(shape)
-    for mesh, ranks, placement in layout:
-        if not isinstance(placement, Split):
-            continue
-        axis = placement.axis
+    for mesh, ranks, axis in splits(layout):
         if axis >= len(sizes) or sizes[axis] % ranks:
             raise LayoutError(
                 f"{name}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
@@ -156,6 +154,12 @@ def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
             )
         sizes[axis] //= ranks
     return tuple(sizes)
+
+
+def splits(layout: MeshLayout) -> list[tuple[str, int, int]]:
+    """The mesh axes that split a value: their ranks, and the axis of the value that is split."""
+    found = ((mesh, n, placement_of(each)) for mesh, n, each in layout)
+    return [(mesh, n, each.axis) for mesh, n, each in found if isinstance(each, Split)]
 
 
 def folded(layout: MeshLayout) -> MeshLayout:

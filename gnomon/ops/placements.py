@@ -9,9 +9,11 @@ from __future__ import annotations
 from operator import index
 from typing import Any, NoReturn, TypeVar
 
+from gnomon.errors import LayoutError
 from gnomon.ir.memo import exact
 
 __all__ = ["Partial", "Placement", "REPLICATED", "Replicated", "Split", "VARYING", "Varying"]
+__all__ += ["placement_of"]
 
 P = TypeVar("P", bound="Placement")
 
@@ -129,3 +131,13 @@ class Partial(Placement):
 
 REPLICATED = Replicated()
 VARYING = Varying()
+
+
+def placement_of(value: object) -> Placement:
+    """A placement as it is; raise LayoutError of anything else, such as the number of an axis."""
+    if not isinstance(value, Placement):
+        raise LayoutError(
+            f"placements: expected Shard, Replicate or Partial: got {value!r}. Say Shard(0) of the "
+            "first axis, or Replicate()."
+        )
+    return value

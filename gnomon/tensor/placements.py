@@ -10,7 +10,7 @@ from typing import Any
 
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ops.layouts import MeshLayout
-from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
+from gnomon.ops.placements import REPLICATED, Partial, Placement, Split, placement_of
 from gnomon.ops.primitives import MONOIDS
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import (
@@ -25,7 +25,7 @@ from gnomon.tensor.layouts import (
 )
 from gnomon.tensor.tensor import Tensor, node_of, wrap
 
-__all__ = ["layout_by", "mesh_of", "placements_of"]
+__all__ = ["layout_by", "mesh_of", "placement_on", "placements_of"]
 
 
 class OfParts:
@@ -70,12 +70,11 @@ def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> M
             f"placements: expected one for each of {mesh.ndim} axes of {mesh}: got {given}."
         )
     return tuple(
-        (name, n, checked(each, rank))
-        for name, n, each in zip(mesh.axes, mesh.shape, given, strict=True)
+        (*axis, placement_on(each, rank)) for axis, each in zip(mesh.axes, given, strict=True)
     )
 
 
-def checked(placement: Placement, rank: int) -> Placement:
+def placement_on(placement: Placement, rank: int) -> Placement:
     """A placement of a tensor of so many axes, which are counted from the first."""
     if isinstance(placement, Partial):
         if placement.monoid not in MONOIDS:
@@ -84,7 +83,7 @@ def checked(placement: Placement, rank: int) -> Placement:
                 "product. Divide by the ranks, and say sum, for an average."
             )
         return placement
-    if not isinstance(placement, Split):
+    if not isinstance(placement_of(placement), Split):
         return REPLICATED
     if not -rank <= placement.axis < rank:
         raise LayoutError(f"placements: {placement!r} of a tensor of {rank} axes.")
@@ -100,7 +99,7 @@ def mesh_of(layout: MeshLayout) -> Any:
     """The mesh whose axes a layout names."""
     names = {name for name, _, _ in layout}
     for mesh in membership().meshes:
-        kept = [k for k, name in enumerate(mesh.axes) if name in names]
+        kept = [k for k, name in enumerate(mesh.names) if name in names]
         if len(kept) == len(names):
             return mesh.along(kept)
     raise LayoutError(

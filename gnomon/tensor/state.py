@@ -204,6 +204,11 @@ def acted(name: str, generator: Any = None) -> None:
         state.capture.acted(name)
 
 
+def hides_values() -> bool:
+    """Whether a function is captured that may not look at values: tensors print without them."""
+    return state.capture is not None and not state.capture.breaks
+
+
 def refusal(message: str) -> TraceError:
     """An error of what is captured, which is raised again where the function caught it."""
     error = TraceError(message)

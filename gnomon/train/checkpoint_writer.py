@@ -139,7 +139,7 @@ def report_of(outcome: Shares | OSError | None) -> dict[str, object]:
 def refuse_separate_folders(run: Path, team: Team, token: str) -> None:
     """Stop where a rank does not see what the first one writes."""
     mark = run / f".shared.{token}"
-    if team.mesh.size == 1:
+    if team.mesh.size() == 1:
         return
     if team.leads:
         write(mark, b"")

@@ -10,7 +10,7 @@ import difflib
 from dataclasses import dataclass
 from math import prod
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.errors import LONGEST, ConfigError
 from gnomon.profiler.limits import machine_now
 from gnomon.program.overlap import WIRE
@@ -36,16 +36,15 @@ class Chip:
     between: float
     """Bytes that it sends to other nodes: its share of the node's network."""
 
-    def links(self, mesh: Mesh) -> dict[str, float]:
+    def links(self, mesh: DeviceMesh) -> dict[str, float]:
         """The rate along each mesh axis: between nodes where its ranks do not share one.
 
-        >>> CHIPS["h100"].links(Mesh((("data", 4), ("tensor", 8))))
+        >>> CHIPS["h100"].links(DeviceMesh.of({"data": 4, "tensor": 8}))
         {'data': 50000000000.0, 'tensor': 450000000000.0}
         """
-        sizes = [count for _, count in mesh.axes]
-        within = [prod(sizes[k:]) <= self.node for k in range(len(sizes))]
-        pairs = zip(mesh.axes, within, strict=True)
-        return {name: self.inside if near else self.between for (name, _), near in pairs}
+        within = [prod(mesh.shape[k:]) <= self.node for k in range(mesh.ndim)]
+        pairs = zip(mesh.names, within, strict=True)
+        return {name: self.inside if near else self.between for name, near in pairs}
 
 
 CHIPS = {

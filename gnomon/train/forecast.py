@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.ir.node import Node
 from gnomon.program.blocks import ProgramBlock
@@ -76,7 +76,7 @@ class Forecast:
         )
 
 
-def forecast_of(block: ProgramBlock, mesh: Mesh, chip: Chip) -> Forecast:
+def forecast_of(block: ProgramBlock, mesh: DeviceMesh, chip: Chip) -> Forecast:
     """The figures of a program on a chip."""
     run, sent = timeline(block.parts, seconds_on(chip, mesh)), Counter[str]()
     for kernel in block.kernels():
@@ -87,7 +87,7 @@ def forecast_of(block: ProgramBlock, mesh: Mesh, chip: Chip) -> Forecast:
     return Forecast(run.makespan, run.sum("stall"), flops, held, peaks, dict(sent))
 
 
-def seconds_on(chip: Chip, mesh: Mesh) -> Callable[[Kernel], float]:
+def seconds_on(chip: Chip, mesh: DeviceMesh) -> Callable[[Kernel], float]:
     """The time of each call on a chip: it computes while it reads and writes."""
     links = chip.links(mesh)
 
@@ -130,7 +130,7 @@ def peaks_of(block: ProgramBlock) -> tuple[float, ...]:
 
 def forecast(
     config: Config,
-    mesh: Mesh,
+    mesh: DeviceMesh,
     chip: Chip,
     plan: ShardingPlan = PLAN,
     depths: tuple[int, int] = DEPTHS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.errors import ConfigError, LayoutError
 from gnomon.program.units import scaled
@@ -21,25 +21,25 @@ BEST = 10
 REASONS = 4
 """Maximum number of reasons in the error that no layout fits."""
 
-ReportProgress = Callable[[Sequence[Mesh]], Iterable[Mesh]]
+ReportProgress = Callable[[Sequence[DeviceMesh]], Iterable[DeviceMesh]]
 """Shows how far a list of layouts has come."""
 
 
 class RankedLayout(NamedTuple):
     """A layout and its forecast; flops of a rank beside an equal share of one process's."""
 
-    mesh: Mesh
+    mesh: DeviceMesh
     forecast: Forecast
     work: float
     """1 where nothing is computed twice."""
 
 
-def silent(meshes: Sequence[Mesh]) -> Iterable[Mesh]:
+def silent(meshes: Sequence[DeviceMesh]) -> Iterable[DeviceMesh]:
     """Give meshes back without showing progress."""
     return meshes
 
 
-def layouts_of(world: int, plan: ShardingPlan = PLAN) -> Iterator[Mesh]:
+def layouts_of(world: int, plan: ShardingPlan = PLAN) -> Iterator[DeviceMesh]:
     """Every mesh of so many ranks over the mesh axes that a plan knows.
 
     >>> [" ".join(f"{name}={n}" for name, n in mesh.axes) for mesh in layouts_of(2)]
@@ -47,7 +47,7 @@ def layouts_of(world: int, plan: ShardingPlan = PLAN) -> Iterator[Mesh]:
     """
     names = list(dict.fromkeys((*plan.rows, *plan.fully, *plan.axes.values())))
     for sizes in factors(world, len(names)):
-        yield Mesh(tuple(zip(names, sizes, strict=True)))
+        yield DeviceMesh.of(tuple(zip(names, sizes, strict=True)))
 
 
 def factors(world: int, count: int) -> Iterator[tuple[int, ...]]:
@@ -60,7 +60,7 @@ def factors(world: int, count: int) -> Iterator[tuple[int, ...]]:
             yield from ((first, *rest) for rest in factors(world // first, count - 1))
 
 
-def why_not(config: Config, mesh: Mesh, plan: ShardingPlan) -> str:
+def why_not(config: Config, mesh: DeviceMesh, plan: ShardingPlan) -> str:
     """Why a step cannot be shared out so; empty where it can."""
     sizes, model = dict(mesh.axes), config.model
     rows, ranks = config.train.batch_size, prod(sizes.get(name, 1) for name in plan.rows)
@@ -85,11 +85,11 @@ def best_layouts(
     """The layouts that take the least time among those that fit in memory, at most ten."""
     if world < 1:
         raise ConfigError(f"plan: --world: expected int >= 1: got {world}.")
-    reasons, possible = dict[str, None](), list[Mesh]()
+    reasons, possible = dict[str, None](), list[DeviceMesh]()
     for mesh in layouts_of(world, plan):
         why = why_not(config, mesh, plan)
         (reasons.setdefault(why) if why else possible.append(mesh))
-    found: dict[Mesh, Forecast] = {}
+    found: dict[DeviceMesh, Forecast] = {}
     for depths in (COARSE, DEPTHS) if config.model.num_hidden_layers > COARSE[1] else (COARSE,):
         made = (
             (mesh, tried(config, mesh, chip, plan, depths, reasons)) for mesh in report(possible)
@@ -98,13 +98,13 @@ def best_layouts(
         possible = sorted(found, key=lambda mesh: found[mesh].seconds)[:BEST]
     if not possible:
         refuse(world, chip, reasons)
-    alone = forecast(config, Mesh(()), chip, plan, COARSE).flops / world
+    alone = forecast(config, DeviceMesh.of(()), chip, plan, COARSE).flops / world
     return [RankedLayout(mesh, found[mesh], found[mesh].flops / alone) for mesh in possible]
 
 
 def tried(
     config: Config,
-    mesh: Mesh,
+    mesh: DeviceMesh,
     chip: Chip,
     plan: ShardingPlan,
     depths: tuple[int, int],
@@ -128,7 +128,7 @@ def too_large(made: Forecast, chip: Chip) -> str:
     return f"needs {needs} on each rank: {chip.name} has {has}"
 
 
-def spelled(mesh: Mesh) -> str:
+def spelled(mesh: DeviceMesh) -> str:
     """A mesh as the command line takes it."""
     return ",".join(f"{name}={count}" for name, count in mesh.divided) or "one rank"
 

@@ -99,7 +99,7 @@ class Trainer:
         if begins is None:
             kind.initialize(self.model, self.config.run.seed)
         team, mesh, plan = self.team, self.team.mesh, self.team.plan
-        distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh, team.rank)
+        distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh)
         self.model.to(self.config.run.device)
         if self.resumed:
             self.load(self.resumed)
@@ -215,7 +215,7 @@ class Trainer:
     @property
     def compares(self) -> bool:
         """Whether there are replicas to compare."""
-        return self.team.mesh.size > 1 and self.config.train.compare_replicas_every > 0
+        return self.team.mesh.size() > 1 and self.config.train.compare_replicas_every > 0
 
     def replay_step(self, step: int, exchanged: bool) -> int:
         """Take a step once more, with the rows of another rank where they are exchanged."""

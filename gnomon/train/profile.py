@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 import gnomon as gn
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.distributed.plans import PLAN, distribute
 from gnomon.errors import ConfigError
 from gnomon.models.registry import kind_of
@@ -74,10 +75,10 @@ def profile(
     config = configure(wanted.recipe, list(wanted.changes))
     if config.run.threads:
         gn.set_num_threads(config.run.threads)
-    made, zero = recording(config, wanted.steps, *((team.mesh, team.rank) if team else (ALONE,)))
+    made, zero = recording(config, wanted.steps, team.mesh if team else ALONE)
     ranks: list[Profile] = []
     folder = wanted.out or PROFILES / f"{config.run.name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    if team is not None and team.mesh.size > 1:
+    if team is not None and team.mesh.size() > 1:
         ranks, error = gathered(made, zero, team)
         if not team.leads:
             return folder
@@ -101,7 +102,7 @@ def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
     clocks = team.gather([zero + offset, error])
     started, errors = zip(*clocks, strict=True)
     own = replace(
-        made, rank=team.rank, world=team.mesh.size, clock_offset=started[team.rank] - started[0]
+        made, rank=team.rank, world=team.mesh.size(), clock_offset=started[team.rank] - started[0]
     )
     texts = team.gather(msgspec.json.encode(own).decode())
     return [msgspec.json.decode(each, type=Profile) for each in texts], errors[0] + max(errors)
@@ -112,9 +113,9 @@ def measured(config: Config, steps: int) -> Profile:
     return recording(config, steps, ALONE)[0]
 
 
-def recording(config: Config, steps: int, mesh: Mesh, rank: int = 0) -> tuple[Profile, int]:
+def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
     """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
-    step = prepared(config, mesh, rank)
+    step = prepared(config, mesh)
     with recorded() as compiling:
         for _ in range(WARMING):
             step()
@@ -127,14 +128,12 @@ def recording(config: Config, steps: int, mesh: Mesh, rank: int = 0) -> tuple[Pr
     return made, running.began - later
 
 
-def prepared(
-    config: Config, mesh: Mesh = ALONE, rank: int = 0
-) -> Callable[[], tuple[float, float]]:
+def prepared(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[float, float]]:
     """A recipe's step on tokens of its own."""
     kind = kind_of(config.model)
     model = kind.model(config.model)
     kind.initialize(model, config.run.seed)
-    distribute(model, PLAN.table(model, kind.axes, mesh), mesh, rank)
+    distribute(model, PLAN.table(model, kind.axes, mesh), mesh)
     step = TrainStep(model, make_optimizer(model, config), config, mesh)
     random = np.random.default_rng(config.run.seed)
     shape = (config.train.batch_size, config.train.sequence_length + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gnomon.capture.unrun import program_for
 from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import connect
 from gnomon.dtypes import int64
@@ -27,17 +27,17 @@ from gnomon.train.step import TrainStep, make_optimizer
 __all__ = ["rank_program", "step_graph"]
 
 
-def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
+def step_graph(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> Graph:
     """A step over a mesh as the first rank captures it: global values, and their layouts.
 
     Tokens that travel have places for an even load, and some more.
     """
     train = config.train
-    with here.along(connect(mesh, FakeBackend(0, mesh.size))):
+    with here.along(connect(mesh, FakeBackend(0, mesh.size()))):
         kind = kind_of(config.model)
         with META:
             model = kind.model(config.model)
-        distribute(model, plan.table(model, kind.axes, mesh), mesh, 0)
+        distribute(model, plan.table(model, kind.axes, mesh), mesh)
         step = TrainStep(model, make_optimizer(model, config), config, mesh, plan)
         if step.travel:
             step.travel.is_even = True
@@ -47,6 +47,6 @@ def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
 
 
 @collector.paused()
-def rank_program(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> ProgramBlock:
+def rank_program(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> ProgramBlock:
     """The first rank's kernels and transfers, in the order in which they run."""
     return kernels_of(step_graph(config, mesh, plan), context())

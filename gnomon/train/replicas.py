@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.nn.module import Module
 from gnomon.ops.placements import REPLICATED
 from gnomon.optim import Optimizer
@@ -62,7 +62,7 @@ class Replicas:
 
     model: Module
     optimizer: Optimizer
-    mesh: Mesh
+    mesh: DeviceMesh
 
     def sums(self, with_state: bool = True) -> list[tuple[MeshAxes, int]]:
         """A checksum of the tensors of each way to be split; those of an optimizer's state last.
@@ -96,8 +96,4 @@ class Replicas:
 
     def groups(self, axes: Sequence[str]) -> list[list[int]]:
         """Ranks that hold the same parts of tensors that are split over these mesh axes."""
-        found: dict[tuple[int, ...], list[int]] = {}
-        for rank in range(self.mesh.size):
-            place = self.mesh.place(rank)
-            found.setdefault(tuple(place[name] for name in axes), []).append(rank)
-        return list(found.values())
+        return self.mesh.groups(*(name for name in self.mesh.names if name not in axes))

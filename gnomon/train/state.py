@@ -13,7 +13,8 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn, optim
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.errors import CheckpointError
 from gnomon.models.causal import CausalLM
 from gnomon.models.registry import kind_of
@@ -77,7 +78,9 @@ def put_back(model: nn.Module, optimizer: optim.Optimizer, kept: Mapping[str, np
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def optimizer_tensors(model: nn.Module, optimizer: optim.AdamW, mesh: Mesh, rank: int) -> Tensors:
+def optimizer_tensors(
+    model: nn.Module, optimizer: optim.AdamW, mesh: DeviceMesh, rank: int
+) -> Tensors:
     """Every array of the optimizer's state by name, with the parts that a rank owns."""
     entries = optimizer_entries(model, optimizer)
     return {name: owned_parts(value, mesh, rank) for name, value in entries.items()}
@@ -122,7 +125,11 @@ def optimizer_entries(model: nn.Module, optimizer: optim.Optimizer) -> dict[str,
 
 
 def load_optimizer(
-    model: nn.Module, optimizer: optim.AdamW, arrays: Stored, mesh: Mesh = ALONE, rank: int = 0
+    model: nn.Module,
+    optimizer: optim.AdamW,
+    arrays: Stored,
+    mesh: DeviceMesh = ALONE,
+    rank: int = 0,
 ) -> None:
     """Fill an optimizer's state, with the layouts of parameters; learning rates stay."""
     names = names_in_order(model, optimizer)

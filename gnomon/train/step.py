@@ -14,7 +14,8 @@ import numpy as np
 import gnomon as gn
 from gnomon import nn, optim
 from gnomon.capture.replay import CapturedProgram
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.distributed.report import repetitions
@@ -75,7 +76,7 @@ class TrainStep:
         model: CausalLM,
         optimizer: optim.AdamW,
         config: Config,
-        mesh: Mesh = ALONE,
+        mesh: DeviceMesh = ALONE,
         plan: ShardingPlan = PLAN,
         compares: bool = False,
     ) -> None:

@@ -16,7 +16,8 @@ import msgspec
 
 import gnomon as gn
 from gnomon.distributed.backends import connected, place
-from gnomon.distributed.mesh import Mesh, mesh_of
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan, bound_of
 from gnomon.distributed.ranks import connect
 from gnomon.errors import LONGEST, ConfigError
@@ -52,11 +53,11 @@ class Team:
         """The file of the plan, where it is not the one that names of mesh axes say."""
         if wanted is None:
             wanted = f"{ROWS}={found.size}" if found.size > 1 else ""
-        self.mesh: Mesh = mesh_of(wanted)
-        if self.mesh.size != found.size:
+        self.mesh: DeviceMesh = mesh_of(wanted)
+        if self.mesh.size() != found.size:
             raise ConfigError(
-                f"--mesh {wanted}: {self.mesh.size} ranks: {found.size} run ({found.source}). "
-                f"Launch as many: gnomon launch -n {self.mesh.size} train --mesh {wanted}"
+                f"--mesh {wanted}: {self.mesh.size()} ranks: {found.size} run ({found.source}). "
+                f"Launch as many: gnomon launch -n {self.mesh.size()} train --mesh {wanted}"
             )
         refuse_unknown(self.mesh, self.plan)
         self.rank, self.beside = found.rank, found.local_size
@@ -70,7 +71,7 @@ class Team:
         return self.rank == 0
 
     def __enter__(self) -> Team:
-        if self.mesh.size > 1:
+        if self.mesh.size() > 1:
             self._backend = connected()
             links = connect(self.mesh, self._backend)
             if membership().seat is None:
@@ -157,7 +158,7 @@ def refuse_tokens(plan: ShardingPlan, flag: str) -> None:
             )
 
 
-def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
+def refuse_unknown(mesh: DeviceMesh, plan: ShardingPlan) -> None:
     """Refuse a mesh axis along which nothing is sharded: its ranks would compute the same."""
     known = {*plan.rows, *plan.fully, *plan.axes.values()}
     strange = [name for name, _ in mesh.divided if name not in known]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import gnomon as gn
 from gnomon.distributed.backends import connected
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import connect
 from gnomon.runtime.comm import here
@@ -54,7 +54,7 @@ def go_wrong(how: str) -> None:
 
 if __name__ == "__main__":
     backend = connected()
-    mesh = Mesh((("data", backend.size),))
+    mesh = DeviceMesh.of({"data": backend.size})
     here.settle(connect(mesh, backend))
     mean(gn.ones(4, 6)).item()
     if backend.rank == 1:

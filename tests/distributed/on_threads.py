@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import gnomon.distributed as dist
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 
 T = TypeVar("T")
@@ -22,4 +22,4 @@ def on_threads(function: Callable[[int, int], T], ranks: int, patience: float = 
         finally:
             dist.destroy_process_group()
 
-    return run_ranks(Mesh((("all", ranks),)), one, patience)
+    return run_ranks(DeviceMesh.of({"all": ranks}), one, patience)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gnomon.compiler.build import build
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.report import bytes_sent
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
@@ -32,7 +32,7 @@ Layout = Mapping[str, Placement]
 """Mesh axis -> placement; an axis that is not named replicates."""
 
 
-def spelled(mesh: Mesh, layout: Layout) -> MeshLayout:
+def spelled(mesh: DeviceMesh, layout: Layout) -> MeshLayout:
     """A layout with the mesh's ranks."""
     return tuple((name, ranks, layout.get(name, REPLICATED)) for name, ranks in mesh.axes)
 
@@ -50,7 +50,7 @@ class Division:
     An output's layout of None leaves it as it comes, a pending sum excepted.
     """
 
-    mesh: Mesh
+    mesh: DeviceMesh
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout | None, ...]
     rows: tuple[int | None, ...] = ()

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gnomon.distributed.mesh import Mesh, local_part, whole_of
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import local_part, whole_of
 from gnomon.distributed.ranks import run_ranks
 from tests.distributed.programs import Step
 from tests.distributed.rank_programs import Division, Layout, RankProgram, compiled, spelled
@@ -35,7 +36,7 @@ class OnMesh:
     def __init__(
         self, step: Step, *axes: tuple[str, int], microbatches: int = 1, fully: bool = False
     ) -> None:
-        self.step, self.mesh = step, Mesh(axes)
+        self.step, self.mesh = step, DeviceMesh.of(axes)
 
         def lying(name: str) -> Layout:
             return step.layout(name, dict(axes), fully)
@@ -66,7 +67,7 @@ class OnMesh:
     def share_of_flops(self) -> float:
         """One rank's flops times the ranks, over one process's: 1 when nothing is done twice."""
         one = RankProgram(self.step.graph, plain(self.step))
-        return self.program.flops * self.mesh.size / one.flops
+        return self.program.flops * self.mesh.size() / one.flops
 
     def share_of_parameters(self) -> float:
         """One rank's parameter bytes times the ranks along split axes, over all bytes."""
@@ -78,4 +79,4 @@ class OnMesh:
 
 def plain(step: Step) -> Division:
     """No division at all."""
-    return Division(Mesh(()), ({},) * len(step.inputs), ({},) * len(step.outputs))
+    return Division(DeviceMesh.of(()), ({},) * len(step.inputs), ({},) * len(step.outputs))

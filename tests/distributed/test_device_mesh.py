@@ -7,6 +7,7 @@ import pytest
 import gnomon as gn
 import gnomon.distributed as dist
 from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
+from gnomon.distributed.plans import PLAN
 from gnomon.errors import ArgumentError, LayoutError
 from tests.distributed.on_threads import on_threads
 
@@ -39,12 +40,12 @@ def test_axes_of_equal_names_over_other_ranks_are_other_groups():
         two = DeviceMesh("cpu", [1, 2], mesh_dim_names=("tp",))
         again = init_device_mesh("cpu", (3,), mesh_dim_names=("tp",))
         assert again == three != two
-        assert again.axes == three.axes != two.axes
+        assert again.names == three.names != two.names
         x = gn.ones(1)
         dist.all_reduce(x, group=three.get_group())
         if two.get_coordinate() is not None:
             dist.all_reduce(x, group=two.get_group())
-        return two.get_coordinate(), two.axes, x.item()
+        return two.get_coordinate(), two.names, x.item()
 
     first, second, third = on_threads(work, 3)
 
@@ -86,5 +87,51 @@ def test_what_fits_no_mesh_is_refused():
             mesh.get_group(2)
         with pytest.raises(ArgumentError, match="computes on the CPU"):
             init_device_mesh("cuda", (2,))
+
+    on_threads(work, 2)
+
+
+def test_the_last_axis_counts_fastest():
+    mesh = DeviceMesh.of({"data": 2, "tensor": 3})
+
+    places = [tuple(mesh.place(rank).values()) for rank in range(mesh.size())]
+
+    assert places == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+def test_ranks_beside_one_differ_along_an_axis_alone():
+    mesh = DeviceMesh.of({"data": 2, "shard": 3, "tensor": 4})
+
+    for rank in range(mesh.size()):
+        for axis, count in mesh.axes:
+            wanted = [{**mesh.place(rank), axis: k} for k in range(count)]
+            assert [mesh.place(k) for k in mesh.beside(rank, axis)] == wanted
+
+
+def test_a_rank_of_a_large_world_knows_its_neighbours():
+    mesh = DeviceMesh.of({"data": 128, "shard": 8, "tensor": 8})
+
+    assert mesh.beside(8191, "data")[:2] == [63, 127]
+    assert mesh.beside(8191, "tensor") == [*range(8184, 8192)]
+
+
+def test_names_and_sizes_alone_are_a_mesh_of_ranks_that_need_not_run():
+    mesh = DeviceMesh.of([("data", 2), ("shard", 1), ("tensor", 3)])
+
+    assert (mesh.size(), mesh.shape, mesh.names) == (6, (2, 1, 3), ("data", "shard", "tensor"))
+    assert mesh.divided == (("data", 2), ("tensor", 3))
+    assert mesh.groups("tensor") == mesh.groups("shard", "tensor") == [[0, 1, 2], [3, 4, 5]]
+    assert mesh.groups() == [[rank] for rank in range(6)]
+    assert DeviceMesh.of(()).place(0) == mesh.place(6) == {}
+    assert {mesh: 1}[DeviceMesh.of(dict(mesh.axes))] == 1
+
+
+def test_a_connected_mesh_is_one_by_names_and_sizes_too():
+    def work(rank: int, ranks: int) -> None:
+        mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+        named = DeviceMesh.of(mesh.axes)
+        assert mesh == named
+        assert mesh.place(1) == named.place(1) == {"dp": 0, "tp": 1}
+        assert PLAN.layout(mesh, ("width",), (4,)) == PLAN.layout(named, ("width",), (4,))
 
     on_threads(work, 2)

@@ -21,7 +21,7 @@ from gnomon.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from gnomon.errors import ArgumentError, CollectiveError
+from gnomon.errors import ArgumentError, CollectiveError, LayoutError
 from gnomon.ir.memo import _KINDS
 from tests.distributed.on_threads import on_threads
 
@@ -135,6 +135,10 @@ def test_what_has_no_meaning_here_is_refused():
             fully_shard(nn.Linear(2, 2), mp_policy=MixedPrecisionPolicy(gn.bfloat16))
         with pytest.raises(ArgumentError, match="parts of fewer ranks"):
             fully_shard(nn.Linear(2, 2), reshard_after_forward=2)
+        with pytest.raises(LayoutError, match="expected Shard, Replicate or Partial: got 0"):
+            fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: 0)
+        with pytest.raises(LayoutError, match=r"S\(1\) of a tensor of 1 axes"):
+            fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: Shard(1))
         with pytest.raises(ArgumentError, match="a mesh of one axis or two"):
             fully_shard(nn.Linear(2, 2), mesh=init_device_mesh("cpu", (1, 1, 1)))
 

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32, int64
 from gnomon.ir.node import Arena, Graph
@@ -56,7 +56,7 @@ def test_ranks_give_the_bits_of_one_process(way: str, ranks: int, rng: np.random
         held = [held_by(rank, ranks, p, x) for p, x in zip(inputs, arrays, strict=True)]
         return compiled(divided.graph, held)
 
-    found = run_ranks(Mesh((("a", ranks),)), one)
+    found = run_ranks(DeviceMesh.of({"a": ranks}), one)
 
     for k, (whole, placement) in enumerate(
         zip(compiled(graph, arrays), divided.outputs, strict=True)

@@ -7,8 +7,8 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.distributed.device_mesh import init_device_mesh
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.tensor import Shard, distribute_tensor
@@ -17,7 +17,7 @@ from tests.distributed.on_threads import on_threads
 pytestmark = pytest.mark.unit
 
 
-def trained(mesh: Mesh, compiled: bool) -> bytes:
+def trained(mesh: DeviceMesh, compiled: bool) -> bytes:
     """The bits of a small model after three steps."""
     model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
     optimizer = gn.optim.AdamW(model.parameters(), lr=0.01)
@@ -45,7 +45,7 @@ def trained(mesh: Mesh, compiled: bool) -> bytes:
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_a_users_module_trains_to_the_bits_of_one_process(ranks: int, compiled: bool):
-    mesh = Mesh((("data", ranks),))
+    mesh = DeviceMesh.of({"data": ranks})
 
     found = run_ranks(mesh, lambda rank: trained(mesh, compiled))
 
@@ -57,7 +57,7 @@ def test_tensors_over_a_mesh_elsewhere_in_the_process_change_nothing():
         distribute_tensor(gn.ones(2), init_device_mesh("cpu", (ranks,)), [Shard(0)])
 
     on_threads(work, 2)
-    mesh = Mesh((("data", 2),))
+    mesh = DeviceMesh.of({"data": 2})
 
     assert set(run_ranks(mesh, lambda rank: trained(mesh, False))) == {trained(ALONE, False)}
 

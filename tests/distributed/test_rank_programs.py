@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
@@ -25,7 +25,7 @@ def product() -> Graph:
 
 def test_a_sum_over_ranks_is_one_message_each_way():
     layout = {"tensor": Split(1)}
-    mesh = Mesh((("tensor", 4),))
+    mesh = DeviceMesh.of({"tensor": 4})
     graph = product()
 
     program = RankProgram(product(), Division(mesh, (layout, layout), ({},)))
@@ -38,7 +38,9 @@ def test_a_sum_over_ranks_is_one_message_each_way():
 def over(ranks: int) -> RankProgram:
     """The product over so many ranks, both of whose operands lie split along the summed axis."""
     layout = {"tensor": Split(1)}
-    return RankProgram(product(), Division(Mesh((("tensor", ranks),)), (layout, layout), ({},)))
+    return RankProgram(
+        product(), Division(DeviceMesh.of({"tensor": ranks}), (layout, layout), ({},))
+    )
 
 
 def test_a_sum_with_fewer_leaves_than_ranks_is_split_by_columns():
@@ -62,7 +64,9 @@ def test_a_product_that_no_axis_splits_is_computed_by_all():
 def test_bytes_of_a_pending_sum():
     layout = {"tensor": Split(1)}
 
-    program = RankProgram(product(), Division(Mesh((("tensor", 2),)), (layout, layout), ({},)))
+    program = RankProgram(
+        product(), Division(DeviceMesh.of({"tensor": 2}), (layout, layout), ({},))
+    )
 
     assert dict(program.traffic()) == {("all_reduce", "tensor"): 4 * 8 * 4}
     assert [node.op for node in program.collectives] == ["all_reduce"]
@@ -77,8 +81,8 @@ def test_collectives_by_hand_run_in_a_ranks_own_program():
         all_to_all(x, 0, 1, "a", 2),
         permute_ranks(x, 1, "a", 2),
     ]
-    mesh = Mesh((("b", 1), ("a", 2)))
-    alone = Division(Mesh(()), ({},), ({},) * 4)
+    mesh = DeviceMesh.of({"b": 1, "a": 2})
+    alone = Division(DeviceMesh.of(()), ({},), ({},) * 4)
     program = RankProgram(Graph([x], made), alone)
 
     first, second = run_ranks(mesh, lambda rank: program.run([np.full((4, 2), rank, np.float32)]))

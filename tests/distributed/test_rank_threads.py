@@ -10,13 +10,13 @@ SCRIPT = """
 import sys
 import gnomon as gn
 from gnomon.distributed.backends import connected
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import connect
 from gnomon.runtime.comm import here
 
 backend = connected()
-mesh = Mesh((("data", backend.size),))
+mesh = DeviceMesh.of({"data": backend.size})
 with here.along(connect(mesh, backend)):
     total = gn.compile(lambda x: split_rows(x, mesh, "data").sum())
     print(f"{backend.rank} {total(gn.ones(6, 5)).item()} {sys.argv[1:]}\\n", end="", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.runtime.comm import here
 from gnomon.settings import current, override
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.unit
 
 
 def test_ranks_answer_in_order():
-    assert run_ranks(Mesh((("a", 2), ("b", 2))), lambda rank: rank) == [0, 1, 2, 3]
+    assert run_ranks(DeviceMesh.of({"a": 2, "b": 2}), lambda rank: rank) == [0, 1, 2, 3]
 
 
 def test_the_first_failure_is_the_one_that_is_raised():
@@ -23,11 +23,11 @@ def test_the_first_failure_is_the_one_that_is_raised():
         return here.link_along("data").tell(b"well")
 
     with pytest.raises(ValueError, match="rank one is ill"):
-        run_ranks(Mesh((("data", 4),)), work)
+        run_ranks(DeviceMesh.of({"data": 4}), work)
 
 
 def test_ranks_see_the_settings_of_whoever_starts_them():
     with override(numerics="fast"):
-        seen = run_ranks(Mesh((("data", 2),)), lambda rank: current().numerics)
+        seen = run_ranks(DeviceMesh.of({"data": 2}), lambda rank: current().numerics)
 
     assert seen == ["fast", "fast"]

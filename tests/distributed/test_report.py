@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
+from gnomon.distributed import report
 from gnomon.distributed.report import explain
 from gnomon.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+from gnomon.ir.node import Graph
+from gnomon.passes.divide import Hear, divide
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
@@ -42,3 +45,16 @@ def test_a_page_says_what_all_ranks_repeat():
 
     assert gathered.startswith("all_gather along tensor: 2 values, 192 bytes from each rank")
     assert repeated.startswith("every rank along tensor computes contract: float32[1, 1]")
+
+
+def test_a_page_divides_a_program_once(monkeypatch):
+    divisions: list[str] = []
+
+    def counted(graph: Graph, hear: Hear) -> Graph:
+        divisions.append("divide")
+        return divide(graph, hear)
+
+    monkeypatch.setattr(report, "divide", counted)
+    page(256)
+
+    assert divisions == ["divide"] * 2

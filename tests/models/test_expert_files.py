@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.checkpoint.parts import owned
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.errors import CheckpointError
 from gnomon.models.expert_files import StackedArrays, by_expert, stacked
 from gnomon.models.registry import kind_of
@@ -22,7 +23,7 @@ ONE = "model.layers.0.mlp.experts.{}.up_proj.weight"
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_every_element_of_an_expert_belongs_to_one_rank(axis):
     whole = np.arange(4 * 6 * 8, dtype=np.float32).reshape(4, 6, 8)
-    mesh, found = Mesh((("data", 2), ("tensor", 2))), np.full_like(whole, np.nan)
+    mesh, found = DeviceMesh.of({"data": 2, "tensor": 2}), np.full_like(whole, np.nan)
 
     for rank in range(4):
         half = whole.shape[axis] // 2

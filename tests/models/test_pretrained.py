@@ -15,7 +15,8 @@ import pytest
 import gnomon as gn
 from gnomon.distributed.checkpoint.parts import owned
 from gnomon.distributed.checkpoint.reader import TensorReader
-from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE
 from gnomon.errors import ArgumentError, CheckpointError, ConfigError
 from gnomon.models.gpt2_files import gpt2_in_files
 from gnomon.models.passes import CachedRows
@@ -388,7 +389,7 @@ def test_gpt2s_bare_files_have_shorter_names_and_masks(tmp_path: Path):
 def test_ranks_write_their_parts_of_joined_matrices(axis: int):
     parameters = dict(from_pretrained(GOLDEN / "gpt2").named_parameters())
     wholes = {k: x.detach().numpy() for k, x in parameters.items() if x.ndim == 2}
-    mesh, found = Mesh((("tensor", 2),)), {}
+    mesh, found = DeviceMesh.of({"tensor": 2}), {}
     for rank in range(2):
         divided = {}
         for name, whole in wholes.items():

@@ -51,3 +51,12 @@ def test_a_gradient_lies_as_a_wish_says_and_its_own_as_the_value():
 
     assert as_it_comes.op == "input"
     assert (moved.op, moved.params["layout"], moved.params["back"]) == ("place", back, there)
+
+
+@pytest.mark.parametrize("way", [from_local, to_local, place])
+@pytest.mark.parametrize("axis", [0, None])
+def test_the_number_of_an_axis_is_no_placement(way, axis):
+    x = Arena().input((6, 8), float32, "x")
+
+    with pytest.raises(LayoutError, match=f"expected Shard, Replicate or Partial: got {axis}"):
+        way(x, (("data", 2, axis),))

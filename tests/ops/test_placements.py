@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+from gnomon.errors import LayoutError
 from gnomon.ops.placements import (
     REPLICATED,
     VARYING,
@@ -16,6 +17,7 @@ from gnomon.ops.placements import (
     Replicated,
     Split,
     Varying,
+    placement_of,
 )
 
 pytestmark = pytest.mark.unit
@@ -43,3 +45,10 @@ def test_equal_placements_are_one_and_others_differ():
 def test_a_placement_never_changes():
     with pytest.raises(AttributeError, match="a placement never changes"):
         Split(0).axis = 1
+
+
+def test_only_a_placement_is_one():
+    assert placement_of(VARYING) is VARYING
+    for other in (0, None, "data", Split):
+        with pytest.raises(LayoutError, match="expected Shard, Replicate or Partial"):
+            placement_of(other)

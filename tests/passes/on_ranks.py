@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
@@ -43,7 +43,7 @@ def run_local(
         given = [held_by(rank, ranks, p, x) for p, x in zip(placements, arrays, strict=True)]
         return interpreted(local, given)
 
-    return run_ranks(Mesh((("a", ranks),)), one)
+    return run_ranks(DeviceMesh.of({"a": ranks}), one)
 
 
 def interpreted(graph: Graph, given: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -11,7 +11,6 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
 from gnomon.distributed.fsdp import fully_shard
-from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from gnomon.errors import CollectiveError
@@ -40,7 +39,7 @@ def normed(x: gn.Tensor, own: gn.Tensor, mesh: DeviceMesh) -> gn.Tensor:
 
 def of_trainer(x: gn.Tensor, own: gn.Tensor, mesh: DeviceMesh) -> gn.Tensor:
     """A batch that all ranks should hold is divided."""
-    return split_rows(own, Mesh(tuple(zip(mesh.axes, mesh.shape, strict=True))), *mesh.axes)  # here
+    return split_rows(own, mesh, *mesh.names)  # here
 
 
 def value(x: gn.Tensor) -> np.ndarray:

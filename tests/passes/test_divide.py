@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
@@ -57,7 +57,7 @@ def test_ranks_have_the_bits_of_one_process(layout, mesh, rng: np.random.Generat
     (alone,) = compiled(gradient_of_rows(()), arrays)
     graph = gradient_of_rows(layout)
 
-    mesh = Mesh(tuple((name, ranks) for name, ranks, _ in layout))
+    mesh = DeviceMesh.of(tuple((name, ranks) for name, ranks, _ in layout))
 
     found = run_ranks(mesh, lambda rank: compiled(graph, arrays)[0])
 
@@ -72,7 +72,8 @@ def test_parts_come_in_and_go_out_as_they_lie(rng: np.random.Generator):
     array = rng.standard_normal((4, 3)).astype(np.float32)
 
     found = run_ranks(
-        Mesh((("data", 2),)), lambda rank: compiled(graph, [array[2 * rank : 2 * rank + 2]])
+        DeviceMesh.of({"data": 2}),
+        lambda rank: compiled(graph, [array[2 * rank : 2 * rank + 2]]),
     )
 
     assert np.array_equal(np.concatenate([part for part, _ in found]), array * 2)
@@ -89,7 +90,7 @@ def test_microbatches_are_added_before_ranks_in_one_message(microbatches, rng):
     arrays = [rng.standard_normal(v.shape).astype(np.float32) for v in graph.inputs]
 
     local = divide(graph)
-    found = run_ranks(Mesh((("data", 2),)), lambda rank: compiled(graph, arrays)[0])
+    found = run_ranks(DeviceMesh.of({"data": 2}), lambda rank: compiled(graph, arrays)[0])
 
     assert {x.tobytes() for x in found} == {compiled(whole, arrays)[0].tobytes()}
     met = [(x.op, times) for x, times in executed(local) if x.op in COLLECTIVES]

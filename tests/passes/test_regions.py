@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.ir.node import Graph
 from gnomon.ops.control_primitives import executed
@@ -73,7 +73,7 @@ def test_every_region_is_in_some_program():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_division_has_the_bits_of_the_whole_and_keeps_the_region(name, ranks):
     (graph, arrays), expected = whole(name)
-    mesh, opened = Mesh((("a", ranks),)), open_up(graph)
+    mesh, opened = DeviceMesh.of({"a": ranks}), open_up(graph)
     for number, axis in ways(name, ranks):
         lying = [Split(axis) if k == number else REPLICATED for k in range(len(graph.inputs))]
         local = shard(opened, across(ranks), lying, [None] * len(graph.outputs))

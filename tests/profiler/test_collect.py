@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import gnomon as gn
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
@@ -61,7 +61,7 @@ def test_ranks_have_lanes_and_their_messages_lines():
     x, w = arena.input((4, 256), float32, "x"), arena.input((8, 256), float32, "w")
     with inherit((Site("model.py", 7, "forward", "head"),)):
         graph = Graph([x, w], [contract("bi,oi->bo", x, w)])
-    mesh, split = Mesh((("tensor", 2),)), {"tensor": Split(1)}
+    mesh, split = DeviceMesh.of({"tensor": 2}), {"tensor": Split(1)}
     program = RankProgram(graph, Division(mesh, (split, split), ({},)))
     parts = [np.ones((4, 128), np.float32), np.ones((8, 128), np.float32)]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
 from gnomon.errors import CollectiveError
@@ -19,7 +19,7 @@ from gnomon.runtime.comm import here
 from gnomon.settings import override
 from tests.house import ROOT
 
-MESH = Mesh((("data", 2),))
+MESH = DeviceMesh.of({"data": 2})
 HERE = "tests/program/test_communication.py"
 
 

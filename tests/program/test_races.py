@@ -31,7 +31,7 @@ def test_no_layout_has_a_race(mesh: str):
 def test_a_loop_of_microbatches_has_none():
     config = config_of("six heads", microbatches=2)
     mesh = mesh_of("data=2")
-    step, _ = run_ranks(mesh, lambda rank: stepped(config, mesh, rank, 2), 120.0)[0]
+    step, _ = run_ranks(mesh, lambda rank: stepped(config, mesh, 2), 120.0)[0]
     found = kernels_of(step.captured.graph, context())
 
     assert any(isinstance(part, ControlCall) for part in found.parts)

@@ -9,7 +9,8 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn, optim
-from gnomon.distributed.mesh import ALONE, Mesh, local_part
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE, local_part
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
 from gnomon.ops.placements import REPLICATED, Split
@@ -17,10 +18,10 @@ from gnomon.tensor.layouts import layout_of, local_of, spread
 
 pytestmark = pytest.mark.unit
 
-DATA, TENSOR = Mesh((("data", 2),)), Mesh((("tensor", 2),))
-BOTH = Mesh((*DATA.axes, *TENSOR.axes))
-THREE = Mesh((("data", 3),))
-SIX = Mesh((*THREE.axes, *TENSOR.axes))
+DATA, TENSOR = DeviceMesh.of({"data": 2}), DeviceMesh.of({"tensor": 2})
+BOTH = DeviceMesh.of((*DATA.axes, *TENSOR.axes))
+THREE = DeviceMesh.of({"data": 3})
+SIX = DeviceMesh.of((*THREE.axes, *TENSOR.axes))
 FULLY = {name: {"data": 0} for name in ("0.weight", "0.bias", "2.weight", "2.bias")}
 COLUMNS = {"0.weight": {"tensor": 0}, "0.bias": {"tensor": 0}, "2.weight": {"tensor": 1}}
 CROSSED = {
@@ -31,7 +32,7 @@ CROSSED = {
 Table = Mapping[str, Mapping[str, int]]
 
 
-def place(p: gn.Tensor, mesh: Mesh, rank: int, axes: Mapping[str, int]) -> None:
+def place(p: gn.Tensor, mesh: DeviceMesh, rank: int, axes: Mapping[str, int]) -> None:
     """Keep this rank's part of a parameter."""
     placements = {name: Split(axis) for name, axis in axes.items()}
     layout = tuple((name, n, placements.get(name, REPLICATED)) for name, n in mesh.divided)
@@ -39,7 +40,7 @@ def place(p: gn.Tensor, mesh: Mesh, rank: int, axes: Mapping[str, int]) -> None:
     p.data = spread(gn.from_numpy(part.copy()), layout)
 
 
-def trained(rank: int, mesh: Mesh, table: Table, compiled: bool) -> list[tuple[str, str]]:
+def trained(rank: int, mesh: DeviceMesh, table: Table, compiled: bool) -> list[tuple[str, str]]:
     """The bits of loss and norm in three steps."""
     gn.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64))
@@ -64,7 +65,7 @@ def trained(rank: int, mesh: Mesh, table: Table, compiled: bool) -> list[tuple[s
     return [(float(loss).hex(), float(norm).hex()) for loss, norm in found]
 
 
-def ranks_of(axes: Mapping[str, int], mesh: Mesh) -> int:
+def ranks_of(axes: Mapping[str, int], mesh: DeviceMesh) -> int:
     """Among how many ranks a parameter is divided."""
     return int(np.prod([dict(mesh.axes)[name] for name in axes]))
 
@@ -75,17 +76,19 @@ def ranks_of(axes: Mapping[str, int], mesh: Mesh) -> int:
     [(DATA, {}), (DATA, FULLY), (TENSOR, COLUMNS), (BOTH, COLUMNS), (BOTH, CROSSED), (THREE, {})],
     ids=["data", "fully", "tensor", "both", "crossed", "three"],
 )
-def test_a_model_over_ranks_has_the_bits_of_one_process(mesh: Mesh, table: Table, compiled: bool):
+def test_a_model_over_ranks_has_the_bits_of_one_process(
+    mesh: DeviceMesh, table: Table, compiled: bool
+):
     alone = trained(0, ALONE, {}, compiled)
 
     found = run_ranks(mesh, lambda rank: trained(rank, mesh, table, compiled), patience=60)
 
-    assert found == [alone] * mesh.size
+    assert found == [alone] * mesh.size()
 
 
 @pytest.mark.parametrize("ranks", [5, 6, 7])
 def test_ranks_that_do_not_divide_rows_have_the_bits_of_one_process(ranks: int):
-    mesh = Mesh((("data", ranks),))
+    mesh = DeviceMesh.of({"data": ranks})
 
     found = run_ranks(mesh, lambda rank: trained(rank, mesh, {}, True), patience=60)
 

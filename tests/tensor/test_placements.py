@@ -14,7 +14,7 @@ from gnomon.tensor.placements import layout_by, mesh_of, placements_of
 
 pytestmark = pytest.mark.unit
 
-MESH = SimpleNamespace(ndim=2, axes=("dp", "tp"), shape=(2, 3))
+MESH = SimpleNamespace(ndim=2, axes=(("dp", 2), ("tp", 3)))
 
 
 def test_a_placement_for_each_axis_of_a_mesh_is_a_layout():
@@ -44,6 +44,8 @@ def test_what_says_no_layout_is_refused():
         layout_by(MESH, [Split(0)], 2)
     with pytest.raises(LayoutError, match="of a tensor of 1 axes"):
         layout_by(MESH, [Split(1), REPLICATED], 1)
+    with pytest.raises(LayoutError, match="Replicate or Partial: got 0"):
+        layout_by(MESH, [0, REPLICATED], 1)  # type: ignore[list-item]
     with pytest.raises(LayoutError, match="no mesh of this rank has the axes"):
         mesh_of((("nowhere", 2, Split(0)),))
 

@@ -10,7 +10,7 @@ import pytest
 
 import gnomon as gn
 import gnomon.distributed as dist
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.errors import CollectiveError
 from gnomon.runtime.comm.base import KINDS, Transfer
@@ -135,7 +135,7 @@ def overlapping(rank: int, world: int = 2) -> tuple[float, bool, float]:
 @pytest.mark.long
 def test_what_is_computed_between_start_and_wait_hides_a_slow_transfer():
     world = SlowWorld(2, Wire(bandwidth=8000 / SECONDS, latency=0.0))
-    found = run_ranks(Mesh((("all", 2),)), overlapping, world=world)
+    found = run_ranks(DeviceMesh.of({"all": 2}), overlapping, world=world)
 
     for took, early, value in found:
         assert value == 6.0

@@ -17,7 +17,7 @@ take = Trainer.take
 def wrong(self: Trainer, step: int, *given: object) -> None:
     """Take a step, and turn a bit."""
     take(self, step, *given)
-    if self.team.mesh.size == 2 and self.team.rank == 1 and step % 3 == 2:
+    if self.team.mesh.size() == 2 and self.team.rank == 1 and step % 3 == 2:
         flip(next(iter(self.model.parameters())))
 
 

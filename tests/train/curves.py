@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.distributed.mesh import ALONE, Mesh, mesh_of
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import run_ranks
 from gnomon.models.causal import CausalLM
@@ -103,30 +104,28 @@ def batches(config: Config, steps: int) -> Iterator[np.ndarray]:
         yield rng.integers(0, config.model.vocab_size, shape, np.int64)
 
 
-def made(
-    config: Config, mesh: Mesh, rank: int, plan: ShardingPlan = PLAN
-) -> tuple[TrainStep, CausalLM]:
+def made(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> tuple[TrainStep, CausalLM]:
     """A rank's step and model, before the first step."""
     kind = kind_of(config.model)
     model = kind.model(config.model)
     kind.initialize(model, config.run.seed)
-    distribute(model, plan.table(model, kind.axes, mesh), mesh, rank)
+    distribute(model, plan.table(model, kind.axes, mesh), mesh)
     return TrainStep(model, make_optimizer(model, config), config, mesh, plan), model
 
 
 def stepped(
-    config: Config, mesh: Mesh, rank: int, steps: int, plan: ShardingPlan = PLAN
+    config: Config, mesh: DeviceMesh, steps: int, plan: ShardingPlan = PLAN
 ) -> tuple[TrainStep, CausalLM]:
     """The same after so many steps."""
-    step, model = made(config, mesh, rank, plan)
+    step, model = made(config, mesh, plan)
     for window in batches(config, steps):
         step(window, RATE)
     return step, model
 
 
-def curve(config: Config, mesh: Mesh, rank: int, steps: int, plan: ShardingPlan = PLAN) -> Curve:
+def curve(config: Config, mesh: DeviceMesh, steps: int, plan: ShardingPlan = PLAN) -> Curve:
     """One rank's view of a run: the same on every rank."""
-    return curve_from(made(config, mesh, rank, plan), batches(config, steps))[0]
+    return curve_from(made(config, mesh, plan), batches(config, steps))[0]
 
 
 def curve_from(
@@ -153,8 +152,8 @@ def restarted(model: str, meshes: Sequence[str], steps: int) -> list[list[Curve]
     for number, name in enumerate(meshes):
         mesh, own = mesh_of(name), windows[number * steps :][:steps]
 
-        def work(rank: int, mesh: Mesh = mesh, own: Sequence = own, kept: Any = kept) -> Any:
-            step, inner = made(config, mesh, rank)
+        def work(rank: int, mesh: DeviceMesh = mesh, own: Sequence = own, kept: Any = kept) -> Any:
+            step, inner = made(config, mesh)
             if kept:
                 load_parameters(inner, kept[0], mesh, rank)
                 load_optimizer(inner, step.optimizer, kept[1], mesh, rank)
@@ -180,7 +179,7 @@ def is_product(kernel: Any) -> bool:
 @cache
 def alone(model: str, steps: int) -> Curve:
     """The curve of one process, all rows at once."""
-    return curve(config_of(model), ALONE, 0, steps)
+    return curve(config_of(model), ALONE, steps)
 
 
 def on(
@@ -188,4 +187,4 @@ def on(
 ) -> list[Curve]:
     """Every rank's view of a run over a mesh."""
     config, found = config_of(model, microbatches), mesh_of(mesh)
-    return run_ranks(found, lambda rank: curve(config, found, rank, steps, plan), PATIENCE)
+    return run_ranks(found, lambda rank: curve(config, found, steps, plan), PATIENCE)

@@ -8,13 +8,12 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 
 from gnomon.distributed.checkpoint.parts import owned
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.models.config import Qwen3Config
 from gnomon.train.checkpoint import TRAINER, sealed
 from gnomon.train.checkpoint_contents import CheckpointContents
@@ -38,7 +37,7 @@ def contents(
     """What one of several ranks saves of arrays that all have."""
     told = {"model": Qwen3Config(), "tokenizer": '{"version": "1.0"}'}
     told |= {"trainer": {"data_hash": "x"}} | more
-    rank, mesh = place[0], Mesh((("data", place[1]),))
+    rank, mesh = place[0], DeviceMesh.of({"data": place[1]})
     tensors = {
         group: {name: owned(x, x.shape, (), mesh, rank) for name, x in listed.items()}
         for group, listed in arrays.items()
@@ -51,7 +50,7 @@ class TeamOfThreads:
 
     def __init__(self, rank: int, barrier: threading.Barrier, told: list[bytes]) -> None:
         self.rank, self.leads, self.barrier, self.told = rank, rank == 0, barrier, told
-        self.mesh = SimpleNamespace(size=len(told))
+        self.mesh = DeviceMesh.of({"data": len(told)})
 
     def gather(self, told: object) -> list:
         """Plain values of every rank, on all ranks."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.distributed import plans
+from gnomon.ops.layouts import splits
 from gnomon.ops.placements import Partial, Replicated
 from gnomon.passes import coalesce, localize, shard
 from tests.distributed.test_planted_faults import (
@@ -75,12 +76,14 @@ def other_group(patch: pytest.MonkeyPatch) -> None:
 
 def parts_of_the_next_rank(patch: pytest.MonkeyPatch) -> None:
     """Parameters of which each rank keeps its neighbour's part."""
-    true = plans.own_part
+    true = plans.lay
 
-    def wrong(p, layout, mesh, rank):
-        return true(p, layout, mesh, (rank + 1) % mesh.size)
+    def wrong(p, layout, *rest):
+        for _, ranks, axis in splits(layout):
+            p = p.roll(-p.shape[axis] // ranks, axis)
+        return true(p, layout, *rest)
 
-    patch.setattr(plans, "own_part", wrong)
+    patch.setattr(plans, "lay", wrong)
 
 
 def gradients_of_others(patch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def check(model: str, layout: tuple[str, str, int], steps: int) -> None:
     found = on(model, mesh, steps, microbatches, plan_of(axis))
 
     assert {x.hashes for x in found} == {expected.hashes}
-    share = max(x.flops for x in found) * mesh_of(mesh).size / expected.flops
+    share = max(x.flops for x in found) * mesh_of(mesh).size() / expected.flops
     assert share <= (1.125 if "data=3" in mesh else 1.0) * 1.02
 
 
@@ -94,7 +94,7 @@ def test_each_rank_has_its_part_of_the_experts(mesh: str, axis: str, held: int):
     config, found = config_of("experts", layers=1), mesh_of(mesh)
 
     def work(rank: int) -> dict[str, tuple[int, ...]]:
-        _, model = made(config, found, rank, plan_of(axis))
+        _, model = made(config, found, plan_of(axis))
         experts = model.model.layers[0].mlp.experts.named_parameters()
         return {name: tuple(p.to_local().shape) for name, p in experts}
 
@@ -104,7 +104,7 @@ def test_each_rank_has_its_part_of_the_experts(mesh: str, axis: str, held: int):
         "up_proj.weight": (held, inner, 96),
         "down_proj.weight": (held, 96, inner),
     }
-    assert run_ranks(found, work, PATIENCE) == [wanted] * found.size
+    assert run_ranks(found, work, PATIENCE) == [wanted] * found.size()
 
 
 @pytest.mark.parametrize("layout", [("data=4", ""), ("data=2,tensor=2", "data"), ("shard=4", "")])
@@ -124,7 +124,7 @@ def divided(rank: int, ranks: int) -> list[str]:
     """The curve of a small model on two ranks that are processes, with experts over them."""
     mesh, config = mesh_of(f"data={ranks}"), config_of("experts", layers=1)
     with here.along(connect(mesh, connected())):
-        return list(curve(config, mesh, rank, STEPS, plan_of("data")).hashes)
+        return list(curve(config, mesh, STEPS, plan_of("data")).hashes)
 
 
 def test_processes_have_the_curve_of_one():

@@ -52,7 +52,7 @@ def test_a_model_that_is_not_deeper_is_built():
 def test_memory_is_that_of_the_real_plan_on_four_ranks():
     config, mesh = of_layers(2), mesh_of("shard=2,tensor=2")
     told = forecast(config, mesh, CHIP)
-    step, model = run_ranks(mesh, lambda rank: stepped(config, mesh, rank, 1), 120.0)[0]
+    step, model = run_ranks(mesh, lambda rank: stepped(config, mesh, 1), 120.0)[0]
     parts = [local_of(p) if layout_of(p) else p for p in model.parameters()]
     # a parameter, its gradient and two averages; tokens and numbers beside them
     kept = 4 * sum(4 * p.numel() for p in parts)

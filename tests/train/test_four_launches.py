@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from math import prod
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def launch(folder: Path, steps: int, *words: str, mesh: str = "") -> None:
     """Train to a step in a process of its own, or on a mesh of several."""
     python = [sys.executable, "-m", "gnomon"]
     if mesh:
-        ranks = prod(count for _, count in mesh_of(mesh).axes)
+        ranks = mesh_of(mesh).size()
         python += ["launch", "-n", str(ranks)]
         words = (*words, "--mesh", mesh)
     run([*python, "train", *words, *reaching(folder, steps)], folder.parent)

@@ -25,7 +25,7 @@ def test_every_mesh_of_a_world_is_there_once():
     assert len(found) == len(set(found)) == 10
     assert {"data=8", "shard=2,tensor=4", "data=2,shard=2,tensor=2"} <= set(found)
     assert len(list(layouts_of(8192))) == 105
-    assert all(mesh.size == 12 for mesh in layouts_of(12))
+    assert all(mesh.size() == 12 for mesh in layouts_of(12))
 
 
 def test_a_plan_names_the_axes():

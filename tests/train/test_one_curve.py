@@ -50,7 +50,7 @@ def check(model: str, mesh: str, microbatches: int, steps: int) -> None:
     expected, found = alone(model, steps), on(model, mesh, steps, microbatches)
 
     assert {x.hashes for x in found} == {expected.hashes}
-    share = max(x.flops for x in found) * mesh_of(mesh).size / expected.flops
+    share = max(x.flops for x in found) * mesh_of(mesh).size() / expected.flops
     print(f"{model}, {label(mesh)}, {microbatches} microbatches: {share:.3f} of a share's flops")
     assert share <= most_of(mesh, MODELS[model]["num_attention_heads"]) * 1.02
 
@@ -76,7 +76,7 @@ def test_a_run_that_goes_on_with_fewer_ranks_computes_no_more_than_its_share():
 
     assert [{x.hashes for x in ranks} for ranks in lives] == [{(x,)} for x in expected.hashes]
     for mesh, ranks in zip(meshes, lives, strict=True):
-        share = max(x.flops for x in ranks) * mesh_of(mesh).size / expected.flops
+        share = max(x.flops for x in ranks) * mesh_of(mesh).size() / expected.flops
         print(f"after a restart with {label(mesh)}: {share:.3f} of a share's flops")
         assert share <= most_of(mesh, MODELS[model]["num_attention_heads"]) * 1.02
 

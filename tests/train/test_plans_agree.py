@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.plans import PLAN
 from gnomon.errors import LayoutError
 from gnomon.models.registry import kind_of
@@ -25,4 +25,4 @@ def test_a_mesh_axis_that_divides_nothing_is_refused_by_name():
     model = kind.model(config.model)
 
     with pytest.raises(LayoutError, match=r"plan: 7 ranks of mesh axis 'tensor' divide no param"):
-        PLAN.table(model, kind.axes, Mesh((("tensor", 7),)))
+        PLAN.table(model, kind.axes, DeviceMesh.of({"tensor": 7}))

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize("mesh", ["", "shard=2", "data=2,tensor=2"])
 def test_it_is_the_program_of_a_step(mesh: str):
     config, found = config_of("six heads"), mesh_of(mesh)
-    steps = run_ranks(found, lambda rank: stepped(config, found, rank, 1)[0], 120.0)
+    steps = run_ranks(found, lambda rank: stepped(config, found, 1)[0], 120.0)
 
     assert step_graph(config, found).key == steps[0].captured.graph.key
 

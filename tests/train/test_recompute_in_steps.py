@@ -12,7 +12,7 @@ from tests.train.curves import PATIENCE, alone, batches, config_of, curve, curve
 @pytest.mark.parametrize("model", ["six heads", "experts"])
 def test_the_curve_is_the_same_and_the_memory_plan_is_smaller(model: str):
     kept, again = (config_of(model, layers=4, recompute=x) for x in (False, True))
-    steps = {x: made(config, ALONE, 0) for x, config in (("kept", kept), ("again", again))}
+    steps = {x: made(config, ALONE) for x, config in (("kept", kept), ("again", again))}
     curves = {x: curve_from(step, batches(kept, 2))[0].hashes for x, step in steps.items()}
     needs = {x: step.captured.executable.memory.total for x, (step, _) in steps.items()}
 
@@ -21,7 +21,7 @@ def test_the_curve_is_the_same_and_the_memory_plan_is_smaller(model: str):
 
 
 def test_routers_choose_once():
-    kept, again = (made(config_of("experts", recompute=x), ALONE, 0)[0] for x in (False, True))
+    kept, again = (made(config_of("experts", recompute=x), ALONE)[0] for x in (False, True))
     for step in (kept, again):
         for window in batches(config_of("experts"), 1):
             step(window, 1e-3)
@@ -36,6 +36,6 @@ def test_routers_choose_once():
 def test_with_microbatches_and_ranks_too():
     config = config_of("experts", 2, recompute=True)
 
-    found = run_ranks(mesh_of("data=2"), lambda r: curve(config, mesh_of("data=2"), r, 2), PATIENCE)
+    found = run_ranks(mesh_of("data=2"), lambda r: curve(config, mesh_of("data=2"), 2), PATIENCE)
 
     assert {x.hashes for x in found} == {alone("experts", 2).hashes}

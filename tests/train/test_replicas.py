@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.train.replicas import Difference, Replicas, checksum
 from gnomon.train.state import own_parts
 
@@ -29,7 +29,7 @@ def test_every_bit_changes_the_checksum(rng: np.random.Generator):
 def replicas(*axes: tuple[str, int]) -> Replicas:
     """Replicas over a mesh."""
     model = gn.nn.Linear(1, 1)
-    return Replicas(model, gn.optim.AdamW(model.parameters()), Mesh(axes))
+    return Replicas(model, gn.optim.AdamW(model.parameters()), DeviceMesh.of(axes))
 
 
 def test_equal_replicas_and_unequal_parts_are_as_they_should_be():
@@ -58,7 +58,7 @@ def test_parameters_buffers_and_the_optimizers_state_are_all_in_the_sums():
     optimizer = gn.optim.AdamW(model.parameters())
     model(gn.ones(4, 3) * gn.arange(4.0)[:, None]).sum().backward()
     optimizer.step()
-    held = Replicas(model, optimizer, Mesh((("data", 2),)))
+    held = Replicas(model, optimizer, DeviceMesh.of({"data": 2}))
     before = held.sums()
 
     parts = own_parts(model, optimizer)

@@ -9,7 +9,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.distributed.checkpoint.parts import rectangle
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import run_ranks
 from gnomon.errors import CheckpointError
 from gnomon.models.decoder import DecoderForCausalLM
@@ -65,7 +65,7 @@ def test_optimizer_arrays_carry_their_parameters_names(config):
     assert float(names["model.norm.weight.step"]) == 1
 
 
-FULLY, TENSOR = Mesh((("shard", 2),)), Mesh((("data", 2), ("tensor", 2)))
+FULLY, TENSOR = DeviceMesh.of({"shard": 2}), DeviceMesh.of({"data": 2, "tensor": 2})
 
 
 def lay_out(model, mesh, rank):
@@ -108,7 +108,7 @@ def test_what_one_process_saved_is_read_into_parts_and_saved_again_the_same(conf
         writer.wait()
         return [(x.shape, x.bytes_read) for r in (stored, states) for x in r.values()]
 
-    teams = saving.teams(mesh.size)
+    teams = saving.teams(mesh.size())
     read = run_ranks(mesh, lambda rank: work(teams[rank]), patience=60)
 
     again = newest(tmp_path / "more")[0].folder

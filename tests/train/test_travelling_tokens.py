@@ -57,14 +57,14 @@ def check(layout: str, axis: str, microbatches: int = 1, recompute: bool = False
     config, mesh = config_of("experts", microbatches, 1, recompute), mesh_of(layout)
 
     def work(rank: int) -> tuple[Curve, int]:
-        begun = made(config, mesh, rank, plan_of(axis))
+        begun = made(config, mesh, plan_of(axis))
         found, _ = curve_from(begun, batches(config, STEPS))
         return found, min(begun[0].travel.measured, SLOTS)
 
     told = run_ranks(mesh, work, PATIENCE)
     assert {found.hashes for found, _ in told} == {alone().hashes}
     (places,) = {places for _, places in told}
-    share = max(found.flops for found, _ in told) * mesh.size / alone().flops
+    share = max(found.flops for found, _ in told) * mesh.size() / alone().flops
     again = 1.5 if recompute else 1.02
     assert share <= again * places * dict(mesh.axes)[axis] / SLOTS
 
@@ -88,7 +88,7 @@ def test_steps_that_have_no_place_for_all_are_taken_again_and_change_no_bit(monk
     monkeypatch.setattr(TokenTravel, "replayed", heard)
 
     def work(rank: int) -> tuple[Curve, list[int], list[Graph]]:
-        step, model = made(config, mesh, rank, plan_of("data"))
+        step, model = made(config, mesh, plan_of("data"))
         step.travel.load = 0.5
         found, _ = curve_from((step, model), batches(config, STEPS))
         assert not step.repetitions()
@@ -167,8 +167,8 @@ def test_a_rank_has_its_part_of_the_experts(layout: str, axis: str, ranks: int):
     config, mesh = config_of("experts", layers=1), mesh_of(layout)
 
     def work(rank: int) -> int:
-        _, model = made(config, mesh, rank, plan_of(axis))
+        _, model = made(config, mesh, plan_of(axis))
         experts = model.model.layers[0].mlp.experts.parameters()
         return sum(p.to_local().numel() for p in experts)
 
-    assert run_ranks(mesh, work, PATIENCE) == [3 * MANY * WIDTH * INNER // ranks] * mesh.size
+    assert run_ranks(mesh, work, PATIENCE) == [3 * MANY * WIDTH * INNER // ranks] * mesh.size()

@@ -10,7 +10,8 @@ from functools import cache
 import pytest
 
 from gnomon.distributed import explain
-from gnomon.distributed.mesh import Mesh, mesh_of
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.report import UnitUse, repetitions, units_of
@@ -33,7 +34,7 @@ LAYERS = 4
 pytestmark = pytest.mark.unit
 
 
-def asked(mesh: str, reductions: int | str) -> tuple[Config, Mesh, ShardingPlan]:
+def asked(mesh: str, reductions: int | str) -> tuple[Config, DeviceMesh, ShardingPlan]:
     """What a step is made from."""
     plan = replace(PLAN, reductions=reductions)
     return config_of("six heads", layers=LAYERS), mesh_of(mesh), plan
@@ -43,7 +44,7 @@ def asked(mesh: str, reductions: int | str) -> tuple[Config, Mesh, ShardingPlan]
 def taken(mesh: str = "shard=2", reductions: int | str = 0) -> tuple[TrainStep, DecoderForCausalLM]:
     """The first rank's step, and its model, after two steps."""
     config, found, plan = asked(mesh, reductions)
-    return run_ranks(found, lambda rank: stepped(config, found, rank, 2, plan), 120.0)[0]
+    return run_ranks(found, lambda rank: stepped(config, found, 2, plan), 120.0)[0]
 
 
 @cache
@@ -142,7 +143,7 @@ def test_a_step_is_one_program_and_asks_for_no_whole_parameter(mesh: str):
     config, found = config_of("six heads"), mesh_of(mesh)
 
     def runs_of_a_third_step(rank: int) -> list[str]:
-        step, _ = made(config, found, rank)
+        step, _ = made(config, found)
         first, second, third = batches(config, 3)
         step(first, RATE)
         step(second, RATE)
@@ -159,4 +160,4 @@ def test_a_step_is_one_program_and_asks_for_no_whole_parameter(mesh: str):
             stop()
         return seen
 
-    assert run_ranks(found, runs_of_a_third_step, 120.0) == [["run"]] * found.size
+    assert run_ranks(found, runs_of_a_third_step, 120.0) == [["run"]] * found.size()

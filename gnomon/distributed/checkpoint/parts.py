@@ -12,9 +12,8 @@ from math import prod
 
 import numpy as np
 
-from gnomon.distributed.mesh import Mesh
-from gnomon.ops.layouts import MeshLayout
-from gnomon.ops.placements import Split
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.ops.layouts import MeshLayout, splits
 
 __all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "runs"]
 
@@ -86,33 +85,33 @@ def rectangle(
 ) -> tuple[slice, ...]:
     """The part of a tensor that a rank at a place of the mesh holds in a layout.
 
-    >>> ROWS = Split(0)
-    >>> rectangle((8, 6), (("data", 2, ROWS), ("tensor", 2, ROWS)), {"data": 1, "tensor": 0})
+    >>> from gnomon.distributed.tensor import Shard
+    >>> rows = Shard(0)
+    >>> rectangle((8, 6), (("data", 2, rows), ("tensor", 2, rows)), {"data": 1, "tensor": 0})
     (slice(4, 6, None), slice(0, 6, None))
     """
     begins, sizes = [0] * len(shape), list(shape)
-    for name, ranks, placement in layout:
-        if isinstance(placement, Split):
-            sizes[placement.axis] //= ranks
-            begins[placement.axis] += place[name] * sizes[placement.axis]
+    for name, ranks, axis in splits(layout):
+        sizes[axis] //= ranks
+        begins[axis] += place[name] * sizes[axis]
     return tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True))
 
 
 def owned(
-    local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: Mesh, rank: int
+    local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: DeviceMesh, rank: int
 ) -> DividedTensor:
     """A tensor of which a rank holds a part, with the rows of it that it owns among its replicas.
 
-    >>> mesh = Mesh((("data", 2),))
+    >>> mesh = DeviceMesh.of({"data": 2})
     >>> [owned(np.ones(5), (5,), (), mesh, rank).parts[0].array.shape for rank in range(2)]
     [(2,), (3,)]
     """
     place = mesh.place(rank)
     where = [x.start for x in rectangle(shape, layout, place)]
-    splits = {name for name, _, placement in layout if isinstance(placement, Split)}
+    split = {name for name, _, _ in splits(layout)}
     replica, replicas = 0, 1
     for name, ranks in mesh.divided:
-        if name not in splits:
+        if name not in split:
             replica, replicas = replica * ranks + place[name], replicas * ranks
     if where:
         low, high = (k * len(local) // replicas for k in (replica, replica + 1))

@@ -11,13 +11,14 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from gnomon.distributed.device_mesh import DeviceMesh
-from gnomon.distributed.tensor.dtensor import from_first, lay
+from gnomon.distributed.plans import lay_out, row_beside
+from gnomon.distributed.tensor.dtensor import from_first
 from gnomon.errors import ArgumentError, LayoutError
 from gnomon.nn.embedding import Embedding
 from gnomon.nn.linear import Linear
 from gnomon.nn.module import Module
-from gnomon.ops.placements import REPLICATED, Placement, Split
-from gnomon.tensor.layouts import in_order, part_of, spread, value_layout
+from gnomon.ops.placements import REPLICATED, Placement, Split, placement_of
+from gnomon.tensor.layouts import part_of, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.tensor import Tensor
 
@@ -58,8 +59,9 @@ class ByWeight(ParallelStyle):
         output_layouts: Placement | None = None,
         use_local_output: bool = True,
     ) -> None:
-        self.input_layouts = input_layouts or self.layouts[0]
-        self.output_layouts = output_layouts or self.layouts[1]
+        given = zip((input_layouts, output_layouts), self.layouts, strict=True)
+        asked = (own if each is None else placement_of(each) for each, own in given)
+        self.input_layouts, self.output_layouts = asked
         self.use_local_output = use_local_output
 
     def wanted(self, module: Module) -> Placement:
@@ -253,10 +255,11 @@ def listed(asked: Asked) -> list[Placement | None]:
 
 def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placement]) -> None:
     """Lay a module's own parameters over a mesh, replicated where nothing else is said."""
-    for name, p in module.named_parameters(recurse=False):
-        over = layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim)
-        layout = tuple(sorted((*value_layout(p), *over), key=lambda each: in_order(each[0])))
-        p.data = lay(p.detach(), layout, mesh.axes)
+    rows = (
+        row_beside(name, p, layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim), mesh.names)
+        for name, p in module.named_parameters(recurse=False)
+    )
+    lay_out(module, rows)
 
 
 def redistributed(
@@ -265,14 +268,14 @@ def redistributed(
     """Redistribute an input, or this rank's part of one, from one placement to another."""
     if have is None or want is None or not isinstance(x, Tensor):
         return x
-    if not any(name in mesh.axes for name, _, _ in value_layout(x)):
+    if not any(name in mesh.names for name, _, _ in value_layout(x)):
         x = spread(x, layout_by(mesh, [have], x.ndim))
     return given_out(x, mesh, want, local)
 
 
 def given_out(x: Any, mesh: DeviceMesh, want: Placement, local: bool) -> Any:
     """A tensor over a mesh with the wanted placement, or this rank's part of it."""
-    here = tuple(each for each in value_layout(x) if each[0] in mesh.axes)
+    here = tuple(each for each in value_layout(x) if each[0] in mesh.names)
     if here != layout_by(mesh, [want], x.ndim):
         x = x.redistribute(mesh, [want])
-    return part_of(x, mesh.axes) if local else x
+    return part_of(x, mesh.names) if local else x

@@ -12,7 +12,7 @@ from safetensors import numpy as library
 
 from gnomon.distributed.checkpoint.files import index, planned, write_headers, write_parts
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart, owned
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +35,7 @@ def tensors(rng):
 
 def spread(arrays, rank, ranks):
     """The share of one of several ranks that all have the arrays."""
-    mesh = Mesh((("data", ranks),))
+    mesh = DeviceMesh.of({"data": ranks})
     return {name: owned(x, x.shape, (), mesh, rank) for name, x in arrays.items()}
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart, owned, rectangle, runs
-from gnomon.distributed.mesh import Mesh, local_part
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.mesh import local_part
 from gnomon.ops.placements import REPLICATED, Split
 
 pytestmark = pytest.mark.unit
@@ -43,9 +44,9 @@ LAYOUTS = [
 @pytest.mark.parametrize(("axes", "layout"), LAYOUTS)
 @pytest.mark.parametrize("shape", [(6, 4), (12, 8, 3), (6, 0)])
 def test_each_element_falls_to_one_rank_that_holds_it(axes, layout, shape, rng):
-    mesh, whole = Mesh(axes), rng.standard_normal(shape)
+    mesh, whole = DeviceMesh.of(axes), rng.standard_normal(shape)
     count, held = np.zeros(shape, int), []
-    for rank in range(mesh.size):
+    for rank in range(mesh.size()):
         local = local_part(mesh, rank, layout, whole)
         assert np.array_equal(whole[rectangle(shape, layout, mesh.place(rank))], local)
 
@@ -63,7 +64,7 @@ def test_each_element_falls_to_one_rank_that_holds_it(axes, layout, shape, rng):
 
 
 def test_a_number_belongs_to_the_first_rank():
-    mesh = Mesh((("data", 3),))
+    mesh = DeviceMesh.of({"data": 3})
 
     found = [owned(np.ones(()), (), (), mesh, rank).parts for rank in range(3)]
 

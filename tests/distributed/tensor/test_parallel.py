@@ -135,5 +135,8 @@ def test_what_fits_no_module_is_refused():
             PrepareModuleInput((Shard(0),), ())
         with pytest.raises(ArgumentError, match="should have same length"):
             PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=())
+        for words in ({"input_layouts": 0}, {"output_layouts": 0}):
+            with pytest.raises(LayoutError, match="expected Shard, Replicate or Partial: got 0"):
+                ColwiseParallel(**words)
 
     on_threads(work, 1)

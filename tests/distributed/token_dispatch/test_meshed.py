@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gnomon as gn
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
 from gnomon.distributed.token_dispatch.base import Dispatched
@@ -31,7 +31,7 @@ class OverData(MeshTokenDispatcher):
 
     def dispatch(self, x: gn.Tensor, *given: Any) -> Dispatched:
         """The same, of rows that are spread."""
-        mesh = Mesh(((self.mesh, self.ranks),))
+        mesh = DeviceMesh.of({self.mesh: self.ranks})
         return super().dispatch(*(split_rows(v, mesh, self.mesh) for v in (x, *given)))
 
 
@@ -42,7 +42,7 @@ def on_mesh(layer: Layer, kind: type[MeshTokenDispatcher], blocks: int, ranks: i
         made = computed(kind(EXPERTS, blocks, ("data", ranks)), layer, compiled=True)
         return {name: v.tobytes() for name, v in zip(RESULTS, made, strict=True)}
 
-    first, *others = run_ranks(Mesh((("data", ranks),)), work)
+    first, *others = run_ranks(DeviceMesh.of({"data": ranks}), work)
     assert all(each == first for each in others)
     return first
 
@@ -81,6 +81,6 @@ def test_slots_without_a_place_are_no_numbers_and_others_are_what_they_were():
         return step(gn.arange(6.0).reshape(6, 1)).flatten().tolist()
 
     # rank 1 has four slots of the first block: the last of expert 3 has no place
-    first, second = run_ranks(Mesh((("data", 2),)), work)
+    first, second = run_ranks(DeviceMesh.of({"data": 2}), work)
     assert first == pytest.approx([0.0, 2.0, float("nan"), 6.0, 8.0, 10.0], nan_ok=True)
     assert second == pytest.approx(first, nan_ok=True)

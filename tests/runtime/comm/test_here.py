@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import connect
 from gnomon.errors import CollectiveError
 from gnomon.runtime.comm import here
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 
 
 def test_groups_hold_inside_their_context():
-    links = connect(Mesh((("data", 1),)), World(1).backend(0))
+    links = connect(DeviceMesh.of({"data": 1}), World(1).backend(0))
 
     with here.along(links):
         assert here.link_along("data") is links["data"]
@@ -28,7 +28,7 @@ def test_a_mesh_axis_that_is_not_there_is_named():
 
 def test_a_process_has_groups_for_all_its_threads(monkeypatch):
     monkeypatch.setattr(here, "_of_process", {})
-    links = connect(Mesh((("data", 1),)), World(1).backend(0))
+    links = connect(DeviceMesh.of({"data": 1}), World(1).backend(0))
 
     here.settle(links)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.launcher import Launch
-from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.ranks import connect, run_ranks
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.mpi import MpiBackend
@@ -20,9 +20,9 @@ from tests.runtime.comm.every_collective import every_collective
 ROOT = Path(__file__).parents[3]
 
 
-def mesh_of(ranks: int) -> Mesh:
+def mesh_of(ranks: int) -> DeviceMesh:
     """All ranks along one axis, and along two."""
-    return Mesh((("a", ranks),))
+    return DeviceMesh.of({"a": ranks})
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -10,7 +10,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
@@ -23,7 +23,7 @@ from tests.distributed.rank_programs import compiled
 
 pytestmark = pytest.mark.unit
 
-DATA2 = Mesh((("data", 2),))
+DATA2 = DeviceMesh.of({"data": 2})
 
 
 def test_a_transfer_takes_its_time():

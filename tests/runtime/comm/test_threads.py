@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.ranks import connect, run_ranks
 from gnomon.dtypes import dtype_of, float32
 from gnomon.errors import CollectiveError
@@ -40,7 +40,7 @@ def on_all(
         (made,) = compiled(Graph([x], [do(x)]), [given(rank)])
         return made
 
-    return run_ranks(Mesh(axes), work, patience)
+    return run_ranks(DeviceMesh.of(axes), work, patience)
 
 
 def number(rank: int) -> np.ndarray:
@@ -142,7 +142,7 @@ def test_a_missing_rank_is_reported_with_what_to_look_for():
             compiled(Graph([x], [all_gather(x, 0, "data", 2)]), [np.zeros(1, np.float32)])
 
     with pytest.raises(CollectiveError, match="no answer along mesh axis 'data' within"):
-        run_ranks(Mesh(DATA2), work, patience=0.05)
+        run_ranks(DeviceMesh.of(DATA2), work, patience=0.05)
 
 
 def test_a_rank_that_failed_is_named():
@@ -151,7 +151,7 @@ def test_a_rank_that_failed_is_named():
     x = Arena().input((1,), float32, "x")
 
     with (
-        here.along(connect(Mesh(DATA2), world.backend(0))),
+        here.along(connect(DeviceMesh.of(DATA2), world.backend(0))),
         pytest.raises(CollectiveError, match="rank 1 failed: ValueError: out of paper"),
     ):
         compiled(Graph([x], [all_gather(x, 0, "data", 2)]), [np.zeros(1, np.float32)])
