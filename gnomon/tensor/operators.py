@@ -31,6 +31,8 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 SYMBOLS = {"__add__": "+=", "__sub__": "-=", "__mul__": "*=", "__truediv__": "/=", "__pow__": "**="}
 """The signs of in-place forms, for messages."""
 NUMBERS = (bool, int, float)
+USUAL = frozenset({Tensor, *NUMBERS})
+"""Classes of operands that nodes combine with as they are."""
 MOST_PATTERNS = 4096
 _patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
 """What an operator gave for two kinds of operands, so that the next one is built at once."""
@@ -65,11 +67,9 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         scope.sites = sites_here()
     try:
         if isinstance(left, Tensor):
-            tracked = left.requires_grad
-            x = node_of(left)
+            tracked, x = left._requires or left.requires_grad, node_of(left)
         if isinstance(right, Tensor):
-            tracked = tracked or right.requires_grad
-            y = node_of(right)
+            tracked, y = tracked or right._requires or right.requires_grad, node_of(right)
         result = like_before(function, x, y)
     except ComplexError:
         return of_complex("called")(function, (left, right))
@@ -153,7 +153,7 @@ def forward(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the left."""
 
     def method(self: Tensor, other: Any) -> Any:
-        given = operand(other)
+        given = other if other.__class__ in USUAL else operand(other)
         if given is NotImplemented:
             return with_stranger(function, name, self, other)
         return combine(function, self, given)
@@ -166,7 +166,7 @@ def reflected(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the right."""
 
     def method(self: Tensor, other: Any) -> Any:
-        given = operand(other)
+        given = other if other.__class__ in USUAL else operand(other)
         if given is NotImplemented:
             return with_stranger(function, name, other, self)
         return combine(function, given, self)
