@@ -33,6 +33,8 @@ SYMBOLS = {"__add__": "+=", "__sub__": "-=", "__mul__": "*=", "__truediv__": "/=
 NUMBERS = (bool, int, float)
 USUAL = frozenset({Tensor, *NUMBERS})
 """Classes of operands that nodes combine with as they are."""
+SQUARED = (2, float32)
+"""Stands for the left operand as the right one: what a power of 2 gave."""
 MOST_PATTERNS = 4096
 _patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
 """What an operator gave for two kinds of operands, so that the next one is built at once."""
@@ -91,7 +93,9 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
         return computed(function, x, y)
     if (found := _patterns.get(key)) is not None:
         like, number = found
-        return x.arena.repeat(like, (x, y if number is None else constant(x.arena, *number)))
+        if number is not None:
+            y = x if number is SQUARED else constant(x.arena, *number)
+        return x.arena.repeat(like, (x, y))
     result = computed(function, x, y)
     if len(result.inputs) == 2 and result.inputs[0] is x and "serial" not in result.params:
         right, like = result.inputs[1], pattern_of(result.kind, result.op, result.params, result)
@@ -99,6 +103,8 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
             _patterns.clear()
         if right is y:
             _patterns[key] = like, None
+        elif kind is not Node and right is x and x.op != "const":
+            _patterns[key] = like, SQUARED
         elif kind is not Node and right.op == "const" and right is not x:
             _patterns[key] = like, (right.params["value"], right.dtype)
     return result
