@@ -28,6 +28,16 @@ def method(t: Any) -> Step:
     return lambda: x.exp()
 
 
+def built(of: Callable[[Any, Any, Any, Any], Any]) -> Callable[[Any], Step]:
+    """An operation of the library, two matrices and a vector, that nobody reads."""
+
+    def make(t: Any) -> Step:
+        x, w, b = t.ones(8, 8), t.ones(8, 8), t.ones(8)
+        return lambda: of(t, x, w, b)
+
+    return make
+
+
 def read(t: Any) -> Step:
     """One operation, and its values."""
     x = t.ones(4)
@@ -185,6 +195,13 @@ CASES: dict[str, tuple[Callable[[Any], Step], int]] = {
     "x + 1": (add, 2000),
     "s + 1": (add_scalar, 2000),
     "x.exp()": (method, 2000),
+    "x + w": (built(lambda t, x, w, b: x + w), 2000),
+    "mean": (built(lambda t, x, w, b: x.mean()), 2000),
+    "sum": (built(lambda t, x, w, b: x.sum()), 2000),
+    "softmax": (built(lambda t, x, w, b: x.softmax(1)), 2000),
+    "relu": (built(lambda t, x, w, b: x.relu()), 2000),
+    "where": (built(lambda t, x, w, b: t.where(x > w, x, w)), 2000),
+    "linear": (built(lambda t, x, w, b: t.nn.functional.linear(x, w, b)), 2000),
     "(x + 1).tolist()": (read, 500),
     "(x*2+1).sum().item()": (read_sum, 500),
     "a[0, 0].item()": (element, 500),

@@ -28,6 +28,7 @@ Params = dict[str, Any]
 Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
 READ = attrgetter("inputs")  # the nodes that a node reads
+INTEGERS = frozenset({int})  # the types of sizes that are known
 NUMBER = "number"  # the name of inputs that stand for constants, which all ranks have alike
 
 
@@ -243,8 +244,13 @@ class Arena:
 
     def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
         """A new leaf; never equal to another."""
+        shape = tuple(shape)
+        if not name and INTEGERS.issuperset(map(type, shape)):
+            made = self.leaf(shape, dtype, None, None)
+            if not made.size >> COUNTED and min(shape, default=0) >= 0:
+                return made
         serial = next(self._serial)
-        return self.node("input", (), shape=tuple(shape), dtype=dtype, name=name, serial=serial)
+        return self.node("input", (), shape=shape, dtype=dtype, name=name, serial=serial)
 
     def leaf(self, shape: Shape, dtype: DType, value: Any, sites: Sites | None) -> Node:
         """A new input that holds a value; the lines are the caller's when none are given."""

@@ -88,19 +88,33 @@ def current_sites() -> tuple[Site, ...]:
 
 
 _known: dict[tuple[Any, ...], tuple[Site, ...]] = memo({})
+_called: dict[tuple[Any, ...], tuple[tuple[Site, ...], CodeType]] = memo({})
+"""What is known, by the instruction: a frame counts its lines from the function's first."""
 
 
 def sites_here() -> tuple[Site, ...]:
     """The innermost frame outside this package, as the sites of one node; made once per line."""
     frame: FrameType | None = frame_at(2)
     while frame is not None:
-        ours = _ours.get(frame.f_code.co_filename)
-        if ours is False or (ours is None and not is_ours(frame.f_code)):
+        code = frame.f_code
+        ours = _ours.get(code.co_filename)
+        if ours is False or (ours is None and not is_ours(code)):
             break
         frame = frame.f_back
-    if frame is None:
+    else:
         return (user_site(),)
-    # equal functions of two files are equal code, so code alone would name either file
+    # equal functions of two files are equal code, and the same lines may serve several parts
+    key = (id(code), frame.f_lasti, scope.modules, scope.phase)
+    found = _called.get(key)
+    if found is None:
+        if len(_called) > KEPT_LINES:
+            _called.clear()
+        found = _called[key] = sites_of(frame), code  # which is kept, and its id with it
+    return found[0]
+
+
+def sites_of(frame: FrameType) -> tuple[Site, ...]:
+    """The source location of a frame as the sites of one node."""
     code = frame.f_code
     key = (code.co_filename, code.co_name, frame.f_lineno, scope.modules, scope.phase)
     found = _known.get(key)
@@ -195,6 +209,23 @@ class inherit:
 
     def __enter__(self) -> None:
         self._before, scope.sites = scope.sites, self._sites
+
+    def __exit__(self, *_: object) -> None:
+        scope.sites = self._before
+
+
+class from_one_line:
+    """Nodes built inside a `with` have the line that entered it, which is looked up once.
+
+    No code of a user's may run inside.
+    """
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = scope.sites
+        if self._before is None:
+            scope.sites = sites_here()
 
     def __exit__(self, *_: object) -> None:
         scope.sites = self._before

@@ -71,7 +71,7 @@ CAPTURED = ".compiled"
 class Traced:
     """A graph made for a call, ready to be put into any arena as region nodes."""
 
-    __slots__ = ("body", "results", "several")
+    __slots__ = ("body", "only", "results", "several")
 
     def __init__(self, name: str, body: Graph, call: OpCall, several: bool) -> None:
         self.body, self.several = body, several
@@ -84,11 +84,16 @@ class Traced:
             places.get(out, pattern_of(kind_of("region", p), "region", p, out)) for out, p in pairs
         )
         """Per result the number of the input that it is, or a node like it."""
+        first = self.results[0] if self.results and not several else None
+        self.only = first if isinstance(first, Node) else None
+        """A node like the result, where it is one that is made."""
 
     def emit(self, nodes: Sequence[Node]) -> Any:
         """The region nodes, one per result. A result that is an argument stays that argument."""
         inputs = tuple(nodes)
         arena = inputs[0].arena
+        if self.only is not None:
+            return arena.repeat(self.only, inputs)
         made = [
             inputs[like] if isinstance(like, int) else arena.repeat(like, inputs)
             for like in self.results

@@ -20,7 +20,7 @@ from gnomon.dtypes import DType, float32, float64
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.operators import cast
-from gnomon.ir.provenance import phase
+from gnomon.ir.provenance import from_one_line, phase
 from gnomon.ops.arguments import wide
 from gnomon.ops.layouts import divided
 from gnomon.ops.registry import Op
@@ -173,7 +173,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with phase("optimizer"):
+        with phase("optimizer"), from_one_line():
             for number in range(len(self.param_groups)):
                 self._step_group(number, only_if)
         if state.capture is None:

@@ -107,6 +107,8 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
                 break
     if tracked and saving.get() is not None:
         result = saving.get().result(result, found)
+    if type(result) is Node:
+        return wrap(result, tracked and result.dtype.kind == "float")
     return wrapped(result, tracked)
 
 

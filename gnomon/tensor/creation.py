@@ -25,6 +25,7 @@ from gnomon.dtypes import (
 from gnomon.errors import ArgumentError, DtypeError, OutOfMemory, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import held
+from gnomon.ir.provenance import from_one_line
 from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
 from gnomon.runtime.system import memory_bytes
@@ -184,7 +185,8 @@ def filled(shape: Sequence[int], value: Any, dtype: object, requires_grad: bool)
     found = dtype_of(dtype)
     if found.is_complex:
         return of_complex("filled")(tuple(shape), value, found, requires_grad)
-    return new(nodes.full(state.arena, tuple(shape), value, found), requires_grad)
+    with from_one_line():
+        return new(nodes.full(state.arena, tuple(shape), value, found), requires_grad)
 
 
 def also(**words: str) -> Callable:

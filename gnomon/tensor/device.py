@@ -157,7 +157,7 @@ def missing_leaf(shape: Shape, dtype: DType) -> Node:
 
 def is_missing(node: Node) -> bool:
     """Whether a node, or what it is computed of, has no elements."""
-    if not _leaves or node.value is not None:
+    if node.value is not None or not _leaves:
         return False
     return any(x in _leaves for x in numbered((node,), lambda x: x.value is not None))
 

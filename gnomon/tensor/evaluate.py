@@ -12,6 +12,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
+from gnomon.ir import collector
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
@@ -265,8 +266,9 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
     # where nothing was compiled yet, nobody waits: a program on the disk needs no more modules
     here = place is memory and waited
     outputs = None
-    if found is None and here and pieces.is_passing(seen.order, seen.over_ranks):
-        outputs = pieces.run(between(seen, roots), seen.leaves)
+    if found is None and here and pieces.is_passing(seen):
+        with collector.paused():
+            outputs = pieces.run(between(seen, roots), seen.leaves)
     if outputs is None:
         if found is None:
             found = programs[key] = Found()
@@ -306,13 +308,14 @@ def written_over(
 def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
     """Compile the graph between leaves and roots."""
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
-    with inherit(()):  # a value's line is no part of the program that reads it
-        known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
-    images = list(known.values())
-    outputs = copy_into(arena, between(seen, roots), known)
+    with collector.paused():
+        with inherit(()):  # a value's line is no part of the program that reads it
+            known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
+        images = list(known.values())
+        graph = Graph(images, copy_into(arena, between(seen, roots), known))
     # a rank may know what others compute: what it printed
     place = meeting_place(seen.leaves).device if others else memory.device
-    return build.build(Graph(images, outputs), ranks_differ=seen.over_ranks, place=place)
+    return build.build(graph, ranks_differ=seen.over_ranks, place=place)
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:

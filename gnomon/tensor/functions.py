@@ -74,11 +74,13 @@ def number(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def over_all(call: Callable) -> Callable:
-    """The call of an operation to which PyTorch's list of no axes means all of them."""
+def over_all(call: Callable, place: int) -> Callable:
+    """The call of an operation to which PyTorch's list of no axes means all of them.
+
+    place: the number of the operation's argument `axis`.
+    """
 
     def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
-        place = op.words.index("axis")
         if len(args) > place and is_empty(args[place]):
             args = (*args[:place], None, *args[place + 1 :])
         if "dim" in kwargs and is_empty(kwargs["dim"]):
@@ -104,7 +106,7 @@ def as_function(op: Op, name: str = "") -> Callable:
     if facts.strided and name not in facts.shown:
         call = apply_flat if name in facts.flat else apply_shown
     call = by_value(call) if op.facts.read else call
-    call = over_all(call) if op.facts.none_is_all else call
+    call = over_all(call, op.words.index("axis")) if op.facts.none_is_all else call
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:

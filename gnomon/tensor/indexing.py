@@ -179,16 +179,17 @@ def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
 
 def as_items(index: Any) -> Any:
     """A list that holds more than numbers as the tuple that PyTorch takes it for."""
+    if not isinstance(index, list) or len(index) >= SHORT:
+        return index
     nested = (Tensor, Sequence, np.ndarray, slice, type(None), type(Ellipsis))
-    deep = isinstance(index, list) and any(isinstance(x, nested) for x in index)
-    return tuple(index) if deep and len(index) < SHORT else index
+    return tuple(index) if any(isinstance(x, nested) for x in index) else index
 
 
 @method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of the tensor at an index."""
     shown, axes, arrays = basic_part(self, as_items(index), reads=True)
-    while (single := first_single(arrays)) is not None:
+    while axes and (single := first_single(arrays)) is not None:
         taken = axes[single]
         shown = apply(take_at, (shown, (taken,), arrays.pop(single)))
         axes = tuple(axis - (axis > taken) for axis in axes if axis != taken)

@@ -31,6 +31,10 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 SYMBOLS = {"__add__": "+=", "__sub__": "-=", "__mul__": "*=", "__truediv__": "/=", "__pow__": "**="}
 """The signs of in-place forms, for messages."""
 NUMBERS = (bool, int, float)
+USUAL = frozenset({Tensor, *NUMBERS})
+"""Classes of operands that nodes combine with as they are."""
+SQUARED = (2, float32)
+"""Stands for the left operand as the right one: what a power of 2 gave."""
 MOST_PATTERNS = 4096
 _patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
 """What an operator gave for two kinds of operands, so that the next one is built at once."""
@@ -65,11 +69,9 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         scope.sites = sites_here()
     try:
         if isinstance(left, Tensor):
-            tracked = left.requires_grad
-            x = node_of(left)
+            tracked, x = left._requires or left.requires_grad, node_of(left)
         if isinstance(right, Tensor):
-            tracked = tracked or right.requires_grad
-            y = node_of(right)
+            tracked, y = tracked or right._requires or right.requires_grad, node_of(right)
         result = like_before(function, x, y)
     except ComplexError:
         return of_complex("called")(function, (left, right))
@@ -91,7 +93,9 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
         return computed(function, x, y)
     if (found := _patterns.get(key)) is not None:
         like, number = found
-        return x.arena.repeat(like, (x, y if number is None else constant(x.arena, *number)))
+        if number is not None:
+            y = x if number is SQUARED else constant(x.arena, *number)
+        return x.arena.repeat(like, (x, y))
     result = computed(function, x, y)
     if len(result.inputs) == 2 and result.inputs[0] is x and "serial" not in result.params:
         right, like = result.inputs[1], pattern_of(result.kind, result.op, result.params, result)
@@ -99,6 +103,8 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
             _patterns.clear()
         if right is y:
             _patterns[key] = like, None
+        elif kind is not Node and right is x and x.op != "const":
+            _patterns[key] = like, SQUARED
         elif kind is not Node and right.op == "const" and right is not x:
             _patterns[key] = like, (right.params["value"], right.dtype)
     return result
@@ -153,7 +159,7 @@ def forward(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the left."""
 
     def method(self: Tensor, other: Any) -> Any:
-        given = operand(other)
+        given = other if other.__class__ in USUAL else operand(other)
         if given is NotImplemented:
             return with_stranger(function, name, self, other)
         return combine(function, self, given)
@@ -166,7 +172,7 @@ def reflected(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the right."""
 
     def method(self: Tensor, other: Any) -> Any:
-        given = operand(other)
+        given = other if other.__class__ in USUAL else operand(other)
         if given is NotImplemented:
             return with_stranger(function, name, other, self)
         return combine(function, given, self)

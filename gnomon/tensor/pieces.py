@@ -27,7 +27,7 @@ from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import BORROWERS, part_of
+from gnomon.tensor.borrowing import BORROWERS, Survey, part_of
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable
@@ -50,6 +50,8 @@ IN_THE_CODE = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0})
 
 _outlines: Recent[int, int] = memo(Recent())
 """How often a structure was met, whatever its sizes are."""
+_whole: Recent[int, bool] = memo(Recent())
+"""Structures with their sizes that were compiled whole."""
 _kinds: Recent[tuple, int] = memo(Recent())
 """Operations with what they compute inside, by number."""
 _next_kind = count()
@@ -57,23 +59,30 @@ _programs: Recent[tuple, Executable] = memo(Recent())
 """Programs of one operation, by kind, lines and settings."""
 
 
-def is_passing(order: Iterable[Node], over_ranks: bool) -> bool:
+def is_passing(seen: Survey) -> bool:
     """Whether a structure without a program is better run in pieces; it counts as met."""
     rows = [
         (node.op, node.params.get("f") or node.params.get("name"), *parts_of(node))
-        for node in order
+        for node in seen.order
     ]
     outline = hash(tuple(rows))
+    sizes = hash((outline, *[node.shape for node in seen.order]))
+    if (
+        sizes in _whole
+    ):  # not the sizes vary, but positions or numbers: that program serves no other
+        outline = hash((outline, seen.key))
     met = (_outlines.get(outline) or 0) + 1
     passing = (
         met <= PASSES
-        and not over_ranks
+        and not seen.over_ranks
         and not nans.looked_for()  # who looks for one wants the whole program's lines
         and waited.get(user_site(), (0, 0.0))[0] >= STRUCTURES
         and current().allows("pieces")
     )
     # of what is compiled whole, further sizes are served by that program
     _outlines[outline] = met if passing else PASSES
+    if not passing:
+        _whole[sizes] = True
     return passing
 
 

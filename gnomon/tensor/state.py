@@ -302,6 +302,16 @@ def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None =
     return state.arena.leaf(shape, dtype, buffer, sites)
 
 
+def own_leaf(tensor: Tensor) -> Node | None:
+    """The node of a leaf where it is its storage's, as `leaf_node` gives it; None of others."""
+    node, kept = tensor._storage.node, tensor._rare
+    here = tensor._view is None and node.arena is state.arena and state.capture is None
+    if not here or not node.watch or node.value is None or node.value.lent or not grads.get():
+        return None
+    is_own = node.op == "input" and node.watch[0]() is tensor
+    return node if is_own and kept is not None and kept.source is not node else None
+
+
 def settled(node: Node, kept: bool = False) -> Node:
     """A leaf in the place of a node whose value is known; kept: it is a model's, which changes."""
     made = leaf(node.shape, node.dtype, node.value, node.sites)

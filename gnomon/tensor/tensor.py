@@ -14,7 +14,8 @@ import numpy as np
 
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
-from gnomon.ir.node import Node
+from gnomon.ir.memo import kind_of
+from gnomon.ir.node import Node, pattern_of
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
@@ -33,6 +34,7 @@ from gnomon.tensor.state import (
     leaf,
     mesh_results,
     of_complex,
+    own_leaf,
     settled,
     state,
     storage_of,
@@ -252,8 +254,7 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
             node_of_view(tensor)  # as it is after what was written since
         made._view.parent, before.used = before, True
     if state.capture is not None:
-        known = state.capture.views
-        known[made._view] = asked or known.get(before, False)
+        state.capture.views[made._view] = asked or state.capture.views.get(before, False)
     return made
 
 
@@ -311,7 +312,7 @@ def node_of(tensor: Tensor) -> Node:
             return detached(node)
         storage.used = True
         return node
-    node = node_of_view(tensor)
+    node = node_of_view(tensor) if (node := own_leaf(tensor)) is None else node
     if not is_lent(source(tensor._storage)) or views.mesh_layout_of(tensor._view):
         return node
     evaluate([] if borrows(node) else [node])
@@ -342,7 +343,7 @@ def node_of_view(tensor: Tensor) -> Node:
 
 def detached(node: Node) -> Node:
     """The node behind which no gradient looks."""
-    return node.arena.node("detach", (node,))
+    return node.arena.repeat(pattern_of(kind_of("detach", {}), "detach", {}, node), (node,))
 
 
 def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:

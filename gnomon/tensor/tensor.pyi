@@ -28,7 +28,8 @@ from weakref import ref
 import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
-from gnomon.ir.node import Node
+from gnomon.ir.memo import kind_of
+from gnomon.ir.node import Node, pattern_of
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
@@ -38,7 +39,7 @@ from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import Storage, at_home, grads, keep, known, leaf, mesh_results, of_complex, settled, state, storage_of
+from gnomon.tensor.state import Storage, at_home, grads, keep, known, leaf, mesh_results, of_complex, own_leaf, settled, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import GradientWatcher
 class Rare:

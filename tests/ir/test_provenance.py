@@ -17,6 +17,7 @@ from gnomon.ir.provenance import (
     PACKAGE,
     Site,
     current_sites,
+    from_one_line,
     inherit,
     is_ours,
     phase,
@@ -48,6 +49,40 @@ def test_a_node_names_the_line_that_built_it():
     assert (site.file, site.line) == (__file__, line)
     assert site.function == "test_a_node_names_the_line_that_built_it"
     assert site.phase == "forward"
+
+
+def test_equal_functions_of_two_files_have_lines_of_their_own():
+    source = "def built(x):\n    return x + 2.0\n"
+    functions = []
+    for file in ("first.py", "second.py"):
+        scene = {}
+        exec(compile(source, file, "exec"), scene)
+        functions.append(scene["built"])
+
+    files = [f(Arena().input((2,), float32)).sites[0].file for f in functions * 2]
+
+    assert files == ["first.py", "second.py"] * 2
+
+
+def test_nodes_of_one_line_share_its_sites():
+    x = Arena().input((2,), float32)
+
+    y, z = exp(x), x * 2.0
+
+    assert y.sites is z.sites
+
+
+def test_a_block_gives_its_nodes_the_line_that_entered_it_or_those_that_hold_there():
+    x = Arena().input((2,), float32)
+    with from_one_line():
+        y = exp(x)
+        line = sys._getframe().f_lineno - 2
+    with inherit(()), from_one_line():
+        z = x + 3.0
+
+    assert [site.line for site in y.sites] == [line]
+    assert z.sites == ()
+    assert scope.sites is None
 
 
 def test_a_node_built_by_two_lines_has_both():

@@ -153,3 +153,15 @@ def test_unsigned_integers_take_no_floats_in_place():
     with pytest.raises(DtypeError, match="can't be cast"):
         x.mul_(0.5)
     assert x.add_(gn.tensor([1])).tolist() == [8]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float16", "float32", "float64"])
+@pytest.mark.parametrize("exponent", [2, 2.0, 3])
+def test_a_power_is_the_same_when_it_comes_again(dtype, exponent):
+    first, second = (gn.tensor(x).astype(dtype) for x in ([0.0, 1.5, 3.0], [2.0, 0.0, 5.0]))
+    powers = [x**exponent for x in (first, second, first)]
+
+    assert powers[0]._storage.node is powers[2]._storage.node, "an equal operation is one node"
+    for x, made in zip((first, second), powers, strict=False):
+        values = x.numpy().astype(made.numpy().dtype)
+        np.testing.assert_array_equal(made.numpy(), values ** values.dtype.type(exponent))

@@ -171,6 +171,33 @@ def test_a_line_of_many_structures_runs_further_ones_in_pieces():
     assert counts[-1] == 0
 
 
+def choices(drawn):
+    """A loss of the elements at drawn places, all at one line, and how many programs each made."""
+    weight = gn.nn.Parameter(gn.linspace(0.1, 0.9, 5))
+    losses, counts = [], []
+    for places in drawn:
+        before = compilations()
+        weight.grad = None
+        loss = gn.stack([(weight * (k + 0.5)).tanh()[i] for k, i in enumerate(places)]).sum()
+        loss.backward()
+        losses.append((loss.item(), *weight.grad.tolist()))
+        counts.append(compilations() - before)
+    return losses, counts
+
+
+def test_positions_that_vary_at_sizes_that_were_compiled_run_in_pieces():
+    drawn = [(k % 5, k // 5, 2) for k in range(12)] + [(4, 4, 4)] * 6
+    with override(keep_programs=False):
+        split, counts = choices(drawn)
+    with override(without="pieces"):
+        whole, _ = choices(drawn)
+
+    assert split == whole
+    assert counts[8:12] == [0] * 4, "of operations that were met before, nothing is compiled"
+    assert any(counts[12:]), "what comes again and again is compiled whole"
+    assert counts[-1] == 0
+
+
 def test_a_wrong_position_is_refused_with_its_line(always):
     x = gn.arange(4.0) * 0.5
     y = gn.cat([x, x]).exp()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
+from gnomon.ir import collector
 from gnomon.ir.memo import memo
 from gnomon.ir.node import (
     Arena,
@@ -24,6 +25,7 @@ from gnomon.ir.node import (
     topological,
 )
 from gnomon.ir.operators import constant
+from gnomon.ir.provenance import from_one_line
 from gnomon.lazy import between
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.layouts import LAYOUTS, axes_of
@@ -123,11 +125,12 @@ def gradients_by_plan(request: GradientRequest) -> list[Node | None]:
         key = (structure(order, seeds, numbers), rest)
     if key not in _plans and len(_plans) >= MOST_PLANS:
         _plans.clear()
-    plan = under_lines(_plans.setdefault(key, []), request, numbers)
-    if plan is None:
-        return derived(seeds, wanted, values)
-    nodes = [*order, *given]
-    results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
+    with from_one_line(), collector.paused():
+        plan = under_lines(_plans.setdefault(key, []), request, numbers)
+        if plan is None:
+            return derived(seeds, wanted, values)
+        nodes = [*order, *given]
+        results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
     return [next(results) if there else None for there in plan.given]
 
 
@@ -178,9 +181,12 @@ def plan_of(request: GradientRequest, numbers: Container[Node]) -> BackwardPlan 
     leaves = between.nearest(outputs, places)
     if not outputs or not leaves:
         return None
-    inner = Arena()
-    images: dict[Node, Node] = {x: inner.input(x.shape, x.dtype) for x in leaves}
-    body = Graph(list(images.values()), copy_into(inner, outputs, images))
+    if all([x.op == "input" for x in leaves]):
+        body = Graph(leaves, outputs)
+    else:
+        inner = Arena()
+        images: dict[Node, Node] = {x: inner.input(x.shape, x.dtype) for x in leaves}
+        body = Graph(list(images.values()), copy_into(inner, outputs, images))
     traced = Traced("backward", body, OpCall((), ()), True)
     return BackwardPlan(
         tuple(places[x] for x in leaves), traced, tuple(g is not None for g in parts)
