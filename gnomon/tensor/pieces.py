@@ -67,9 +67,7 @@ def is_passing(seen: Survey) -> bool:
     ]
     outline = hash(tuple(rows))
     sizes = hash((outline, *[node.shape for node in seen.order]))
-    if (
-        sizes in _whole
-    ):  # not the sizes vary, but positions or numbers: that program serves no other
+    if sizes in _whole:  # positions or numbers vary, and no program serves them all
         outline = hash((outline, seen.key))
     met = (_outlines.get(outline) or 0) + 1
     passing = (
