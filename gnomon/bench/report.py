@@ -12,6 +12,7 @@ from rich.text import Text
 from gnomon.bench.cases import SpeedTarget
 from gnomon.bench.harness import Figures, Result
 from gnomon.profiler.limits import Limits
+from gnomon.profiler.tables import time_text
 
 __all__ = [
     "TargetVerdict",
@@ -19,7 +20,6 @@ __all__ = [
     "kernel_table",
     "summary",
     "table",
-    "time_text",
     "unequal",
     "verdicts",
 ]
@@ -62,7 +62,7 @@ def verdicts(result: Result, limits: Limits) -> Iterator[TargetVerdict]:
     for name, most in case.aims.items():
         if name in result.ours.about:
             value = float(result.ours.about[name])
-            text = f"{name} {time_text(value) if value < 1 else f'{value:g}'}"
+            text = f"{name} {time_text(1e9 * value) if value < 1 else f'{value:g}'}"
             yield TargetVerdict(text, value, most, most, most=True)
 
 
@@ -133,13 +133,14 @@ def line(result: Result, figures: Figures) -> tuple[str, ...]:
     ours, theirs = result.time_of("gnomon"), result.time_of(figures.name)
     samples = f"{len(figures.clean)}+{len(figures.dirty)}"
     memory = max(figures.peak_first, figures.peak) - figures.before
+    warm = f", then {time_text(1e9 * figures.warm)}" if figures.warm else ""
     return (
         figures.name,
-        time_text(figures.seconds) if figures.times else "-",
+        time_text(1e9 * figures.seconds) if figures.times else "-",
         f"{figures.spread:.0%}" if figures.times else "",
         samples if figures.times else "",
         f"{theirs / ours:.2f}" if ours and theirs else "",
-        time_text(figures.cold) + (f", then {time_text(figures.warm)}" if figures.warm else ""),
+        time_text(1e9 * figures.cold) + warm,
         f"+{memory / 1e6:.0f} MB",
         ", ".join(str(value) for value in figures.about.values()),
     )
@@ -156,25 +157,14 @@ def kernel_table(result: Result, limits: Limits) -> Table:
     for row in rows[:MOST_ROWS]:
         speed = row["flops"] / row["seconds"]
         made.add_row(
-            *(row["name"], str(row["calls"]), time_text(row["seconds"])),
+            *(row["name"], str(row["calls"]), time_text(1e9 * row["seconds"])),
             *(f"{row['seconds'] / total:.0%}", f"{speed / 1e9:.1f}", f"{speed / limits.flops:.0%}"),
             *(f"{row['bytes'] / row['seconds'] / 1e9:.1f}", row["operands"]),
         )
     floor = result.case.flops / limits.flops
-    made.add_row("all", str(sum(r["calls"] for r in rows)), time_text(total), "", "", "", "",
-                 f"floor {time_text(floor)}" if floor else "")  # fmt: skip
+    made.add_row("all", str(sum(r["calls"] for r in rows)), time_text(1e9 * total), "", "", "", "",
+                 f"floor {time_text(1e9 * floor)}" if floor else "")  # fmt: skip
     return made
-
-
-def time_text(seconds: float) -> str:
-    """A length of time in the unit that fits.
-
-    >>> time_text(2.5), time_text(0.0123), time_text(4.2e-6)
-    ('2.50 s', '12.3 ms', '4.2 µs')
-    """
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} µs"
 
 
 def as_values(results: list[Result], limits: Limits, machine: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from gnomon.dtypes import complex64, complex128, promote
@@ -93,22 +95,19 @@ def complex_corrcoef(x: Complex) -> Any:
 
 def complex_block_diag(*xs: Any) -> Any:
     """A matrix with these on its diagonal, one after another, and 0 elsewhere."""
-    return joined(*[FUNCTIONS["block_diag"](*[parts(x)[k] for x in widened(xs)]) for k in (0, 1)])
+    return of_both_parts("block_diag", xs)
 
 
 def complex_cartesian_prod(*xs: Any) -> Any:
     """All choices of one element from each vector, a row each."""
-    given = widened(xs)
-    made = [FUNCTIONS["cartesian_prod"](*[parts(x)[k] for x in given]) for k in (0, 1)]
-    return joined(*made)
+    return of_both_parts("cartesian_prod", xs)
 
 
-def widened(xs: Any) -> list[Complex]:
-    """Tensors as complex ones of one dtype."""
-    dtype = complex64
-    for x in xs:
-        dtype = promote(dtype, x.dtype)
-    return [as_complex(x, dtype) for x in xs]
+def of_both_parts(name: str, xs: Sequence[Any]) -> Any:
+    """A function that moves numbers, of the real and of the imaginary parts, in one dtype."""
+    dtype = reduce(promote, [x.dtype for x in xs], complex64)
+    given = [parts(as_complex(x, dtype)) for x in xs]
+    return joined(*[FUNCTIONS[name](*part) for part in zip(*given, strict=True)])
 
 
 def complex_vander(x: Complex, n: int | None = None, increasing: bool = False) -> Any:

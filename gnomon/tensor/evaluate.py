@@ -12,11 +12,10 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
-from gnomon.ir import collector
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
-from gnomon.lazy import build, pieces
+from gnomon.lazy import build, collector, pieces
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS

@@ -13,7 +13,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
-from gnomon.ir import collector
 from gnomon.ir.memo import memo
 from gnomon.ir.node import (
     Arena,
@@ -26,7 +25,7 @@ from gnomon.ir.node import (
 )
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import from_one_line
-from gnomon.lazy import between
+from gnomon.lazy import between, collector
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.layouts import LAYOUTS, axes_of
 from gnomon.ops.op_calls import OpCall
