@@ -186,6 +186,7 @@ logical_and = binary(
     np.logical_and,
     row="and",
     prepare=as_truth,
+    complex="truth",
     shows="logical_and(tensor([True, True]), tensor([True, False])) -> Tensor([ True, False])",
 )
 logical_or = binary(
@@ -194,6 +195,7 @@ logical_or = binary(
     np.logical_or,
     row="or",
     prepare=as_truth,
+    complex="truth",
     shows="logical_or(tensor([False, False]), tensor([True, False])) -> Tensor([ True, False])",
 )
 logical_xor = binary(
@@ -202,6 +204,7 @@ logical_xor = binary(
     np.logical_xor,
     row="xor",
     prepare=as_truth,
+    complex="truth",
     shows="logical_xor(tensor([True, True]), tensor([True, False])) -> Tensor([False,  True])",
 )
 bitwise_and = binary(

@@ -256,8 +256,9 @@ def of_size(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any
 
 
 def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
-    """The result of a function of truth values, for a complex x: of x != 0."""
-    return as_function(op)(x != 0, *args, **kwargs)
+    """The result of a function of truth values: of complex operands, whether they are not 0."""
+    true = [each != 0 if isinstance(each, Complex) else each for each in (x, *args)]
+    return as_function(op)(*true, **kwargs)
 
 
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:

@@ -72,7 +72,7 @@ def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
         return joined(a / c, b / c)
     if isinstance(y, complex):
         if y == 0:
-            return complex_multiply(x, math.inf)
+            return joined(a * math.inf, a * math.nan if b is None else b * math.inf)
         scale = max(abs(c), abs(d))
         return quotient(a, b, c / scale, d / scale, scale)
     scale = F["maximum"](c.detach().abs(), d.detach().abs())
@@ -279,14 +279,19 @@ def complex_pow(x: Any, y: Any) -> Any:
     safe = joined(chosen(none, 1.0, base.real), base.imag)
     made = complex_exp(complex_multiply(complex_log(safe), y))
     zeroth = y == 0 if isinstance(y, Tensor) else none & (y == 0)
-    return joined(chosen(none & ~zeroth, 0.0, made.real), chosen(none, 0.0, made.imag))
+    # of 0, powers with a positive real part are 0, and others but the zeroth have no value
+    real = y.real if isinstance(y, (Tensor, complex)) else y
+    defined = (real > 0) | zeroth
+    re = chosen(none & ~zeroth, 0.0, made.real)
+    lost = none & ~defined
+    return joined(chosen(lost, math.nan, re), chosen(lost, math.nan, chosen(none, 0.0, made.imag)))
 
 
 def base_of(x: Any, y: Any) -> Complex:
     """A base as complex numbers of the dtype that its power has."""
     if not isinstance(x, Tensor):
-        re, im = parts(complex(x))
-        return joined(F["full_like"](y.real, re), F["full_like"](y.real, im))
+        number = complex(x)
+        return as_complex(F["ones_like"](y.real), promote(complex64, y.dtype)) * number
     return as_complex(x, promote(x.dtype, y.dtype if isinstance(y, Tensor) else complex64))
 
 

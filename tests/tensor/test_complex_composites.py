@@ -110,3 +110,47 @@ def test_normal_numbers_have_their_variance():
     assert abs(z.mean().item() - 1) < 0.1
     assert abs(z.std().item() - 3) < 0.1
     assert abs(z.real.std().item() - 3 / 2**0.5) < 0.1
+
+
+INTEGERS = np.array([-3, -1, 0, 2, 3])
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.float64])
+@pytest.mark.parametrize("number", [0.5j, 2.2 - 1.6j, -2 + 0j])
+def test_a_complex_number_to_real_powers(number, kind):
+    wanted = number ** INTEGERS.astype(complex)
+
+    made = number ** gn.asarray(INTEGERS.astype(kind))
+
+    assert made.dtype is (gn.complex128 if kind is np.float64 else gn.complex64)
+    np.testing.assert_allclose(made.numpy(), wanted, rtol=2e-6, atol=1e-7)
+
+
+def test_powers_of_nothing_are_those_of_numpy():
+    base, powers = np.zeros(5, complex), np.array([0, 2, -1, 1j, 1 + 1j])
+    with np.errstate(all="ignore"):
+        wanted = base**powers
+
+    made = gn.asarray(base) ** gn.asarray(powers)
+
+    np.testing.assert_array_equal(made.numpy(), wanted)
+    assert (0j ** gn.tensor([2, 0])).tolist() == [0, 1]
+
+
+def test_a_quotient_by_a_complex_nothing_is_complex():
+    made = gn.tensor([1, 2]) / 0j
+
+    assert made.dtype is gn.complex64
+    assert made.real.isinf().all()
+    assert (gn.tensor([1 + 1j]) / 0j).imag.isinf().all()
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_logic_takes_what_is_not_0(name):
+    x, y = np.array([0, 1j, 0, 2]), np.array([0, 0, 3, -1])
+
+    for kind in (complex, int):
+        found = getattr(gn, name)(gn.asarray(x), gn.asarray(y.astype(kind)))
+        assert found.tolist() == getattr(np, name)(x, y).tolist()
+        swapped = getattr(gn, name)(gn.asarray(y.astype(kind)), gn.asarray(x))
+        assert swapped.tolist() == found.tolist()
