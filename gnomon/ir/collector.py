@@ -66,7 +66,8 @@ class paused(Block):
         _pauses.end(id(self))
 
     def __del__(self) -> None:
-        if id(self) in _pauses.under_way:  # Ctrl-C came before `with` could leave it
+        # Ctrl-C came before `with` could leave it; at the interpreter's end no module is left
+        if _pauses is not None and id(self) in _pauses.under_way:
             self.leave()
 
 

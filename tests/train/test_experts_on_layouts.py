@@ -128,7 +128,7 @@ def divided(rank: int, ranks: int) -> list[str]:
 
 
 def test_processes_have_the_curve_of_one():
-    expected = curve(config_of("experts", layers=1), ALONE, 0, STEPS)
+    expected = curve(config_of("experts", layers=1), ALONE, STEPS)
 
     assert on_mpi(divided, 2) == [list(expected.hashes)] * 2
 

@@ -49,7 +49,7 @@ def plan_of(axis: str) -> ShardingPlan:
 @cache
 def alone() -> Curve:
     """The curve of one process."""
-    return curve(config_of("experts", layers=1), ALONE, 0, STEPS)
+    return curve(config_of("experts", layers=1), ALONE, STEPS)
 
 
 def check(layout: str, axis: str, microbatches: int = 1, recompute: bool = False) -> None:
