@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import floor, prod
 from typing import Any
 
-from gnomon.dtypes import DType, accumulator, float64, int64
+from gnomon.dtypes import DType, accumulator, float32, float64, int64, uint8
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
@@ -19,6 +19,7 @@ from gnomon.lazy import sym_float
 from gnomon.ops.adaptive_pooling import adaptive_avg_pool
 from gnomon.ops.arguments import choice, floats_only, repeated
 from gnomon.ops.indexing import rows
+from gnomon.ops.logic import clip
 from gnomon.ops.primitives import contract, reshape, unsqueeze
 from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
@@ -56,7 +57,8 @@ def interpolate(
     scale_factor // 1
 
     mode: "nearest", "nearest-exact", "linear" and its relatives, "bicubic", or "area".
-    antialias: smaller images mix all that a pixel covers.
+    antialias: smaller images mix all that a pixel covers. Bytes are mixed in float32 along
+    each axis and rounded; other integers have nearest pixels alone.
 
     >>> interpolate(tensor([[[1.0, 2.0]]]), scale_factor=2)
     Tensor([[[1., 1., 2., 2.]]])
@@ -66,7 +68,8 @@ def interpolate(
     got x (1, 1, 2), size None, scale_factor None.
     """
     choice("interpolate", "mode", mode, MODES)
-    if mode not in ("nearest", "nearest-exact"):
+    is_bytes = x.dtype is uint8 and mode in SMOOTH
+    if mode not in ("nearest", "nearest-exact") and not is_bytes:
         floats_only("interpolate", x)
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise ArgumentError(
@@ -94,8 +97,21 @@ def interpolate(
         raise ShapeError(f"interpolate: no axis may be empty: got {x.shape[2:]} to {sizes}.")
     if mode == "area":
         return adaptive_avg_pool(x, sizes)
+    settings = mode, bool(align_corners), antialias
+    if is_bytes:
+        return resized_bytes(x, sizes, factors, settings)
     for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
-        x = resized(x, 2 + k, n, factor, mode, bool(align_corners), antialias)
+        x = resized(x, 2 + k, n, factor, *settings)
+    return x
+
+
+def resized_bytes(
+    x: Node, sizes: Sequence[int], factors: Sequence[float | None], settings: tuple[Any, ...]
+) -> Node:
+    """An image of bytes, resized along its rows first; what is in between is bytes too."""
+    for k in (1, 0):
+        mixed = resized(cast(x, float32), 2 + k, sizes[k], factors[k], *settings)
+        x = cast(clip(elementwise("round", mixed), 0.0, 255.0), uint8)
     return x
 
 

@@ -111,5 +111,22 @@ def test_the_nearest_pixels_of_integers_are_integers(kind, mode):
     assert made.dtype is kind
     assert made[0, 0, ::2, ::2].equal(x[0, 0])
     assert made[0, 0, 1::2, 1::2].equal(x[0, 0])
-    with pytest.raises(DtypeError, match="interpolate: needs floats"):
-        F.interpolate(x, scale_factor=2, mode="bilinear")
+    if kind is not gn.uint8:
+        with pytest.raises(DtypeError, match="interpolate: needs floats"):
+            F.interpolate(x, scale_factor=2, mode="bilinear")
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_bytes_are_mixed_and_rounded(mode, antialias):
+    gn.manual_seed(0)
+    x = gn.randint(0, 256, (1, 3, 9, 7)).to(gn.uint8)
+
+    made = F.interpolate(x, size=(5, 12), mode=mode, antialias=antialias)
+
+    wanted = x.float()
+    for size in ((9, 12), (5, 12)):
+        wanted = F.interpolate(wanted, size=size, mode=mode, antialias=antialias)
+        wanted = wanted.round().clamp(0, 255)
+    assert made.dtype is gn.uint8
+    assert made.equal(wanted.to(gn.uint8))
