@@ -97,9 +97,14 @@ def interpolate(
         raise ShapeError(f"interpolate: no axis may be empty: got {x.shape[2:]} to {sizes}.")
     if mode == "area":
         return adaptive_avg_pool(x, sizes)
-    settings = mode, bool(align_corners), antialias
-    if is_bytes:
-        return resized_bytes(x, sizes, factors, settings)
+    along = resized_bytes if is_bytes else resized_axes
+    return along(x, sizes, factors, (mode, bool(align_corners), antialias))
+
+
+def resized_axes(
+    x: Node, sizes: Sequence[int], factors: Sequence[float | None], settings: tuple[Any, ...]
+) -> Node:
+    """An image resized along each of its axes."""
     for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
         x = resized(x, 2 + k, n, factor, *settings)
     return x
