@@ -54,22 +54,23 @@ class paused(Block):
     False
     """
 
+    pauses = Pauses()
+    """Of all threads; the class has them, since at the interpreter's end modules are empty."""
+
     def __enter__(self) -> None:
         try:
-            _pauses.begin(id(self))
+            self.pauses.begin(id(self))
         except BaseException:
             self.leave()
             raise
 
     def leave(self) -> None:
         """Look for cycles again, if it was the last pause."""
-        _pauses.end(id(self))
+        self.pauses.end(id(self))
 
     def __del__(self) -> None:
-        # Ctrl-C came before `with` could leave it; at the interpreter's end no module is left
-        if _pauses is not None and id(self) in _pauses.under_way:
+        if id(self) in self.pauses.under_way:  # Ctrl-C came before `with` could leave it
             self.leave()
 
 
-_pauses = Pauses()
-os.register_at_fork(after_in_child=_pauses.forget)
+os.register_at_fork(after_in_child=paused.pauses.forget)
