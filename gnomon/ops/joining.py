@@ -322,15 +322,3 @@ def continued(x: Node, axis: int, low: int, high: int, mode: str) -> Node:
             for edge, n in ((part(x, axis, 0, 1), low), (part(x, axis, size - 1, size), high))
         )
     return join([before, x, after], axis)
-
-
-def is_decoding(node: Node) -> bool:
-    """Whether a node decodes blocks of quantized numbers."""
-    return node.op == "region" and node.params["name"] == "decode_blocks"
-
-
-def is_encoded(weight: Node) -> bool:
-    """Whether a weight is stored in blocks, which products read; a join would hold all numbers."""
-    while weight.op == "detach":
-        (weight,) = weight.inputs
-    return is_decoding(weight)

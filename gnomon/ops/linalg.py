@@ -18,7 +18,7 @@ from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.ops.arguments import joint_shape, one_axis
 from gnomon.ops.blends import plus
 from gnomon.ops.canonical import CONTRACTED, leaves
-from gnomon.ops.joining import cat, is_encoded
+from gnomon.ops.joining import cat
 from gnomon.ops.primitives import contract, expand, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scans import LETTERS
@@ -386,7 +386,7 @@ def linears(
     """
     sizes = [w.shape[0] for w in weights]
     given = [None] * len(sizes) if biases is None else biases
-    if prod(x.shape[:-1]) < FEW_ROWS or any(map(is_encoded, weights)):
+    if prod(x.shape[:-1]) < FEW_ROWS:
         return tuple(linear(x, w, b) for w, b in zip(weights, given, strict=True))
     groups = gcd(leaves(sum(sizes), CONTRACTED), *sizes)
     stacked = in_groups(weights, groups)

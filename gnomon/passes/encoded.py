@@ -12,11 +12,15 @@ from math import prod
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.rewrite import rewrite
 from gnomon.ops.blocks import block_product, decode_blocks
-from gnomon.ops.joining import is_decoding
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import reshape, split_spec
 
-__all__ = ["read_blocks"]
+__all__ = ["is_decoding", "read_blocks"]
+
+
+def is_decoding(node: Node) -> bool:
+    """Whether a node is the decoding of blocks."""
+    return node.op == "region" and node.params["name"] == decode_blocks.__name__
 
 
 def read_blocks(graph: Graph) -> Graph:

@@ -159,7 +159,7 @@ def forward(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the left."""
 
     def method(self: Tensor, other: Any) -> Any:
-        given = other if other.__class__ in USUAL else operand(other)
+        given = other if type(other) in USUAL else operand(other)
         if given is NotImplemented:
             return with_stranger(function, name, self, other)
         return combine(function, self, given)
@@ -172,7 +172,7 @@ def reflected(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the right."""
 
     def method(self: Tensor, other: Any) -> Any:
-        given = other if other.__class__ in USUAL else operand(other)
+        given = other if type(other) in USUAL else operand(other)
         if given is NotImplemented:
             return with_stranger(function, name, other, self)
         return combine(function, given, self)

@@ -52,7 +52,7 @@ def text(made) -> str:
 def test_verdicts_say_what_holds_and_what_is_reached():
     found = list(verdicts(result(about={"overhead": 2e-5}), LIMITS))
 
-    assert [v.text for v in found] == ["2.00 × one", "50% of copy", "overhead 20 µs"]
+    assert [v.text for v in found] == ["2.00 × one", "50% of copy", "overhead 20.0 µs"]
     assert [v.holds for v in found] == [True, True, False]
     assert [v.style for v in found] == ["yellow", "yellow", "red"]
 

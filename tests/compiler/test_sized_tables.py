@@ -10,8 +10,9 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError
 from gnomon.export import Dim, ProgramFileError, export, load_program, save_programs
+from gnomon.models.shipped import CachedDecoder
 from gnomon.runtime.program_file import HEAD, ROW
-from tests.export.test_decoder_file import Cached, decoder  # noqa: F401 - a fixture
+from tests.export.test_decoder_file import decoder  # noqa: F401 - a fixture
 from tests.runtime.test_program_file import resealed
 
 
@@ -96,17 +97,17 @@ def test_sizes_without_an_end_are_refused(tmp_path):
 
 
 def test_prompts_of_all_lengths_are_read_into_one_cache(decoder, tmp_path):  # noqa: F811
-    module, start = Cached(decoder, 32), gn.tensor([0])
-    prompt, shapes = gn.tensor([[5, 17, 3, 80, 41]]), {"tokens": {1: Dim("t", max=12)}}
+    module, start = CachedDecoder(decoder, 32), gn.tensor([0])
+    prompt, shapes = gn.tensor([[5, 17, 3, 80, 41]]), {"tokens_bt": {1: Dim("t", max=12)}}
     methods = {
-        "prefill": export(module, (prompt, start), dynamic_shapes={**shapes, "start": None}),
+        "prefill": export(module, (prompt, start), dynamic_shapes={**shapes, "start_b": None}),
         "decode": export(module, (prompt[:, :1], start)),
     }
     save_programs(methods, tmp_path / "decoder.gnp", ["avx2", "avx512"])
     made = load_program(tmp_path / "decoder.gnp")
 
     for length in (1, 2, 7, 12):
-        here = compiled(Cached(decoder, 32))
+        here = compiled(CachedDecoder(decoder, 32))
         tokens, place = np.arange(length)[None] * 7 % 96, np.array([length])
         first = made["prefill"](tokens, np.array([0]))
         assert first.tobytes() == here(tokens, np.array([0])).tobytes()

@@ -6,12 +6,11 @@ import pytest
 
 import gnomon as gn
 import gnomon.nn.functional as F
-from gnomon.ir.node import Arena, Graph, topological
+from gnomon.ir.node import Arena, Graph
 from gnomon.ops.blocks import decode_blocks
 from gnomon.ops.embedding import embedding
-from gnomon.ops.joining import is_decoding
 from gnomon.ops.linalg import linear
-from gnomon.passes.encoded import read_blocks
+from gnomon.passes.encoded import is_decoding, read_blocks
 from gnomon.passes.inline import inline
 from gnomon.tensor.encoded import from_blocks
 from tests.quantized import numbers_of, random_blocks, same
@@ -78,16 +77,3 @@ def test_bits_are_those_of_decoded_numbers(function):
             else zip(found, expected, strict=True)
         )
         assert all(same(a, b) for a, b in pairs)
-
-
-def test_layers_of_one_input_whose_weights_are_blocks_stay_apart():
-    x, rows = gn.randn(32, 256), random_blocks("Q8_0", 20, 8)
-    weights = [from_blocks(gn.from_numpy(part), "Q8_0") for part in (rows, rows[:4])]
-
-    for call in (F.linears, gn.compile(F.linears)):
-        made = call(x, weights)
-        for y, w in zip(made, weights, strict=True):
-            assert y.equal(F.linear(x, w))
-    joined = F.linears(x, [w.clone() for w in weights])
-    assert [y.shape for y in joined] == [(32, 20), (32, 4)]
-    assert sum(map(is_decoding, topological([raw(F.linears(x, weights)[0])]))) == 1
