@@ -33,9 +33,10 @@ from gnomon.compiler.pass_log import passed, shown
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log
+from gnomon.ops.blocks import is_decoding
 from gnomon.passes.divide import divide, mesh_axes
 from gnomon.passes.empty import empty
-from gnomon.passes.encoded import is_decoding, read_blocks
+from gnomon.passes.encoded import read_blocks
 from gnomon.passes.hoist import hoist
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize

@@ -249,6 +249,18 @@ def decode_blocks(blocks: Node, *, kind: str) -> Node:
     return decoded(blocks, kind)
 
 
+def is_decoding(node: Node) -> bool:
+    """Whether a node is the decoding of blocks."""
+    return node.op == "region" and node.params["name"] == decode_blocks.__name__
+
+
+def is_encoded(weight: Node) -> bool:
+    """Whether a weight is stored in blocks, which a product of its own reads as they are."""
+    while weight.op in ("barrier", "detach"):
+        (weight,) = weight.inputs
+    return is_decoding(weight)
+
+
 @internal(claim=Claim("block_product", (2,), floats=False))
 def block_product(x: Node, blocks: Node, *, kind: str) -> Node:
     """Rows (t, k) times the transpose of what rows of blocks (n, bytes) decode to: (t, n)."""

@@ -15,6 +15,7 @@ from gnomon.dtypes import accumulator, bool_, int8, int32, promote, uint8
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, elementwise
+from gnomon.lazy import encodings
 from gnomon.ops.arguments import joint_shape, one_axis
 from gnomon.ops.blends import plus
 from gnomon.ops.canonical import CONTRACTED, leaves
@@ -377,7 +378,8 @@ def linears(
     """Several linear layers on one x as a single product, so that its gradient is one sum.
 
     Outputs are dealt out in as many groups as the sum has leaves, a stretch of each layer's in
-    every group: ranks that have a stretch of every layer have whole leaves.
+    every group: ranks that have a stretch of every layer have whole leaves. Weights that are stored
+    in blocks stay apart: as one they would be decoded whole.
 
     Shapes: x (..., i), weights (o_k, i), biases (o_k) -> (..., o_k)
 
@@ -386,7 +388,7 @@ def linears(
     """
     sizes = [w.shape[0] for w in weights]
     given = [None] * len(sizes) if biases is None else biases
-    if prod(x.shape[:-1]) < FEW_ROWS:
+    if prod(x.shape[:-1]) < FEW_ROWS or any(map(encodings.is_encoded, weights)):
         return tuple(linear(x, w, b) for w, b in zip(weights, given, strict=True))
     groups = gcd(leaves(sum(sizes), CONTRACTED), *sizes)
     stacked = in_groups(weights, groups)

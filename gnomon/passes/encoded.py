@@ -11,16 +11,11 @@ from math import prod
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.rewrite import rewrite
-from gnomon.ops.blocks import block_product, decode_blocks
+from gnomon.ops.blocks import block_product, decode_blocks, is_decoding
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import reshape, split_spec
 
-__all__ = ["is_decoding", "read_blocks"]
-
-
-def is_decoding(node: Node) -> bool:
-    """Whether a node is the decoding of blocks."""
-    return node.op == "region" and node.params["name"] == decode_blocks.__name__
+__all__ = ["read_blocks"]
 
 
 def read_blocks(graph: Graph) -> Graph:
@@ -37,7 +32,7 @@ def step(node: Node) -> Node | None:
 
 def decoding_of(x: Node, own: str) -> tuple[Node, str] | None:
     """The decoding that a value of two axes is, and its letters in the order of these axes."""
-    while x.op == "detach" or (x.op == "permute" and x.rank == 2):
+    while x.op in ("barrier", "detach") or (x.op == "permute" and x.rank == 2):
         if x.op == "permute" and tuple(x.params["order"]) == (1, 0):
             own = own[::-1]
         (x,) = x.inputs

@@ -6,13 +6,14 @@ import pytest
 
 import gnomon as gn
 import gnomon.nn.functional as F
-from gnomon.ir.node import Arena, Graph
-from gnomon.ops.blocks import decode_blocks
+from gnomon.ir.node import Arena, Graph, topological
+from gnomon.ops.blocks import decode_blocks, is_decoding
 from gnomon.ops.embedding import embedding
 from gnomon.ops.linalg import linear
-from gnomon.passes.encoded import is_decoding, read_blocks
+from gnomon.passes.encoded import read_blocks
 from gnomon.passes.inline import inline
 from gnomon.tensor.encoded import from_blocks
+from gnomon.tensor.tensor import raw
 from tests.quantized import numbers_of, random_blocks, same
 
 RAW = random_blocks("Q8_0", 20, 8)
@@ -77,3 +78,18 @@ def test_bits_are_those_of_decoded_numbers(function):
             else zip(found, expected, strict=True)
         )
         assert all(same(a, b) for a, b in pairs)
+
+
+def test_layers_of_one_input_whose_weights_are_blocks_stay_apart():
+    x, rows = gn.randn(32, 256), random_blocks("Q8_0", 20, 8)
+    weights = [from_blocks(gn.from_numpy(part), "Q8_0") for part in (rows, rows[:4])]
+    numbers = [gn.from_numpy(numbers_of("Q8_0", part)) for part in (rows, rows[:4])]
+
+    for call in (F.linears, gn.compile(F.linears)):
+        made = call(x, weights)
+        for y, w in zip(made, weights, strict=True):
+            assert y.equal(F.linear(x, w))
+    joined = raw(F.linears(x, numbers)[0])
+    apart = raw(F.linears(x, weights)[0])
+    assert any(each.op == "region" and each.params["name"] == "cat" for each in topological([joined]))
+    assert not any(each.op == "region" and each.params["name"] == "cat" for each in topological([apart]))
