@@ -91,5 +91,9 @@ def test_layers_of_one_input_whose_weights_are_blocks_stay_apart():
             assert y.equal(F.linear(x, w))
     joined = raw(F.linears(x, numbers)[0])
     apart = raw(F.linears(x, weights)[0])
-    assert any(each.op == "region" and each.params["name"] == "cat" for each in topological([joined]))
-    assert not any(each.op == "region" and each.params["name"] == "cat" for each in topological([apart]))
+    assert any(
+        each.op == "region" and each.params["name"] == "cat" for each in topological([joined])
+    )
+    assert not any(
+        each.op == "region" and each.params["name"] == "cat" for each in topological([apart])
+    )
