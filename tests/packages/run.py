@@ -93,19 +93,19 @@ def watched(
         errors="replace",
         start_new_session=True,
     )
-    timer = threading.Timer(limit, end, (begun,))
-    timer.start()
     lines: list[str] = []
     seen = 0
-    for line in parts_of(begun):
-        lines.append(line)
-        seen += bool(program.last and re.search(program.last, line))
-        if program.last and seen >= program.lines:
-            break
-    if program.last and seen >= program.lines:
-        end(begun)
-    code = begun.wait()
-    timer.cancel()
+    with begun:  # which closes its output
+        timer = threading.Timer(limit, end, (begun,))
+        timer.start()
+        for line in parts_of(begun):
+            lines.append(line)
+            seen += bool(program.last and re.search(program.last, line))
+            if program.last and seen >= program.lines:
+                end(begun)
+                break
+        code = begun.wait()
+        timer.cancel()
     return lines, code
 
 
