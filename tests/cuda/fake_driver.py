@@ -14,10 +14,18 @@ import numpy as np
 
 from tests.cuda.ptx import Fault, Kernel, Memory
 
-OUT_OF_MEMORY, INVALID, ILLEGAL_ADDRESS = 2, 1, 700
-TEXTS = {OUT_OF_MEMORY: b"out of memory", ILLEGAL_ADDRESS: b"an illegal memory access"}
+OUT_OF_MEMORY, INVALID, INVALID_PTX, ILLEGAL_ADDRESS = 2, 1, 218, 700
+TEXTS = {
+    OUT_OF_MEMORY: b"out of memory",
+    INVALID_PTX: b"a PTX JIT compilation failed",
+    ILLEGAL_ADDRESS: b"an illegal memory access",
+}
+COMPLAINT = b"ptxas fatal: no entry\0"
 NAME = b"Fake card"
 ATTRIBUTES = {16: 1, 75: 9, 76: 0}
+VERSION = 12_040
+CUBIN = b"\x7fELF of the fake card: "
+"""What precedes a text that this driver assembled."""
 MOST = 128
 """Threads that are interpreted; the real card runs as many as it is asked for."""
 
@@ -41,6 +49,8 @@ class FakeDriver:
         self.calls: Counter[str] = Counter()
         self.kernels: dict[int, Kernel] = {}
         self.modules: dict[int, str] = {}
+        self.links: dict[int, list[Any]] = {}
+        """What is given to an assembler, and the code that it makes, by the number of its state."""
         self._next = 1
 
     def __getattribute__(self, name: str) -> Any:
@@ -50,6 +60,10 @@ class FakeDriver:
         return found
 
     def cuInit(self, flags: Any) -> int:
+        return 0
+
+    def cuDriverGetVersion(self, version: Any) -> int:
+        put(version, VERSION)
         return 0
 
     def cuDeviceGetCount(self, count: Any) -> int:
@@ -151,11 +165,38 @@ class FakeDriver:
         self._next += 1
         return self._next
 
+    def cuLinkCreate_v2(self, count: Any, options: Any, values: Any, state: Any) -> int:
+        made = self._named()
+        self.links[made] = [values]
+        put(state, made)
+        return 0
+
+    def cuLinkAddData_v2(self, state: Any, kind: Any, text: Any, size: Any, *more: Any) -> int:
+        content = ctypes.string_at(text, number(size))
+        assert (kind, content[-1:]) == (1, b"\0")
+        link = self.links[number(state)]
+        if b".entry" not in content:
+            ctypes.memmove(link[0][0], COMPLAINT, len(COMPLAINT))
+            return INVALID_PTX
+        link.append(CUBIN + content[:-1])
+        return 0
+
+    def cuLinkComplete(self, state: Any, code: Any, size: Any) -> int:
+        link = self.links[number(state)]
+        link.append(ctypes.create_string_buffer(link[1]))
+        put(code, ctypes.addressof(link[2]))
+        put(size, len(link[1]))
+        return 0
+
+    def cuLinkDestroy(self, state: Any) -> int:
+        del self.links[number(state)]
+        return 0
+
     def cuModuleLoadDataEx(
-        self, module: Any, text: bytes, count: int, options: Any, values: Any
+        self, module: Any, code: bytes, count: int, options: Any, values: Any
     ) -> int:
         made = self._named()
-        self.modules[made] = text.decode()
+        self.modules[made] = code.removeprefix(CUBIN).decode()
         put(module, made)
         return 0
 

@@ -29,6 +29,8 @@ LOST = frozenset({214, *range(700, 720), 999})
 """CUresult codes after which a context is of no use: a kernel's fault, or the card's."""
 JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES = 5, 6
 """CUjit_option: where the assembler's complaint goes, and how long it may be."""
+PTX_INPUT = 1
+"""CUjitInputType: what the driver is given to assemble."""
 RECENT = 16
 """Runs of programs that a lost device names."""
 
@@ -58,6 +60,8 @@ class Driver:
         self._checked("cuInit", 0)
         self.count = self._number("cuDeviceGetCount")
         """The number of cards of the machine."""
+        self.version = self._number("cuDriverGetVersion")
+        """The version of CUDA that the driver supports, such as 12040."""
         if number >= self.count:
             raise DeviceError(
                 f"cuda: invalid device ordinal: got {number} of {self.count} devices. Each rank "
@@ -160,17 +164,36 @@ class Driver:
 
     # kernels
 
-    def load(self, ptx: bytes) -> int:
-        """A module of a PTX text, which the driver assembles for the card."""
-        module, complaint = c_void_p(), ctypes.create_string_buffer(4096)
-        options = (c_int * 2)(JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES)
-        values = (c_void_p * 2)(ctypes.addressof(complaint), len(complaint))
+    def assembled(self, ptx: bytes) -> bytes:
+        """The machine code of a PTX text for this card, as the driver's assembler makes it.
+
+        Raises DriverError with the assembler's complaint.
+        """
+        state, complaint, options, values = c_void_p(), *log_options()
+        self.call("cuLinkCreate_v2", 2, options, values, byref(state))
         try:
-            self.call("cuModuleLoadDataEx", byref(module), ptx, 2, options, values)
+            given = (state, PTX_INPUT, c_char_p(ptx), c_size_t(len(ptx) + 1), b"kernel.ptx")
+            code, size = c_void_p(), c_size_t()
+            self._assemble(complaint, "cuLinkAddData_v2", *given, 0, None, None)
+            self._assemble(complaint, "cuLinkComplete", state, byref(code), byref(size))
+            # the code is the state's, and goes with it
+            return ctypes.string_at(code.value or 0, size.value)
+        finally:
+            self.call("cuLinkDestroy", state)
+
+    def load(self, code: bytes) -> int:
+        """A module of machine code for this card, or of a PTX text."""
+        module, (complaint, options, values) = c_void_p(), log_options()
+        self._assemble(complaint, "cuModuleLoadDataEx", byref(module), code, 2, options, values)
+        return module.value or 0
+
+    def _assemble(self, complaint: Any, name: str, *arguments: Any) -> None:
+        """Call a function of the assembler's, whose complaint belongs to the error."""
+        try:
+            self.call(name, *arguments)
         except DriverError as cause:
             log = complaint.value.decode(errors="replace")
             raise DriverError(f"{cause} {log[:400]}", cause.code) from None
-        return module.value or 0
 
     def unload(self, module: int) -> None:
         """Give a module back."""
@@ -202,6 +225,13 @@ class Driver:
         """Wait for the card; what went wrong in kernels is raised here."""
         self.call("cuCtxSynchronize")
         self.recent.clear()
+
+
+def log_options() -> tuple[Any, Any, Any]:
+    """Room for the assembler's complaint, and the options and their values that name it."""
+    complaint = ctypes.create_string_buffer(4096)
+    values = (c_void_p * 2)(ctypes.addressof(complaint), len(complaint))
+    return complaint, (c_int * 2)(JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES), values
 
 
 class DriverError(DeviceError):

@@ -1,4 +1,7 @@
-"""Texts of kernels to handles of a card's functions: PTX from LLVM, assembled by the driver."""
+"""Texts of kernels to handles of a card's functions: PTX from LLVM, assembled by the driver.
+
+Both PTX and the machine code of a card are on the disk, so that a process assembles nothing anew.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ from gnomon.errors import CompileError
 from gnomon.forking import held
 from gnomon.ir.memo import memo
 from gnomon.runtime import cpu
+from gnomon.runtime.cache import cache_of, digest
 from gnomon.runtime.cuda.driver import Driver, driver
 from gnomon.runtime.cuda.texts import ENTRY, PTX, entry_text, is_part
+from gnomon.settings import current
 
 __all__ = ["CardBatch", "STORE"]
 
@@ -28,7 +33,7 @@ class CardKernel:
 
     def __init__(self, ptx: bytes) -> None:
         self.driver = driver()
-        module = self.driver.load(ptx)
+        module = self.driver.load(machine_code(ptx, self.driver))
         self.handle = self.driver.function(module, ENTRY)
         # a finalizer runs anywhere, and may not wait for the card
         finalize(self, _unused.append, (self.driver, module)).atexit = False
@@ -72,6 +77,19 @@ class CardBatch:
                 there[name] = _loaded[name] = CardKernel(code)
             self.begun += len(new)
         return CardFunctions(there)
+
+
+def machine_code(ptx: bytes, to: Driver) -> bytes:
+    """The machine code of a PTX text for a card, from the disk or assembled by its driver."""
+    store = cache_of(current(), "cubins")
+    key = digest(ptx, repr(to.card.capability), str(to.version))
+    known = store.load(key) if store else None
+    if known is not None:
+        return known
+    code = to.assembled(ptx)
+    if store:
+        store.store(key, code)
+    return code
 
 
 def found(name: str) -> CardKernel | None:

@@ -11,7 +11,7 @@ from gnomon.errors import DeviceError, DeviceLost
 from gnomon.runtime.cuda import driver as cuda
 from gnomon.runtime.cuda.driver import CardLaunch, Driver, DriverError
 from tests.cuda.cards import card
-from tests.cuda.fake_driver import ILLEGAL_ADDRESS, OUT_OF_MEMORY, FakeDriver
+from tests.cuda.fake_driver import ILLEGAL_ADDRESS, OUT_OF_MEMORY, VERSION, FakeDriver
 from tests.cuda.test_ptx import STORE_NUMBERS
 
 
@@ -40,6 +40,16 @@ def test_a_card_says_what_it_is():
 
     assert found.card == (0, "Fake card", (9, 0), 1, 1 << 20)
     assert found.memory() == (1 << 20, 1 << 20)
+
+
+def test_what_cannot_be_assembled_says_why():
+    fake = FakeDriver(1 << 20)
+    to = Driver(fake)
+
+    with pytest.raises(DriverError, match=r"cuLinkAddData_v2: CUDA error 218: .*no entry"):
+        to.assembled(b".version 8.0")
+
+    assert (to.version, fake.links) == (VERSION, {})
 
 
 def test_a_rank_beyond_the_cards_is_refused():

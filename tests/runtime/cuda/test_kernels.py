@@ -9,6 +9,7 @@ import pytest
 from gnomon.errors import CompileError
 from gnomon.runtime.backend import CUDA
 from gnomon.runtime.cuda.kernels import load
+from gnomon.settings import override
 from tests.cuda.cards import card
 from tests.cuda.fake_driver import FakeDriver
 from tests.runtime.kernels import add_text
@@ -21,6 +22,19 @@ def test_a_text_is_loaded_once_while_its_handle_is_held():
 
         assert first["card_add"] == second["card_add"] != first["card_more"]
         assert (fake.calls["cuModuleLoadDataEx"], len(fake.modules)) == (2, 2)
+
+
+def test_machine_code_is_on_the_disk_for_the_next_process(tmp_path):
+    text = {"card_known": add_text("card_known", 16)}
+    made = []
+    for _ in range(2):
+        with card(FakeDriver(1 << 20)) as fake, override(cache_dir=str(tmp_path)):
+            load(text)
+            made.append((fake.calls["cuLinkComplete"], [*fake.modules.values()]))
+            assert not fake.links
+
+    assert [count for count, _ in made] == [1, 0]
+    assert made[0][1] == made[1][1]
 
 
 def test_modules_that_nobody_holds_are_given_back_once_the_card_is_done():
