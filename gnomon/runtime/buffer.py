@@ -271,11 +271,18 @@ class DeviceBuffer:
         self.memory, self._size = source, size
 
     @classmethod
-    def foreign(cls, address: int, nbytes: int, owner: Any, readonly: bool = False) -> DeviceBuffer:
-        """Memory of somebody else, which lives for as long as `owner` is held."""
+    def foreign(
+        cls,
+        address: int,
+        nbytes: int,
+        owner: Any,
+        readonly: bool = False,
+        source: Allocator = memory,
+    ) -> DeviceBuffer:
+        """Memory of somebody else, of the same device as `source`, there while `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
-        made.memory, made._size, made.lent = memory, 0, 0
+        made.memory, made._size, made.lent = source, 0, 0
         return made
 
     @classmethod
@@ -322,8 +329,8 @@ class DeviceBuffer:
 
     def part(self, start: int, nbytes: int) -> DeviceBuffer:
         """Bytes of this buffer as a buffer of their own, lent to whom this is."""
-        made = DeviceBuffer.foreign(self.address + start, nbytes, self, self.readonly)
-        made.memory, made.lent = self.memory, self.lent
+        made = DeviceBuffer.foreign(self.address + start, nbytes, self, self.readonly, self.memory)
+        made.lent = self.lent
         return made
 
     def __del__(

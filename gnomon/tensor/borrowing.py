@@ -146,7 +146,7 @@ def is_shown(node: Node) -> bool:
 def renamed(value: DeviceBuffer) -> DeviceBuffer:
     """A buffer of its own over memory that another one has."""
     owner = value if value.owner is None else value.owner
-    return DeviceBuffer.foreign(value.address, value.nbytes, owner, value.readonly)
+    return DeviceBuffer.foreign(value.address, value.nbytes, owner, value.readonly, value.memory)
 
 
 def is_lent(node: Node) -> bool:

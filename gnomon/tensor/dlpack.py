@@ -1,5 +1,7 @@
 """DLPack both ways, by ctypes, so that bfloat16 and float8 travel too (numpy refuses them).
 
+Memory of a card travels as the host's does: by its address, which nothing here reads.
+
 A capsule is numpy's, with another dtype: it may die while an exception is on its way, where no
 Python can run, and numpy's own code gives the memory back then.
 """
@@ -15,14 +17,21 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import ALL, COMPLEX, DType
-from gnomon.errors import ArgumentError, DtypeError, GradientError
+from gnomon.errors import ArgumentError, DeviceError, DtypeError, GradientError
+from gnomon.lazy import card_memories, cuda_driver
 from gnomon.ops.strides import shown_by
 from gnomon.runtime.buffer import DeviceBuffer
-from gnomon.tensor.memory import borrow, lend
+from gnomon.tensor.memory import borrow, lend, lend_elsewhere
+from gnomon.tensor.splicing import as_strided
 from gnomon.tensor.state import of_complex
-from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, pair_of, value_of
 
-CPU = 1
+CPU, CUDA = 1, 2
+"""DLDeviceType."""
+DEFAULT_STREAM = 1
+"""The stream on which cards compute here, in DLPack's words: the legacy default stream."""
+ORDERED = (None, -1, DEFAULT_STREAM)
+"""The streams of a reader for whom nothing has to be awaited."""
 CODES = {"int": 0, "uint": 1, "float": 2, "complex": 5, "bool": 6}
 BY_CODE = {(CODES[d.kind], d.bits): d for d in (*ALL, *COMPLEX) if not d.is_storage_only}
 BY_CODE[4, 16] = next(d for d in ALL if d.name == "bfloat16")
@@ -87,20 +96,43 @@ def __dlpack__(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A capsule over the tensor's memory."""
+    """A capsule over the tensor's memory, where it is; of a card's, for the host, over a copy.
+
+    stream: who reads a card's memory; what was launched before is awaited for any other stream than
+    the default one.
+    """
     if self.requires_grad:
         raise GradientError("dlpack: can't export tensors that require gradient: use detach().")
     if stream is not None and not isinstance(stream, int):
         raise DtypeError(f"dlpack: stream must be an int or None: got a {type(stream).__name__}.")
-    if dl_device not in (None, (CPU, 0)):
-        raise ArgumentError(f"dlpack: the tensor is on the CPU, not on device {dl_device}.")
-    tensor = self.clone() if copy else self
-    kind = type_of(self.dtype)
-    memory = tensor.numpy() if self.is_complex() else lend(tensor)
+    place = device_of(self)
+    if dl_device not in (None, place, (CPU, 0)) or (
+        dl_device not in (None, place) and copy is False
+    ):
+        raise ArgumentError(f"dlpack: the tensor is on device {place}, not on device {dl_device}.")
+    if dl_device not in (None, place):
+        return self.cpu().__dlpack__()
+    kind, tensor = type_of(self.dtype), self.clone() if copy else self
+    memory = host_memory(tensor) if place[0] == CPU else memory_on_card(tensor)
+    if place[0] != CPU and stream not in ORDERED:
+        cuda_driver.driver().synchronize()
     capsule = words_of(memory).__dlpack__()
     managed = DLManagedTensor.from_address(_api.PyCapsule_GetPointer(capsule, b"dltensor"))
-    managed.array.type = kind
+    managed.array.type, managed.array.device = kind, DLDevice(*place)
     return capsule
+
+
+def host_memory(tensor: Tensor) -> np.ndarray:
+    """A tensor's memory on the CPU."""
+    return tensor.numpy() if tensor.is_complex() else lend(tensor)
+
+
+def memory_on_card(tensor: Tensor) -> np.ndarray:
+    """A tensor's memory on a card, as an array of which only the address may be asked for."""
+    if not tensor.is_complex():
+        return lend_elsewhere(tensor)
+    parts = lend_elsewhere(pair_of(tensor))
+    return parts.view(f"c{2 * parts.itemsize}")[..., 0]
 
 
 def words_of(memory: np.ndarray) -> np.ndarray:
@@ -117,8 +149,19 @@ def words_of(memory: np.ndarray) -> np.ndarray:
 
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    """The CPU, in DLPack's words."""
-    return (CPU, 0)
+    """The device, in DLPack's words: its kind and number."""
+    return device_of(self)
+
+
+def device_of(tensor: Tensor) -> tuple[int, int]:
+    """The kind and number of a tensor's device; DeviceError of what DLPack does not know."""
+    if tensor.device.type == "cpu":
+        return (CPU, 0)
+    if tensor.device.type == "cuda":
+        return (CUDA, cuda_driver.driver().card.number)
+    raise DeviceError(
+        f"dlpack: other libraries have no device {tensor.device.type}. Use Tensor.cpu() first."
+    )
 
 
 class Taken:
@@ -133,35 +176,65 @@ class Taken:
 
 
 def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Tensor:
-    """A tensor over another library's memory; a copy where its layout is not row-major."""
-    capsule = x.__dlpack__() if hasattr(x, "__dlpack__") else x
+    """A tensor over another library's memory, where it is; a copy where it is not row-major.
+
+    device: where the tensor is to be; another than the memory's asks for a copy.
+
+    Raises ArgumentError for memory of a device that is not here, DtypeError for elements of a type
+    that no dtype has.
+    """
+    capsule = capsule_of(x)
     address = _api.PyCapsule_GetPointer(capsule, b"dltensor")
     managed = DLManagedTensor.from_address(address)
     taken = Taken(managed)
     _api.PyCapsule_SetName(capsule, b"used_dltensor")
     array = managed.array
-    if array.device.kind != CPU:
-        raise ArgumentError(f"from_dlpack: memory must be on the CPU: got {array.device.kind}.")
+    on_card = is_on_card(array.device)
     dtype = BY_CODE.get((array.type.code, array.type.bits))
     if dtype is None or array.type.lanes != 1:
         raise DtypeError(
             f"from_dlpack: no dtype for code {array.type.code} of {array.type.bits} bits."
         )
-    made = over(array, dtype, taken)
-    return made.clone() if copy else made
+    made = over(array, dtype, taken, on_card)
+    made = made.clone() if copy else made
+    return made if device is None else made.to(device)
 
 
-def over(array: DLTensor, dtype: DType, owner: Taken) -> Tensor:
+def capsule_of(x: Any) -> Any:
+    """The capsule of what another library has, ready for the stream on which we compute."""
+    if not hasattr(x, "__dlpack__"):
+        return x
+    elsewhere = hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] == CUDA
+    return x.__dlpack__(stream=DEFAULT_STREAM) if elsewhere else x.__dlpack__()
+
+
+def is_on_card(device: DLDevice) -> bool:
+    """Whether memory is on this process's card, and not the host's; others are refused."""
+    if device.kind == CPU:
+        return False
+    if device.kind != CUDA:
+        raise ArgumentError(
+            f"from_dlpack: memory must be on the CPU or on a card of CUDA: got {device.kind}."
+        )
+    number = cuda_driver.driver().card.number
+    if device.number != number:
+        raise ArgumentError(
+            f"from_dlpack: this process computes on cuda:{number}: got memory of "
+            f"cuda:{device.number}. Copy it there first."
+        )
+    return True
+
+
+def over(array: DLTensor, dtype: DType, owner: Taken, on_card: bool) -> Tensor:
     """A tensor over an array that somebody owns."""
     shape = tuple(array.shape[k] for k in range(array.rank))
     steps = [array.strides[k] for k in range(array.rank)] if array.strides else rows_of(shape)
     start = (array.address or 0) + array.offset
+    place = over_card if on_card else over_memory
     if not dtype.is_complex:
-        return over_memory(start, shape, steps, dtype, owner)
+        return place(start, shape, steps, dtype, owner)
     steps = [*(2 * step for step in steps), 1]
-    return of_complex("view_as_complex")(
-        over_memory(start, (*shape, 2), steps, dtype.to_real(), owner)
-    )
+    return of_complex("view_as_complex")(place(start, (*shape, 2), steps, dtype.to_real(), owner))
 
 
 def rows_of(shape: Sequence[int]) -> list[int]:
@@ -169,17 +242,43 @@ def rows_of(shape: Sequence[int]) -> list[int]:
     return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
+def is_row_major(shape: Sequence[int], steps: Sequence[int]) -> bool:
+    """Whether elements with these strides lie row by row, without gaps."""
+    rows = rows_of(shape)
+    return prod(shape) == 0 or all(
+        n == 1 or a == b for n, a, b in zip(shape, steps, rows, strict=True)
+    )
+
+
+def extent(shape: Sequence[int], steps: Sequence[int]) -> int:
+    """The elements from the first to behind the last one."""
+    return sum((n - 1) * step for n, step in zip(shape, steps, strict=True)) + 1
+
+
 def over_memory(
     start: int, shape: tuple[int, ...], steps: Sequence[int], dtype: DType, owner: Taken
 ) -> Tensor:
-    """A tensor over memory with these strides."""
-    rows = rows_of(shape)
-    if prod(shape) == 0 or all(
-        n == 1 or a == b for n, a, b in zip(shape, steps, rows, strict=True)
-    ):
+    """A tensor over memory of the host with these strides."""
+    if is_row_major(shape, steps):
         buffer = DeviceBuffer.foreign(start, prod(shape) * dtype.itemsize, owner)
         return borrow(from_buffer(buffer, shape, dtype))
-    last = sum((n - 1) * step for n, step in zip(shape, steps, strict=True)) + 1
-    flat = DeviceBuffer.foreign(start, last * dtype.itemsize, owner).numpy(dtype.numpy)
+    size = extent(shape, steps) * dtype.itemsize
+    flat = DeviceBuffer.foreign(start, size, owner).numpy(dtype.numpy)
     strides = tuple(step * dtype.itemsize for step in steps)
     return from_array(shown_by(flat, shape, strides).copy())
+
+
+def over_card(
+    start: int, shape: tuple[int, ...], steps: Sequence[int], dtype: DType, owner: Taken
+) -> Tensor:
+    """A tensor over memory of the card with these strides."""
+    foreign = card_memories.card_memory.foreign
+    if is_row_major(shape, steps):
+        return borrow(
+            from_buffer(foreign(start, prod(shape) * dtype.itemsize, owner), shape, dtype)
+        )
+    count = extent(shape, steps)
+    flat = borrow(from_buffer(foreign(start, count * dtype.itemsize, owner), (count,), dtype))
+    made = as_strided(flat, shape, steps, 0).clone()
+    value_of(made)  # now: the memory's owner may write there later
+    return made

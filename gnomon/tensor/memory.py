@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from gnomon.errors import DeviceError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import user_site
 from gnomon.lazy import numpy_calls, shared
@@ -24,7 +25,7 @@ from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import DeviceBuffer, Loan, seen_as
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import numbered, over, renamed
-from gnomon.tensor.device import refuse_elsewhere
+from gnomon.tensor.device import memory_behind, refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, leaf, refusal, state, waiting
 from gnomon.tensor.tensor import Paired, Tensor, array_of, method, pair_of, raw, source, value_of
@@ -48,6 +49,39 @@ def lend(tensor: Tensor) -> np.ndarray:
         return state.capture.lend(raw(tensor))
     if views.is_encoded(tensor._view):
         return array_of(tensor)
+    array = lent_storage(storage)
+    shown = shown_in(array, tensor)
+    if shown is not None:
+        return shown
+    node = source(storage)
+    start = leaf(node.shape, node.dtype, node.value)
+    shown = views.read(start, full_chain(tensor))
+    if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):
+        return array_of(tensor)
+    (part,) = interpret([shown], {start: array})
+    return part if part.flags.writeable or node.value.readonly else part.copy()
+
+
+def lend_elsewhere(tensor: Tensor) -> np.ndarray:
+    """A tensor's part of a device's memory, for a library that writes there.
+
+    The array has its address and its strides; the host cannot read its elements.
+    """
+    views.refuse_parts(tensor)
+    storage = tensor._storage
+    if state.capture is not None and source(storage).value is None:
+        raise refusal(f"compile: no memory is lent of what is computed.   [{user_site()}]")
+    shown = None if views.is_encoded(tensor._view) else shown_in(lent_storage(storage), tensor)
+    if shown is None:
+        raise DeviceError(
+            f"dlpack: this view has no strides on {memory_behind(storage.node).device}. Use "
+            f"Tensor.contiguous().   [{user_site()}]"
+        )
+    return shown
+
+
+def lent_storage(storage: Storage) -> np.ndarray:
+    """The memory of a storage, lent for as long as the array is held."""
     if source(storage).value is None:
         evaluate([source(storage)])
     value = source(storage).value
@@ -59,22 +93,20 @@ def lend(tensor: Tensor) -> np.ndarray:
         value = renamed(value) if alone else value.copied()
         storage.node = over(source(storage), value, storage.tracked)
     node = source(storage)
-    owner = value if value.readonly else Loan(value)
-    array = seen_as(owner, node.dtype.numpy, node.shape)
+    return seen_as(value if value.readonly else Loan(value), node.dtype.numpy, node.shape)
+
+
+def shown_in(array: np.ndarray, tensor: Tensor) -> np.ndarray | None:
+    """The part of its storage's memory that a tensor shows; None of one without strides."""
     if tensor._view is None:
         return array
-    over_ranks = views.mesh_layout_of(tensor._view)
-    places = None if over_ranks else strided(node.shape, full_chain(tensor), None)
-    if places is not None:
-        steps = [step * node.dtype.itemsize for step in places.strides]
-        flat = array.reshape(-1)[places.start :]
-        return shown_by(flat, places.shape, steps, array.flags.writeable)
-    start = leaf(node.shape, node.dtype, value)
-    shown = views.read(start, full_chain(tensor))
-    if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):
-        return array_of(tensor)
-    (part,) = interpret([shown], {start: array})
-    return part if part.flags.writeable or value.readonly else part.copy()
+    if views.mesh_layout_of(tensor._view):
+        return None
+    places = strided(array.shape, full_chain(tensor), None)
+    if places is None:
+        return None
+    steps = [step * array.itemsize for step in places.strides]
+    return shown_by(array.reshape(-1)[places.start :], places.shape, steps, array.flags.writeable)
 
 
 def borrow(tensor: Tensor) -> Tensor:

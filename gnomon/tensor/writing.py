@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 
 from gnomon.errors import GradientError
@@ -14,6 +12,7 @@ from gnomon.ops.histories import has_other_history, rewritten, unmoved
 from gnomon.ops.primitives import expand
 from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.runtime.buffer import memory as host_memory
 from gnomon.tensor import views, watchers
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
@@ -118,11 +117,12 @@ def give(
 def overwrite(memory: DeviceBuffer, node: Node, chain: Chain) -> None:
     """Copy a value, or the part of it behind such steps, over memory that others have too.
 
-    Another process may write to the rest meanwhile.
+    Another process may write to the rest of the host's memory meanwhile.
     """
-    places = strided(node.shape, chain, None) if chain else None
+    shared = chain and memory.memory is host_memory
+    places = strided(node.shape, chain, None) if shared else None
     if places is None:
-        ctypes.memmove(memory.address, node.value.address, memory.nbytes)
+        memory.memory.copy(memory, node.value.part(0, memory.nbytes))
         return
     steps = tuple(step * node.dtype.itemsize for step in places.strides)
     parts = [

@@ -55,6 +55,11 @@ class CardMemory(Allocator):
         driver().fill(address, 0, size)
         return address, True
 
+    def foreign(self, address: int, nbytes: int, owner: Any) -> DeviceBuffer:
+        """Memory of the card that another library owns, which lives while `owner` is held."""
+        others.add(self.device)
+        return DeviceBuffer.foreign(address, nbytes, owner, source=self)
+
     def read(self, buffer: DeviceBuffer, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
         """A copy of the first elements of a buffer."""
         made = np.empty(shape, dtype)
