@@ -160,7 +160,8 @@ def device_of(tensor: Tensor) -> tuple[int, int]:
     if tensor.device.type == "cuda":
         return (CUDA, cuda_driver.driver().card.number)
     raise DeviceError(
-        f"dlpack: other libraries have no device {tensor.device.type}. Use Tensor.cpu() first."
+        f"dlpack: can't convert {tensor.device.type} device type tensor: other libraries have no "
+        "such device. Use Tensor.cpu() to copy it first."
     )
 
 
