@@ -341,7 +341,7 @@ class Compiled(CompiledObject, CompiledReports):
         guard.lost = guard.lost or (call_objects.KEPT if outcome.is_once else "")
         guard.hand_back(stand_ins, arguments)
         aliasing.check(capture, arguments, bool(guard.lost))
-        path.finish()
+        path.bind_segments()
         program = replay.CapturedProgram(self.name, capture, outcome, arguments)
         program.options = self.options
         if path.error is not None:

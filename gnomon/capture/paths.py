@@ -184,8 +184,11 @@ class Path:
 
     # the end
 
-    def finish(self) -> None:
-        """End the path: refuse kept or modified numpy arrays, and bind the inputs of segments."""
+    def bind_segments(self) -> None:
+        """Bind the inputs of the segments of a complete path to what replays read them from.
+
+        Raises TraceError where a numpy array of a tensor from outside is kept or was written to.
+        """
         for array, before, site, node in self._lent:
             if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
                 raise TraceError(
@@ -201,7 +204,7 @@ class Path:
             segment.bind([self._lasting(x) for x in used])
             segment.look = segment.look._replace(read=self._lasting(node))
         for node, tensor in self._taken.items():
-            self.capture.inputs[node] = once(tensor, self.capture.inputs[node])
+            self.capture.inputs[node] = tensor_first(tensor, self.capture.inputs[node])
 
     def _lasting(self, node: Node) -> Read:
         """The reader of an input as replays have it."""
@@ -235,8 +238,8 @@ def behind_views(node: Node) -> Node:
     return node
 
 
-def once(tensor: Tensor, read: Read) -> Read:
-    """Gives a tensor first, and then what there is to read."""
+def tensor_first(tensor: Tensor, read: Read) -> Read:
+    """A reader that gives this tensor at its first call, and what `read` gives at later ones."""
     now = [tensor]
     return lambda values: now.pop() if now else read(values)
 

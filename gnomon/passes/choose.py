@@ -28,7 +28,7 @@ from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Repli
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import MeshAxis, is_whole, move_price
 from gnomon.passes.regions import is_closed, of_region, primitives_of
-from gnomon.passes.shares import goes_on, in_shares
+from gnomon.passes.shares import commutes_with_sum, in_shares
 from gnomon.passes.strategies import Strategy, is_named, strategies
 from gnomon.passes.varying import ends_varying, is_divided, is_left_alone, usable, varies
 
@@ -228,7 +228,11 @@ class Choices:
 
     def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
         """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
-        if node in self.shares and goes_on(node) and all(plan[x].share for x in node.inputs):
+        if (
+            node in self.shares
+            and commutes_with_sum(node)
+            and all(plan[x].share for x in node.inputs)
+        ):
             yield Strategy((Partial(),) * len(node.inputs), Partial(), own=True)
         if not (self.uneven or node in self.shares) or self.rows.isdisjoint(node.inputs):
             return

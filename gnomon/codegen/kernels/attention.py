@@ -89,8 +89,10 @@ class SoftmaxBlock:
         parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
         places = [(at, parts.tile.columns) for at in (key, e.add(key, 1))]
         scores = [parts.value_at(e, self.scores, place) for place in places]
-        weights = self.weight(parts.wide(e), parts.joined(e, *scores), parts.joined(e, base, base))
-        for place, weight in zip(places, parts.taken_apart(e, weights), strict=True):
+        weights = self.weight(
+            parts.wide(e), parts.concatenated(e, *scores), parts.concatenated(e, base, base)
+        )
+        for place, weight in zip(places, parts.halves(e, weights), strict=True):
             parts.put(e, weight, self.scores, place)
             total = a.add(total, weight)
         return [total]

@@ -360,12 +360,12 @@ class Parts:
         """Vector math on two times 16 lanes: chains of exp wait for each other, twice as many."""
         return LlvmAlgebra(e, self.spec.scalar, 2 * LANES)
 
-    def joined(self, e: Emitter, x: str, y: str) -> str:
-        """Two vectors as one."""
+    def concatenated(self, e: Emitter, x: str, y: str) -> str:
+        """The lanes of two vectors in one of twice the length."""
         return e.shuffle(x, y, range(2 * LANES), self.spec.scalar)
 
-    def taken_apart(self, e: Emitter, xy: str) -> tuple[str, str]:
-        """The two vectors that were joined."""
+    def halves(self, e: Emitter, xy: str) -> tuple[str, str]:
+        """The first and the last 16 lanes of a vector of 32."""
         halves = range(LANES), range(LANES, 2 * LANES)
         first, second = (e.shuffle(xy, xy, h, self.spec.scalar, 2 * LANES) for h in halves)
         return first, second

@@ -109,7 +109,7 @@ def write_weights(parts: Parts) -> None:
             places = [((at, columns), (lane, 1)) for at in rows]
             made = weighed(parts, e, places, rows)
             for base, values in zip(("%scores", "%slopes"), made, strict=True):
-                for place, value in zip(places, parts.taken_apart(e, values), strict=True):
+                for place, value in zip(places, parts.halves(e, values), strict=True):
                     parts.put(e, value, base, *place)
 
     e.loop(0, single, 1, one)
@@ -124,7 +124,7 @@ def weighed(parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]) -> 
     scale = a.const(spec.scale)
 
     def join(values: list[str]) -> str:
-        return parts.joined(e, *values) if pair else values[0]
+        return parts.concatenated(e, *values) if pair else values[0]
 
     def read(base: str) -> str:
         return join([parts.value_at(e, base, *place) for place in places])

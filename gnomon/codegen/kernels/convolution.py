@@ -23,8 +23,8 @@ from gnomon.ir.sizes import hint
 
 WORD = 8
 """Bytes of a table's entry."""
-FEWEST = 8
-"""Columns below which most of a vector would be unused."""
+LEAST_COLUMNS = 8
+"""Least columns of a product for this kernel: with fewer, most lanes of a vector are unused."""
 
 
 def emit_convolution(module: LLVMModule, name: str, spec: MatmulSpec, machine: Machine) -> int:
@@ -50,7 +50,7 @@ def is_convolution(spec: MatmulSpec) -> bool:
     """Whether the left operand overlaps itself, the right one does not, and vectors fill up."""
     return (
         spec.scalar in BLOCK
-        and hint(count(spec.columns)) >= FEWEST
+        and hint(count(spec.columns)) >= LEAST_COLUMNS
         and overlaps(spec.rows, spec.steps, "a")
         and not overlaps(spec.columns, spec.steps, "b")
     )
