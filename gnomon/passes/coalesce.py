@@ -140,7 +140,7 @@ def gather_unit(members: Sequence[Node], parts: Sequence[Node], phase: str) -> l
 
 
 def scatter_unit(members: Sequence[Node], sums: Sequence[Node], phase: str) -> list[Node]:
-    """This rank's parts of a unit's summed gradients, by one reduce-scatter of all of them."""
+    """The parts that a rank gets of a unit's summed gradients, by one reduce-scatter of all."""
     p = members[0].params
     ranks = p["ranks"]
     each = [one_each(x, m.params["axis"], ranks) for m, x in zip(members, sums, strict=True)]

@@ -90,7 +90,7 @@ class Locals:
         return elementwise("add", here, self.offset(size, dtype))
 
     def own_part(self, x: Node, axis: int) -> Node:
-        """This rank's part, along an axis, of a value that every rank has whole."""
+        """The rank's part, along an axis, of a value that every rank has whole."""
         out = LETTERS[: x.rank]
         table = out.replace(out[axis], "z")
         size = x.shape[axis] // self.across.ranks
@@ -107,7 +107,7 @@ class Locals:
         return where(along(here, own, out), rows, nothing)
 
     def rows(self, node: Node, values: Node, index: Node) -> Node:
-        """This rank's part of a scatter's result; other ranks' rows go to a row that is cut off."""
+        """The rank's part of a scatter's result; other ranks' rows go to a row that is cut off."""
         own, _, out = split_spec(node.params["spec"])
         axis = next(k for k, c in enumerate(out) if c not in own)
         size = node.shape[axis] // self.across.ranks

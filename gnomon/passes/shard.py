@@ -184,7 +184,7 @@ class Emission:
         return self.build_first(node, strategy, tuple(parts))
 
     def compare(self, node: Node) -> None:
-        """Emit checks that what a node takes as alike is alike on all ranks, one per value."""
+        """Emit a check, one per value, that inputs counted as replicated are equal on all ranks."""
         for x in node.inputs:
             if self.plan[x].given == VARYING and x not in self.compared:
                 with inherit(node.sites):

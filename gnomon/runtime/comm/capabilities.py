@@ -50,7 +50,7 @@ Table = Mapping[tuple[str, str, str], Support]
 @memo
 @cache
 def table_of(native: tuple[tuple[str, str], ...]) -> Table:
-    """The table of a backend with these transfers, each under the name of what does it."""
+    """The table of a backend, given its native transfers and the name of what does each."""
     known = dict(native)
     found: dict[tuple[str, str, str], Support] = {}
     for dtype in ALL:
@@ -65,13 +65,13 @@ def table_of(native: tuple[tuple[str, str], ...]) -> Table:
 
 
 def moved(native: Mapping[str, str], transfer: str) -> Support:
-    """A transfer by its own function, or by what stands for it."""
+    """The entry of a transfer: native if the backend has a function for it, else unsupported."""
     if transfer in native:
         return Support("native", native[transfer])
     return Support("unsupported", f"the backend has no {transfer}")
 
 
 def refusal(table: Table, op: str, dtype: DType, fold: str = "") -> str:
-    """Why a row is refused; empty where it is not."""
+    """The reason why a backend cannot do an operation; "" where it can."""
     how, by = table[op, dtype.name, fold]
     return by if how == "unsupported" else ""

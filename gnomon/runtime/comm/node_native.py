@@ -89,7 +89,7 @@ def text_for(target: Target) -> str:
 
 
 def write_progress(module: LLVMModule) -> None:
-    """`progress` moves a round to and from each peer; how many it moved."""
+    """Define `progress`, which moves a round to and from each peer; gives how many moved."""
     e = private(module, "progress", ("ptr", "process"), returns="i64")
 
     def both(k: str, moved: str) -> list[str]:
@@ -103,7 +103,7 @@ def write_progress(module: LLVMModule) -> None:
 
 
 def write_post(module: LLVMModule) -> None:
-    """`post` begins a message to a place of a group, or from it; `folds`: its reader folds it."""
+    """Define `post`, which starts a message to or from a member; `folds`: its reader folds it."""
     given = ("ptr", "group"), ("i64", "place"), ("i1", "sent"), ("i1", "folds"), ("ptr", "message")
     e = private(module, "post", *given, ("ptr", "address"), ("i64", "nbytes"), ("i64", "tag"))
     peer, key = peer_at(e, "%group", "%place"), word(e, "%group", GROUP_KEY)
@@ -135,7 +135,7 @@ def write_post(module: LLVMModule) -> None:
 
 
 def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
-    """Take what came before it was asked for; what is still coming goes to its place."""
+    """Receive a message that came before it was asked for; what is still coming goes on."""
     came, moved = word(e, found, NBYTES), word(e, found, MOVED)
     wanted = e.value(f"icmp eq i64 {came}, %nbytes")
 
@@ -160,7 +160,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
 
 
 def write_finished(module: LLVMModule) -> None:
-    """`finished` tells whether all messages of a transfer are over."""
+    """Define `finished`: whether all messages of a transfer are complete."""
     e = private(module, "finished", ("ptr", "group"), ("ptr", "listed"), returns="i1")
     at = messages_of(e, "%listed")
 
@@ -182,7 +182,7 @@ def write_finished(module: LLVMModule) -> None:
 
 
 def write_test(module: LLVMModule, name: str, ends: str) -> None:
-    """A function that moves what can be moved, until a transfer has come so far; whether it has."""
+    """Define a function that moves bytes and tells whether a transfer has come to a state."""
     e = module.function(name, [("ptr", "group"), ("ptr", "request")], returns="i64")
     process, listed = word(e, "%group", PROCESS, "ptr"), word(e, "%request", 0, "ptr")
     lock(e, process, word(e, "%group", waiting.YIELD_AFTER))
@@ -199,7 +199,7 @@ def write_test(module: LLVMModule, name: str, ends: str) -> None:
 
 
 def write_start(module: LLVMModule) -> None:
-    """`node_start` takes the slots of a transfer's call."""
+    """Define `node_start`, which starts the transfer in the slots of its call."""
     e = module.function("node_start", [("ptr", "slots")])
     group = group_of(e)
     note(e, group, base.STARTED)
@@ -228,13 +228,13 @@ def write_start(module: LLVMModule) -> None:
 
 
 def ends(e: Emitter) -> tuple[str, str]:
-    """The places where a transfer receives, and of what it sends."""
+    """The addresses at which a transfer receives and from which it sends."""
     receive, send = (word(e, "%slots", k, "ptr") for k in (base.RECEIVE, base.SEND))
     return receive, send
 
 
 def post_listed(e: Emitter, group: str, listed: str, k: str) -> None:
-    """Begin one of a list of messages."""
+    """Emit the start of the k-th message of a list."""
     (receive, send), size = ends(e), len(base.Message._fields)
     row = e.offset("%slots", e.mul(e.add(e.mul(k, size), base.WORDS), 8))
     peer, sent, start, nbytes, tag = (word(e, row, at) for at in range(size))
@@ -252,7 +252,7 @@ def post(
     message: str,
     what: tuple[str, str, str],
 ) -> None:
-    """Call `post`; `flags`: whether the message is sent, and whether it is folded."""
+    """Emit a call of `post`; `flags`: whether the message is sent, and whether it is folded."""
     address, nbytes, tag = what
     sent, folds = flags
     ends_of = ("ptr", group), ("i64", place), ("i1", sent), ("i1", folds), ("ptr", message)
@@ -260,7 +260,7 @@ def post(
 
 
 def post_all(e: Emitter, group: str, listed: str, ring: str, folds: str) -> None:
-    """Begin a gather, an exchange or a fold, nearest ranks first, or a shift: one rank each way."""
+    """Emit the messages of a gather, an exchange, a fold or a shift, nearest ranks first."""
     (receive, send), nbytes = ends(e), word(e, "%slots", base.NBYTES)
     place, count = word(e, group, PLACE), word(e, group, COUNT)
     exchange = e.value(f"icmp eq i64 {word(e, '%slots', base.KIND)}, {base.EXCHANGE}")
@@ -296,7 +296,7 @@ def post_all(e: Emitter, group: str, listed: str, ring: str, folds: str) -> None
 
 
 def write_wait(module: LLVMModule) -> None:
-    """`node_wait` returns when a transfer is over, or something has failed."""
+    """Define `node_wait`, which returns when a transfer is complete or the group has failed."""
     e = module.function("node_wait", [("ptr", "slots")])
     group = group_of(e)
     note(e, group, base.AWAITED)
@@ -324,7 +324,7 @@ def write_wait(module: LLVMModule) -> None:
 
 
 def write_sending(module: LLVMModule) -> None:
-    """`node_sending` moves what can be moved, and tells whether something waits to be sent."""
+    """Define `node_sending`, which moves bytes and tells whether some still wait to be sent."""
     e = module.function("node_sending", [("ptr", "process"), ("i64", "k")], returns="i64")
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
@@ -335,18 +335,18 @@ def write_sending(module: LLVMModule) -> None:
 
 
 def some(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
-    """1 where a peer's list has a message of which something holds, else 0."""
+    """Emit 1 if a peer's list has a message with this property, else 0."""
     at = first(e, e.offset(peer, 8 * listed), holds)
     return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
 
 
 def live(e: Emitter, message: str) -> str:
-    """Whether a message was not given up."""
+    """Emit whether a message is still wanted: it was not canceled."""
     return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
 
 def write_owed(module: LLVMModule) -> None:
-    """`node_owed` counts what is under way with a peer: of all groups what it fetches, of one else.
+    """Define `node_owed`, which counts the unfinished messages with a peer.
 
     What comes in is taken first, so a peer that has ended owes that for ever.
     """
@@ -367,12 +367,12 @@ def write_owed(module: LLVMModule) -> None:
 
 
 def has_key(e: Emitter, message: str) -> str:
-    """Whether a message is of the group that was named."""
+    """Emit whether a message belongs to the group of the key in question."""
     return e.value(f"icmp eq i64 {word(e, message, KEY)}, %key")
 
 
 def write_forget(module: LLVMModule) -> None:
-    """`node_forget` gives up the messages of a group: their memory is touched no more."""
+    """Define `node_forget`, which cancels a group's messages: their memory is not used again."""
     e = private(module, "forget", ("ptr", "list"), ("i64", "key"))
 
     def give_up(message: str) -> None:
