@@ -34,7 +34,7 @@ MODES = (
 
 
 def modes() -> tuple[Hashable, ...]:
-    """The modes that a function could leave switched."""
+    """The modes that a function may leave changed: grad, inference, autocast, default dtype."""
     return grads.get(), inference.get(), narrow.get(), get_default_dtype()
 
 
@@ -94,7 +94,7 @@ class CaptureRun(Block):
         self.parts.__enter__()
 
     def leave(self) -> None:
-        """Take the capture's parts out of the thread's state again."""
+        """Remove the capture from the thread's state."""
         if state.capture is self.capture:
             self.capture.pending = state.pending
         self.parts.__exit__()

@@ -62,14 +62,14 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
 
 
 def truth(pred: Tensor, what: str) -> Tensor:
-    """A truth value of rank 0."""
+    """A condition as a boolean tensor of rank 0; an error that names `what` for any other."""
     if pred.numel() != 1:
         raise ShapeError(f"{what} must have one element: got {tuple(pred.shape)}. Use where.")
     return pred.reshape(()).to(bool_)
 
 
 def check_branches(yes: Trace, no: Trace) -> None:
-    """Refuse branches between which a program cannot choose."""
+    """Refuse branches whose results differ in structure, dtype or shape."""
     kinds = [[(t.shape, t.dtype) for t in side.results] for side in (yes, no)]
     if yes.tree != no.tree or kinds[0] != kinds[1]:
         raise ArgumentError(
@@ -94,13 +94,13 @@ def types_of(nodes: Sequence[Node]) -> str:
 
 
 def results(made: Sequence[Node], read: Sequence[Tensor]) -> list[Tensor]:
-    """The results of a call as tensors."""
+    """A call's results as tensors."""
     tracked = grads.get() and any(t.requires_grad for t in read)
     return [wrap(x, tracked and x.dtype.is_floating_point) for x in made]
 
 
 def write_back(tracked: dict[Storage, bool], nodes: Sequence[Node]) -> None:
-    """Give storages what branches or iterations wrote to them."""
+    """Give storages the values that branches or iterations wrote to them."""
     for (storage, flag), node in zip(tracked.items(), nodes, strict=True):
         storage.tracked, storage.released = flag, False
         storage.set(node)
@@ -136,7 +136,7 @@ def while_loop(
 
 
 def lifted(value: Any) -> Any:
-    """A copy of a nested value in which Python numbers are tensors."""
+    """A nested value with Python's numbers turned into tensors."""
     if isinstance(value, (bool, int, float)):
         return tensor(value)
     found: list[Tensor] = []
@@ -151,7 +151,7 @@ def lifted(value: Any) -> Any:
 
 
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
-    """Trace a while loop: the results of its last iteration."""
+    """Trace a while loop, and emit it: the carried values at its end."""
     values: list[Tensor] = []
     tree = spread(carried, values)
     kinds = [(raw(t).shape, t.dtype) for t in values]
@@ -186,7 +186,7 @@ def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
 
 
 def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Sequence) -> None:
-    """Refuse an iteration that does not give what it takes."""
+    """Refuse an iteration whose results differ in kind from what it takes."""
     found = [(x.shape, x.dtype) for x in iteration.results[: len(kinds)]]
     if made != tree or found != list(kinds):
         given = [f"{dtype.name}[{', '.join(map(str, shape))}]" for shape, dtype in kinds]
@@ -198,7 +198,7 @@ def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Se
 
 
 def bounded(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) -> tuple:
-    """A loop of at most so many iterations, through which gradients pass."""
+    """A while loop as `count` conditional iterations, so that gradients can pass."""
 
     def iteration(carry: tuple, _: Any) -> tuple:
         alive, values = carry
@@ -246,7 +246,7 @@ def scan(
 
 
 def moved(x: Tensor, source: int, place: int) -> Tensor:
-    """A tensor with one axis elsewhere."""
+    """A tensor with one axis moved to another place."""
     return x if source == place else FUNCTIONS["movedim"](x, source, place)
 
 
@@ -281,7 +281,7 @@ def iterate(
 def emitted(
     iteration: Trace, values: Sequence[Tensor], parts: Sequence[Tensor], count: int, reverse: bool
 ) -> list[Tensor]:
-    """An iteration's loop: what it carries at last, and rows; all writes and draws are done."""
+    """Emit the loop of an iteration: the last carried values, and the stacked results."""
     inner, held, storages = iteration.inner, len(values), list(iteration.written)
     draws = [(inner.counters[g] + inner.draws[g]) for g in inner.counters]
     outputs = [
@@ -312,6 +312,6 @@ def emitted(
 
 
 def numbered(generator: Any) -> Tensor:
-    """The number of a generator's next draw."""
+    """The number of a generator's next draw, as a tensor."""
     _, number, drawn = drawn_outside(state.capture, generator)
     return number + drawn

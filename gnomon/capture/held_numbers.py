@@ -26,7 +26,7 @@ Others = dict[int, Any]
 
 
 def let_go(path: Path) -> None:
-    """Replace a capture's traced numbers by plain ones wherever the function stored them."""
+    """Replace traced numbers by plain ones in all objects that still hold one after a capture."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
     if path.capture.sizes is not None:
@@ -42,7 +42,7 @@ def let_go(path: Path) -> None:
 
 
 def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
-    """Replace old values by new ones in all objects that refer to them."""
+    """Replace values by others in all objects that refer to them."""
     while old:
         others = {id(x): y for x, y in zip(old, new, strict=True)}
         unchanging, anew = [], []
@@ -56,7 +56,7 @@ def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
 
 
 def made_anew(holder: Any, others: Others) -> Any:
-    """A copy of a tuple, a frozen set or a slice, with values replaced."""
+    """A copy of an immutable container with values replaced."""
     if is_a(holder, slice):
         ends = holder.start, holder.stop, holder.step
         return slice(*[others.get(id(x), x) for x in ends])
@@ -70,7 +70,7 @@ def made_anew(holder: Any, others: Others) -> Any:
 
 
 def put(holder: Any, others: Others) -> None:
-    """Replace values in the items, attributes and slots of an object."""
+    """Replace values in an object's items, attributes and slots."""
     if is_a(holder, types.CellType):
         if id(holder.cell_contents) in others:
             holder.cell_contents = others[id(holder.cell_contents)]
@@ -118,7 +118,7 @@ def put_in_names(names: dict[Any, Any], others: Others) -> None:
 
 
 def is_a(holder: Any, kinds: Any) -> bool:
-    """Whether an object is of a class, by its own: what it says of itself is its author's code."""
+    """Whether an object's true class, which it cannot fake, is below one of these."""
     return issubclass(type(holder), kinds)
 
 

@@ -82,7 +82,7 @@ def of_tree(old: Any, new: Any, path: str) -> Iterator[str]:
 
 
 def described(tree: Any) -> str:
-    """A structure in a few words."""
+    """A short description of a structure."""
     if isinstance(tree, TreeLeaf):
         return f"tensor {tree.number}"
     if isinstance(tree, Constant):
@@ -154,13 +154,13 @@ def numbers_of_module(module: Any, old: tuple, new: tuple) -> Iterator[NumberPla
 
 
 def is_another(was: Any, now: Any) -> bool:
-    """Whether a number is another one of its class."""
+    """Whether a number differs from another of its class."""
     kind = kind_of_number(was)
     return kind is not None and kind_of_number(now) is kind and typed(was) != typed(now)
 
 
 def changed(what: str, was: Any, now: Any) -> Iterator[str]:
-    """The text of a change, if a value is another one than before."""
+    """The text that says that a value changed; nothing if it did not."""
     alike = issubclass(type(was), PLAIN) and issubclass(type(now), PLAIN)
     if was is not now and not (alike and typed(was) == typed(now)):
         yield f"{what} is {shown(now)}, was {shown(was)}"
@@ -199,7 +199,7 @@ def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
 
 
 def plain(key: Any) -> Any:
-    """A value from the form in which it is compared.
+    """A value from its comparable form.
 
     >>> plain(typed(True)), plain(typed(0.5)), plain(typed("a"))
     (True, 0.5, 'a')
@@ -210,5 +210,5 @@ def plain(key: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value in a few words."""
+    """A short text of a value."""
     return "not there" if value is MISSING else reprlib.repr(value)

@@ -102,7 +102,7 @@ class SizedTree(Tree):
         self.own_sizes, self.pattern = symbols.of_arguments, symbols.pattern
 
     def turning(self, step: Step) -> Answer:
-        """The part of an answer by which the tree of programs branches."""
+        """The part of a step's answer that selects the next segment."""
         return turning(step)
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:
@@ -110,7 +110,7 @@ class SizedTree(Tree):
         return end.program(tuple(sizes), self.tracked) if end.guard.holds() else None
 
     def takes(self, steps: Sequence[Step], ending: Any) -> bool:
-        """Add a way, unless another one leads elsewhere by the same answers."""
+        """Add a path, unless the same answers lead elsewhere; returns whether it was added."""
         at, merged = self.root, []
         for step in steps:
             if at is not None and not (isinstance(at, Segment) and at.is_like(step.segment)):
@@ -139,7 +139,7 @@ class SizedTree(Tree):
 
 
 def said_of(answer: Answer) -> Answer:
-    """An answer in a few words."""
+    """A short form of an answer."""
     if not isinstance(answer, tuple):
         return answer
     words = ["other sizes" if n == LEAST else f"size {n}" for n in answer]
@@ -147,22 +147,22 @@ def said_of(answer: Answer) -> Answer:
 
 
 def made_of(at: Any) -> list[Any]:
-    """The programs of one on symbols; of a plain segment, itself."""
+    """The programs of a symbolic segment at all its sizes; a plain segment itself."""
     is_plain = isinstance(at, Segment) and not isinstance(at, SizedSegment)
     return [at] if is_plain else [*at.filled_in.values()]
 
 
 def way_of(steps: Sequence[Step]) -> Hashable:
-    """The way of a call, whatever its sizes are."""
+    """A key of a path, equal for all sizes."""
     return tuple([(x.segment.look[1:], turning(x)) for x in steps])
 
 
 def turning(step: Step) -> Answer:
-    """The answer; of sizes that follow from values, whether they are 0, 1 or others."""
+    """The answer of a step, with sizes from values reduced to whether they are 0, 1 or others."""
     is_number = step.segment.look.is_host_call or step.sizes
     return tuple(map(class_of, step.sizes)) if is_number else step.answer
 
 
 def class_of(size: int) -> int:
-    """The least size of those that are symbols, for all of them."""
+    """A size itself if it is 0 or 1, else the least size that is a symbol."""
     return LEAST if LEAST <= size < MOST else size

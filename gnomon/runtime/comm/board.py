@@ -111,7 +111,7 @@ class Board:
         row.place, row.last = message["place"], message["last"]
 
     def fail(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """A rank failed; whether another one did before, and for the same reason."""
+        """Record that a rank failed; returns whether another one failed before, for this reason."""
         row.failed, row.last, row.code = message["text"], message["last"], message["code"]
         before = any(self.rows[k].failed == row.failed for k in self.ended)
         self.ended.setdefault(rank, monotonic())

@@ -235,7 +235,7 @@ class NodeLink(Link):
         return bool(test(self.address, self.numbers_at + 8 * transfer.first))
 
     def failure(self) -> CollectiveError | None:
-        """Nobody answered in time, a rank has ended, or ranks differ."""
+        """The error of a timeout, of a rank that ended, or of ranks that differ; None if none."""
         self._forget()
         world, here = self.backend.world, f"rank {self.backend.rank}: "
         along = f"along mesh axis {self.name!r}"
