@@ -82,7 +82,9 @@ def stand_ins(
     return [
         t
         if id(t) in capture.objects or (t._view is None and t._storage in capture.known)
-        else (in_whole if k in wholes or is_shown_by_storage(t._view) else stand_in)(capture, k, t)
+        else (view_stand_in if k in wholes or is_shown_by_storage(t._view) else stand_in)(
+            capture, k, t
+        )
         for k, t in enumerate(arguments)
     ]
 
@@ -108,7 +110,7 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
     return made
 
 
-def in_whole(capture: Capture, number: int, tensor: Tensor) -> Tensor:
+def view_stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
     """The placeholder of an argument that stays a view: its whole storage is the input."""
 
     def read(arguments: Sequence[Tensor]) -> Tensor:

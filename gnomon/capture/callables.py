@@ -194,10 +194,10 @@ class Callables(Looks):
             yield self.snapshot(found, depth - 1, seen, name)
         else:
             given = type(self), self.words, value, name, depth
-            walk, look = looked_at(*given)
+            walk, look = walk_weak_reference(*given)
             self.met, self.codes = self.met.union(walk.met), self.codes | walk.codes
             self._alive += filter(is_leaf, walk._alive)  # or another could get its number
-            read = (lambda: looked_at(*given)[1]) if look else OPAQUE
+            read = (lambda: walk_weak_reference(*given)[1]) if look else OPAQUE
             yield self._state(read, name, type(value))
         if walked_among(type(value)):
             yield from self._object(value, depth, seen, name)
@@ -273,7 +273,7 @@ class Callables(Looks):
                 yield from self.look(sys.modules, file, depth, seen)
 
 
-def looked_at(
+def walk_weak_reference(
     kind: type[Callables], words: CodeNames, reference: Any, name: str | None, depth: int
 ) -> tuple[Callables, Hashable]:
     """Walk from a weak reference to its object: the walk and the object's form; () if partial."""

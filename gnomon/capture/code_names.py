@@ -81,12 +81,12 @@ NO_WORDS = CodeNames()
 
 def words_of(code: types.CodeType) -> CodeNames:
     """The names in code, and in what is defined inside of it."""
-    return within(code, (*code.co_freevars, "self"))
+    return names_within(code, (*code.co_freevars, "self"))
 
 
 @memo
 @cache
-def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
+def names_within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
     """The names in a piece of code, nested code included; `free` names variables of closures."""
     pairs: set[tuple[str | None, str]] = set()
     names: set[str] = set()
@@ -120,16 +120,16 @@ def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
         doubtful |= texts
     names |= texts if "globals" in names else set()
     words = {name for _, name in pairs}
-    every = bool(ALL_OF & (names | words) or BY_NAME & words) or makes_names(steps)
+    every = bool(ALL_OF & (names | words) or BY_NAME & words) or computes_names(steps)
     made = CodeNames(
         *map(frozenset, (pairs, names, stores, doubtful, files)),
         every,
-        given_in(steps),
+        names_not_called(steps),
         compares=not SEARCHING.isdisjoint(names | words) or compares(steps),
     )
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            made = made.union(within(inner, free))
+            made = made.union(names_within(inner, free))
     return made
 
 
@@ -139,7 +139,7 @@ GLOBALS = (
 )
 
 
-def given_in(steps: Sequence[dis.Instruction]) -> frozenset[str]:
+def names_not_called(steps: Sequence[dis.Instruction]) -> frozenset[str]:
     """The names that code loads for another use than to call them.
 
     What is called stands beside a NULL: in its first load or before it, since Python 3.13 after it.
@@ -181,15 +181,17 @@ def reads_by_name(function: Any, name: str | None) -> bool:
     return (own in BY_NAME and name != own) or own in ALL_OF
 
 
-def makes_names(steps: Sequence[dis.Instruction]) -> bool:
+def computes_names(steps: Sequence[dis.Instruction]) -> bool:
     """Whether code calls getattr or the like with a name that is computed."""
     return any(
-        step.opname == "LOAD_GLOBAL" and step.argval in BY_NAME and not named(steps[k + 1 :])
+        step.opname == "LOAD_GLOBAL"
+        and step.argval in BY_NAME
+        and not is_constant_name(steps[k + 1 :])
         for k, step in enumerate(steps)
     )
 
 
-def named(steps: Sequence[dis.Instruction]) -> bool:
+def is_constant_name(steps: Sequence[dis.Instruction]) -> bool:
     """Whether the second argument of the call that these instructions build is a constant."""
     depth, is_constant = 0, False
     for step in steps:

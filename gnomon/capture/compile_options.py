@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
 
-__all__ = ["CompileOptions", "check"]
+__all__ = ["CompileOptions", "check_options"]
 
 AUTOTUNE = 10.0
 """Seconds for measuring products, in the modes that ask for it."""
@@ -35,7 +35,7 @@ OPTIONS = {
 """What PyTorch's compile takes beside `options`, what is ours, and the values with a meaning."""
 
 
-def check(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
     """Raise ArgumentError for an option or a value that gn.compile does not have."""
     for name, value in options.items():
         if name not in OPTIONS:

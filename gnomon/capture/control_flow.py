@@ -14,8 +14,8 @@ from gnomon.capture.inputs import whole
 from gnomon.capture.subgraph import (
     Inner,
     Trace,
+    advance_draws,
     close,
-    draw_on,
     drawn_outside,
     spread,
     trace,
@@ -84,7 +84,7 @@ def check_branches(yes: Trace, no: Trace) -> None:
             "drawn next would depend on the branch. Draw before, and pass what was drawn"
         )
     for generator, count in draws[0].items():
-        draw_on(state.capture, generator, count)
+        advance_draws(state.capture, generator, count)
 
 
 def types_of(nodes: Sequence[Node]) -> str:
@@ -131,11 +131,11 @@ def while_loop(
             carried, iterations = tuple(body_fn(*carried)), iterations + 1
         return carried
     if max_iterations is None:
-        return repeat(cond_fn, body_fn, lifted(carried))
-    return bounded(cond_fn, body_fn, lifted(carried), max_iterations)
+        return repeat(cond_fn, body_fn, numbers_as_tensors(carried))
+    return bounded_loop(cond_fn, body_fn, numbers_as_tensors(carried), max_iterations)
 
 
-def lifted(value: Any) -> Any:
+def numbers_as_tensors(value: Any) -> Any:
     """A nested value with Python's numbers turned into tensors."""
     if isinstance(value, (bool, int, float)):
         return tensor(value)
@@ -144,7 +144,7 @@ def lifted(value: Any) -> Any:
     if not isinstance(tree, TreeSpec):
         return value
     parts = value.values() if isinstance(value, dict) else value
-    made = [lifted(part) for part in parts]
+    made = [numbers_as_tensors(part) for part in parts]
     if isinstance(value, dict):
         return type(value)(zip(value, made, strict=True))
     return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
@@ -197,7 +197,7 @@ def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Se
         )
 
 
-def bounded(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) -> tuple:
+def bounded_loop(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) -> tuple:
     """A while loop as `count` conditional iterations, so that gradients can pass."""
 
     def iteration(carry: tuple, _: Any) -> tuple:
@@ -238,14 +238,14 @@ def scan(
             f"{sorted(counts)}."
         )
     (count,) = counts
-    first = unflatten(tree, [moved(t, dim, 0) for t in parts])
-    carry, ys = iterate(combine_fn, lifted(init), first, count, reverse)
+    first = unflatten(tree, [with_axis_moved(t, dim, 0) for t in parts])
+    carry, ys = iterate(combine_fn, numbers_as_tensors(init), first, count, reverse)
     rows: list[Tensor] = []
     tree = spread(ys, rows)
-    return carry, unflatten(tree, [moved(t, 0, dim) for t in rows])
+    return carry, unflatten(tree, [with_axis_moved(t, 0, dim) for t in rows])
 
 
-def moved(x: Tensor, source: int, place: int) -> Tensor:
+def with_axis_moved(x: Tensor, source: int, place: int) -> Tensor:
     """A tensor with one axis moved to another place."""
     return x if source == place else FUNCTIONS["movedim"](x, source, place)
 
@@ -274,11 +274,11 @@ def iterate(
             "scan: an iteration must give two things: what it carries, and a part of ys."
         )
     check_iteration("scan", iteration, iteration.tree.parts[0], tree, kinds)
-    made = emitted(iteration, values, parts, count, reverse)
+    made = emit_loop(iteration, values, parts, count, reverse)
     return unflatten(tree, made[:held]), unflatten(iteration.tree.parts[1], made)
 
 
-def emitted(
+def emit_loop(
     iteration: Trace, values: Sequence[Tensor], parts: Sequence[Tensor], count: int, reverse: bool
 ) -> list[Tensor]:
     """Emit the loop of an iteration: the last carried values, and the stacked results."""
@@ -294,7 +294,7 @@ def emitted(
     (body,), read = close(
         [iteration], [outputs], lambda t: [*t.given[:held], *begins, *t.given[held:]]
     )
-    first = [*values, *(numbered(g) for g in inner.counters), *map(whole, storages)]
+    first = [*values, *(next_draw(g) for g in inner.counters), *map(whole, storages)]
     inputs = [node_of(t) for t in (*first, *parts, *read)]
     made = call(
         "scan_over",
@@ -306,12 +306,12 @@ def emitted(
         reverse=reverse,
     )
     for generator in inner.counters:
-        draw_on(state.capture, generator, count * inner.draws[generator])
+        advance_draws(state.capture, generator, count * inner.draws[generator])
     write_back(iteration.written, made[len(first) - len(storages) : len(first)])
     return results([*made[:held], *made[len(first) :]], [*values, *parts, *read])
 
 
-def numbered(generator: Any) -> Tensor:
+def next_draw(generator: Any) -> Tensor:
     """The number of a generator's next draw, as a tensor."""
     _, number, drawn = drawn_outside(state.capture, generator)
     return number + drawn

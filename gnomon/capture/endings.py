@@ -57,7 +57,7 @@ def undo(
         return
     graph, used = capture.close([s.node for s in left])
     if capture.sizes is not None:
-        graph = sized_captures.at_hand(graph)
+        graph = sized_captures.at_current_sizes(graph)
     given = tracked_nodes([capture.reader(node)(arguments) for node in used])
     known = dict(zip(graph.inputs, given, strict=True))
     for storage, node in zip(left, copy_into(state.arena, graph.outputs, known), strict=True):

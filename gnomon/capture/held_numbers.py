@@ -19,13 +19,13 @@ from gnomon.tensor.traced_numbers import alive, varies
 if TYPE_CHECKING:
     from gnomon.capture.paths import Path
 
-__all__ = ["let_go", "replace_held"]
+__all__ = ["replace_held", "replace_traced_numbers"]
 
 Others = dict[int, Any]
 """The id of a value -> the value to put in its place."""
 
 
-def let_go(path: Path) -> None:
+def replace_traced_numbers(path: Path) -> None:
     """Replace traced numbers by plain ones in all objects that still hold one after a capture."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
@@ -49,13 +49,13 @@ def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
         for holder in gc.get_referrers(*old):
             if is_a(holder, (tuple, frozenset, slice)):
                 unchanging.append(holder)
-                anew.append(made_anew(holder, others))
+                anew.append(rebuilt_with(holder, others))
             elif holder is not old and holder is not new:
                 put(holder, others)
         old, new = unchanging, anew
 
 
-def made_anew(holder: Any, others: Others) -> Any:
+def rebuilt_with(holder: Any, others: Others) -> Any:
     """A copy of an immutable container with values replaced."""
     if is_a(holder, slice):
         ends = holder.start, holder.stop, holder.step

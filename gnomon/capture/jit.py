@@ -171,7 +171,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _sized(
         self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None
     ) -> Taken | tuple[None, None]:
-        """The first run of a program for all sizes: one that is filled in, or a new capture."""
+        """Run a call by a program for all sizes, filled in or captured now; (None, None) if not."""
         family, sizes = self.size_families.family(key)
         if family is None or (met is not None and not met.is_size):
             return None, None
@@ -335,7 +335,7 @@ class Compiled(CompiledObject, CompiledReports):
         if capture.sizes is not None:
             outcome = outcome.settled(sized_captures.known_sizes)
         if capture.traced_numbers:
-            held_numbers.let_go(path)
+            held_numbers.replace_traced_numbers(path)
         capture.end_collectives()
         guard.settle(capture, seen if path.error is None else None, self.name, outcome.tensors)
         guard.lost = guard.lost or (call_objects.KEPT if outcome.is_once else "")
@@ -386,7 +386,7 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}
-    compile_options.check(options, switches)
+    compile_options.check_options(options, switches)
     if function is None:
         return functools.partial(compile, **options, options=switches)
     if compile_options.is_idle(options) or getattr(function, "is_left_eager", False):

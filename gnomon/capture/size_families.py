@@ -147,7 +147,7 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
 
     def prove(self, made: SizedCapture, steps: Sequence[Step]) -> None:
         """Keep a capture on symbols if it reproduces those with fixed sizes; else Unsized."""
-        way = sized_trees.way_of(steps) if steps else ()
+        way = sized_trees.path_key(steps) if steps else ()
         pairs = [(x, p) for x, (g, p) in [*self.samples.items()] if g.holds() and not steps]
         pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
         outcomes = [made.gives(*pair) for pair in pairs]
@@ -170,10 +170,10 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
         if any(x.segment.meets for x in steps) or program.graph is None:
             return
         found = [n for x in steps for n in x.sizes]
-        made = Sample(sized_trees.way_of(steps), sizes, (*sizes, *found), guard, program)
+        made = Sample(sized_trees.path_key(steps), sizes, (*sizes, *found), guard, program)
         self.ways = [*self.ways, made][-WAYS:]
         for each in self.unproven:
-            if sized_trees.way_of(each[1]) == made.way:
+            if sized_trees.path_key(each[1]) == made.way:
                 self.unproven = [x for x in self.unproven if x is not each]
                 if each[0].gives(made.sizes, program):
                     self._keep(*each)

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
     from gnomon.ir.node import Graph
     from gnomon.tensor.tensor import Tensor
 
-__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "Unproven", "at_hand", "known_sizes"]
+__all__ = [
+    "DoneOnce",
+    "SizedAttempt",
+    "SizedCapture",
+    "Unproven",
+    "at_current_sizes",
+    "known_sizes",
+]
 
 Sizes = tuple[int, ...]
 
@@ -105,7 +112,7 @@ class SizedCapture:
         self.symbols, self.guard, self.source = symbols, guard, program
         self.sized = SizedGraph(env, program.graph)
         self._size_numbers: dict[SymInt, SymInt] = {}
-        plain(program.size_numbers, lambda n: self._size_numbers.setdefault(n, n))
+        plain_sizes(program.size_numbers, lambda n: self._size_numbers.setdefault(n, n))
         self._numbers_at = env.function([*self._size_numbers])
         self._own, self._holds = choosing(env, symbols.sizes, symbols.places), env.test()
         self.filled_in: LatestEntries[Sizes, FilledProgram] = LatestEntries(FILLED)
@@ -131,7 +138,9 @@ class SizedCapture:
     def filling(self, own: Sizes) -> Callable[[Any], Any]:
         """A function that replaces symbols by numbers in recipes of results."""
         values = dict(zip(self._size_numbers, self._numbers_at(own), strict=True))
-        return partial(plain, number=values.__getitem__) if values else lambda numbers: numbers
+        return (
+            partial(plain_sizes, number=values.__getitem__) if values else lambda numbers: numbers
+        )
 
     def program(self, sizes: Sizes, tracked: bool) -> FilledProgram | None:
         """The program of sizes at the end of a way; None where it is not for them."""
@@ -156,23 +165,23 @@ class FilledProgram(AtSizes, CapturedProgram):
         self.opens = opens
 
 
-def at_hand(graph: Graph) -> Graph:
+def at_current_sizes(graph: Graph) -> Graph:
     """A symbolic graph with the current values of its symbols."""
     return renumbered(graph, iter([*map(hint, dissection(graph).numbers)]))
 
 
-def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
+def settle_current_sizes(program: CapturedProgram) -> CapturedProgram:
     """Fix a symbolic program to the current values of its symbols."""
     if program.graph is not None:
-        program.graph = at_hand(program.graph)
+        program.graph = at_current_sizes(program.graph)
         program.leaves = list(map(pattern, program.graph.outputs))
-    program.results = program.results.settled(plain)
-    program.outcome = program.outcome.settled(plain)
-    program.draws = plain(program.draws)
+    program.results = program.results.settled(plain_sizes)
+    program.outcome = program.outcome.settled(plain_sizes)
+    program.draws = plain_sizes(program.draws)
     return program
 
 
-def plain(value: Any, number: Callable[[Any], Any] = hint) -> Any:
+def plain_sizes(value: Any, number: Callable[[Any], Any] = hint) -> Any:
     """A recipe of results with symbols replaced by numbers, by default their current values."""
 
     def constant(x: Constant) -> Constant:
@@ -184,7 +193,7 @@ def plain(value: Any, number: Callable[[Any], Any] = hint) -> Any:
 
 def known_sizes(value: Any) -> Any:
     """A recipe of results with sizes in the form that programs have them."""
-    return plain(value, known)
+    return plain_sizes(value, known)
 
 
 def is_of_all(program: CapturedProgram) -> bool:
@@ -234,7 +243,7 @@ class SizedAttempt(NamedTuple):
         if not serves_others:
             self.family.failed += 1
             path.is_torn = path.is_torn or bool(path.steps)
-            return settle_at_hand(program)
+            return settle_current_sizes(program)
         made, sizes = SizedCapture(self.symbols, guard, program), self.symbols.now
         if made.serves(sizes) is None:
             raise Unsized("it does not serve the sizes that it was made with")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gnomon.capture.replay import CapturedProgram
     from gnomon.capture.sized_captures import SizedCapture, Symbols
 
-__all__ = ["SizedSegment", "SizedTree", "segment_of", "way_of"]
+__all__ = ["SizedSegment", "SizedTree", "path_key", "segment_of"]
 
 
 class SizedSegment(Segment):
@@ -103,7 +103,7 @@ class SizedTree(Tree):
 
     def turning(self, step: Step) -> Answer:
         """The part of a step's answer that selects the next segment."""
-        return turning(step)
+        return branch_key(step)
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:
         """The program at the end of a way, for sizes."""
@@ -129,16 +129,16 @@ class SizedTree(Tree):
     def segments(self) -> Iterator[tuple[int, Answer, Any]]:
         """Every program with its depth and the answer that leads to it, at its latest sizes."""
         for depth, answer, at in super().segments():
-            found = made_of(at)
+            found = programs_of(at)
             if found:
-                yield depth, said_of(answer), found[-1]
+                yield depth, short_answer(answer), found[-1]
 
     def parts(self) -> list[Any]:
         """Every program that it has made."""
-        return [x for *_, at in super().segments() for x in made_of(at)]
+        return [x for *_, at in super().segments() for x in programs_of(at)]
 
 
-def said_of(answer: Answer) -> Answer:
+def short_answer(answer: Answer) -> Answer:
     """A short form of an answer."""
     if not isinstance(answer, tuple):
         return answer
@@ -146,23 +146,23 @@ def said_of(answer: Answer) -> Answer:
     return " and ".join(words) or "of any size"
 
 
-def made_of(at: Any) -> list[Any]:
+def programs_of(at: Any) -> list[Any]:
     """The programs of a symbolic segment at all its sizes; a plain segment itself."""
     is_plain = isinstance(at, Segment) and not isinstance(at, SizedSegment)
     return [at] if is_plain else [*at.filled_in.values()]
 
 
-def way_of(steps: Sequence[Step]) -> Hashable:
+def path_key(steps: Sequence[Step]) -> Hashable:
     """A key of a path, equal for all sizes."""
-    return tuple([(x.segment.look[1:], turning(x)) for x in steps])
+    return tuple([(x.segment.look[1:], branch_key(x)) for x in steps])
 
 
-def turning(step: Step) -> Answer:
+def branch_key(step: Step) -> Answer:
     """The answer of a step, with sizes from values reduced to whether they are 0, 1 or others."""
     is_number = step.segment.look.is_host_call or step.sizes
-    return tuple(map(class_of, step.sizes)) if is_number else step.answer
+    return tuple(map(size_class, step.sizes)) if is_number else step.answer
 
 
-def class_of(size: int) -> int:
+def size_class(size: int) -> int:
     """A size itself if it is 0 or 1, else the least size that is a symbol."""
     return LEAST if LEAST <= size < MOST else size

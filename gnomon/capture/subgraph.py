@@ -23,7 +23,7 @@ from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
 from gnomon.tensor.state import Storage, grads, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 
-__all__ = ["Inner", "Trace", "close", "draw_on", "drawn_outside", "spread", "trace"]
+__all__ = ["Inner", "Trace", "advance_draws", "close", "drawn_outside", "spread", "trace"]
 
 
 def spread(value: Any, found: list[Tensor]) -> Any:
@@ -111,7 +111,7 @@ def drawn_outside(around: Capture | None, generator: Any) -> tuple[Tensor, Tenso
     return from_array(generator.words), from_array(count), 0
 
 
-def draw_on(around: Capture | None, generator: Any, count: int) -> None:
+def advance_draws(around: Capture | None, generator: Any, count: int) -> None:
     """Advance a generator outside by so many draws."""
     if around is None:
         generator.count += count

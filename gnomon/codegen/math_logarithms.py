@@ -42,7 +42,7 @@ def exponent_and_mantissa(a: Algebra, x: Value) -> tuple[Value, Value]:
 
 
 def exponent_and_fraction(a: Algebra, x: Value) -> tuple[Value, Value]:
-    """e and f of a positive number 2^e · (1 + f), denormal ones too; f lies around 0."""
+    """e and f of a positive number 2^e · (1 + f), also of a denormal one; f is near 0."""
     low = a.less(x, a.const(a.layout.smallest))
     e, mantissa = exponent_and_mantissa(a, a.select(low, a.scale(x, 2.0**a.layout.mantissa), x))
     less = a.select(low, a.const(a.layout.mantissa), a.const(0.0))

@@ -182,23 +182,19 @@ class Told(Moments):
         self.now, self.costs, self.measured = 0.0, (apart, together), 0
         tuner = autotuning.Tuner
         monkeypatch.setattr(
-            autotuning,
-            "Tuner",
-            lambda c, executable_of_part: tuner(
-                replace(c, moments=self), self.slow(executable_of_part)
-            ),
+            autotuning, "Tuner", lambda c, form: tuner(replace(c, moments=self), self.slow(form))
         )
 
     def clock(self) -> float:
         """The time that it has come to."""
         return self.now
 
-    def slow(self, executable_of_part):
+    def slow(self, form):
         """Forms whose runs take what was said; they come in pairs, what is apart first."""
 
         def made(placed):
             self.measured += 1
-            return Timed(executable_of_part(placed), self, self.costs[1 - self.measured % 2])
+            return Timed(form(placed), self, self.costs[1 - self.measured % 2])
 
         return made
 

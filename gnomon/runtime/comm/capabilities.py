@@ -55,7 +55,7 @@ def table_of(native: tuple[tuple[str, str], ...]) -> Table:
     found: dict[tuple[str, str, str], Support] = {}
     for dtype in ALL:
         for op, transfer in MOVING.items():
-            found[op, dtype.name, ""] = moved(known, transfer)
+            found[op, dtype.name, ""] = support_of(known, transfer)
         for op, made_of in FOLDING.items():
             for name, fold in FOLDS.items():
                 reason = refusal_of(fold, dtype)
@@ -64,7 +64,7 @@ def table_of(native: tuple[tuple[str, str], ...]) -> Table:
     return found
 
 
-def moved(native: Mapping[str, str], transfer: str) -> Support:
+def support_of(native: Mapping[str, str], transfer: str) -> Support:
     """The entry of a transfer: native if the backend has a function for it, else unsupported."""
     if transfer in native:
         return Support("native", native[transfer])

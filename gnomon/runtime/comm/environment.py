@@ -23,11 +23,11 @@ __all__ = [
     "by_mpi",
     "declare",
     "environment",
-    "hinted",
     "meeting_place",
-    "standing",
+    "thread_place",
     "variables",
     "wanted_backend",
+    "was_launched",
 ]
 
 BOARD = "GNOMON_BOARD"
@@ -120,7 +120,7 @@ def declare(rank: int, size: int) -> None:
     _declared[:] = [Environment(rank, size, rank, size, DECLARED)]
 
 
-def standing(place: Environment) -> holding[Environment | None]:
+def thread_place(place: Environment) -> holding[Environment | None]:
     """A block in which this thread has this place among the ranks."""
     return holding(_standing, place)
 
@@ -146,7 +146,7 @@ def launchers(given: Mapping[str, str]) -> Sequence[Names]:
     return (KUBERNETES, *LAUNCHERS[:-1])
 
 
-def hinted(given: Mapping[str, str] = os.environ) -> bool:
+def was_launched(given: Mapping[str, str] = os.environ) -> bool:
     """Whether a variable shows that some launcher started this process."""
     return any(name in given for name in HINTS)
 
@@ -173,7 +173,7 @@ def meeting_place(given: Mapping[str, str] = os.environ) -> tuple[str, int] | No
 
 def by_mpi(place: Environment, given: Mapping[str, str] = os.environ) -> bool:
     """Whether the place was found in variables that MPI's own launcher sets."""
-    return place.source in MPIS or hinted(given)
+    return place.source in MPIS or was_launched(given)
 
 
 def board_address(given: Mapping[str, str] = os.environ) -> str:

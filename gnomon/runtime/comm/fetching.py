@@ -27,8 +27,8 @@ from gnomon.runtime.comm.streams import (
     is_null,
     is_zero,
     leave,
-    leave_if,
     put,
+    return_zero_if,
     unlink,
 )
 from gnomon.runtime.native import private, word
@@ -68,7 +68,7 @@ def write_fetch(module: LLVMModule) -> None:
     still = e.value("alloca i64, align 8")
     fetched = e.offset("%peer", 8 * FETCHED)
     message = e.load(fetched, "ptr", 8)
-    leave_if(e, is_null(e, message))
+    return_zero_if(e, is_null(e, message))
     moved, source, address = (word(e, message, k) for k in (MOVED, SOURCE, ADDRESS))
     nbytes = e.least(e.sub(word(e, message, NBYTES), moved), FETCH)
     # what was given up here has no place

@@ -170,7 +170,7 @@ class MpiLink(Link):
         block[native.BYTE] = MPI._handleof(MPI.BYTE)
         block[waiting.REQUESTS], block[native.STATUS] = place(self._requests), place(self._status)
         block[native.FLAG] = place(self._status) + STATUS_BYTES
-        waiting.settle(self, backend.patience, backend.beside > system.usable_cores())
+        waiting.write_waiting(self, backend.patience, backend.beside > system.usable_cores())
         for k, address in enumerate(functions()):
             block[native.CALLED + k] = address
 

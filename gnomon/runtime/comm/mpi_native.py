@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.runtime.comm import base, scratch, waiting
-from gnomon.runtime.comm.waiting import COUNT, PLACE, REFUSED, group_of, note, request_of
+from gnomon.runtime.comm.waiting import COUNT, PLACE, REFUSED, group_of, request_of, store_number
 from gnomon.runtime.device import Target
 from gnomon.runtime.native import private, word, write_now, write_relax
 
@@ -38,7 +38,7 @@ def write_start(module: LLVMModule) -> None:
     """`mpi_start` takes the slots of a transfer's call."""
     e = module.function("mpi_start", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.STARTED)
+    store_number(e, group, base.STARTED)
     kinds = (
         *((base.EXCHANGE, "exchange"), (base.RING, "ring"), (base.MESSAGES, "messages")),
         (base.FOLD, "fold"),
@@ -190,7 +190,7 @@ def write_wait(module: LLVMModule) -> None:
     """
     e = module.function("mpi_wait", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.AWAITED)
+    store_number(e, group, base.AWAITED)
     request = request_of(e, group)
     kind, listed = (word(e, "%slots", k) for k in (base.KIND, base.NBYTES))
     twice, many, folds = (
@@ -222,4 +222,4 @@ def wait_for(e: Emitter, group: str, request: str, name: str) -> None:
         call(e, group, TEST, ("ptr", request), ("ptr", flag), ("ptr", status))
         return e.value(f"icmp ne i32 {e.load(flag, 'i32', 4)}, 0")
 
-    waiting.until(e, group, done, name)
+    waiting.wait_until(e, group, done, name)

@@ -204,7 +204,7 @@ class NodeLink(Link):
         block, found = self.block, entries().addresses
         block[START], block[WAIT] = found["node_start"], found["node_wait"]
         block[waiting.REQUESTS] = ctypes.addressof(self._requests)
-        waiting.settle(self, backend.world.patience, backend.size > system.usable_cores())
+        waiting.write_waiting(self, backend.world.patience, backend.size > system.usable_cores())
         process = block[node_words.PROCESS] = ctypes.addressof(backend.process)
         # no key is negative: that of no message is
         block[node_words.GROUP_KEY] = (

@@ -50,14 +50,14 @@ from gnomon.runtime.comm.streams import (
     free,
     is_null,
     is_zero,
+    list_readable,
     peer_of,
     put,
     put_pointer,
     set_source,
-    shown,
     unlink,
 )
-from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, note, request_of
+from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, request_of, store_number
 from gnomon.runtime.device import Target
 from gnomon.runtime.native import private, word, write_now, write_relax
 
@@ -147,7 +147,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
 
     def take_direct() -> None:
         set_source(e, "%message", word(e, found, SOURCE), word(e, found, NUMBER))
-        shown(e, peer, "%message")
+        list_readable(e, peer, "%message")
 
     def take_streamed() -> None:
         copy(e, "%address", word(e, found, ADDRESS, "ptr"), moved)
@@ -202,7 +202,7 @@ def write_start(module: LLVMModule) -> None:
     """Define `node_start`, which starts the transfer in the slots of its call."""
     e = module.function("node_start", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.STARTED)
+    store_number(e, group, base.STARTED)
     process = word(e, group, PROCESS, "ptr")
     kind, nbytes = word(e, "%slots", base.KIND), word(e, "%slots", base.NBYTES)
     others = e.sub(word(e, group, COUNT), 1)
@@ -299,7 +299,7 @@ def write_wait(module: LLVMModule) -> None:
     """Define `node_wait`, which returns when a transfer is complete or the group has failed."""
     e = module.function("node_wait", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.AWAITED)
+    store_number(e, group, base.AWAITED)
     request = request_of(e, group)
 
     def asked(name: str) -> Callable[[], str]:
@@ -312,12 +312,12 @@ def write_wait(module: LLVMModule) -> None:
     folds = e.value(f"icmp eq i64 {word(e, '%slots', base.KIND)}, {base.FOLD}")
     e.do(f"br i1 {folds}, label %fold, label %others")
     e.label("fold")
-    waiting.until(e, group, asked("node_arrived"), "come")
+    waiting.wait_until(e, group, asked("node_arrived"), "come")
     listed = word(e, request, 0, "ptr")
     e.call("void", "fold_here", ("ptr", group), ("ptr", "%slots"), ("ptr", listed))
     e.do("br label %others")
     e.label("others")
-    waiting.until(e, group, asked("node_test"), "one")
+    waiting.wait_until(e, group, asked("node_test"), "one")
     free(e, e.load(request, "ptr", 8))
     put(e, 0, group, base.AWAITED)
     e.ret()
@@ -329,18 +329,21 @@ def write_sending(module: LLVMModule) -> None:
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
     peer = peer_of(e, "%k")
-    left = e.add(some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: live(e, x)))
+    left = e.add(
+        has_message(e, peer, SENDS, lambda _: "true"),
+        has_message(e, peer, SHOWN, lambda x: is_wanted(e, x)),
+    )
     unlock(e, "%process")
     e.ret(f"i64 {left}")
 
 
-def some(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
+def has_message(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
     """Emit 1 if a peer's list has a message with this property, else 0."""
     at = first(e, e.offset(peer, 8 * listed), holds)
     return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
 
 
-def live(e: Emitter, message: str) -> str:
+def is_wanted(e: Emitter, message: str) -> str:
     """Emit whether a message is still wanted: it was not canceled."""
     return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
@@ -359,9 +362,9 @@ def write_owed(module: LLVMModule) -> None:
     e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
     e.label("count")
     peer = peer_of(e, "%k")
-    owed = some(e, peer, SHOWN, lambda message: live(e, message))
+    owed = has_message(e, peer, SHOWN, lambda message: is_wanted(e, message))
     for listed in (SENDS, ASKED, FETCHED, HELD):
-        owed = e.add(owed, some(e, peer, listed, lambda message: has_key(e, message)))
+        owed = e.add(owed, has_message(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")
     e.ret(f"i64 {owed}")
 

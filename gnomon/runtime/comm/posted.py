@@ -29,7 +29,7 @@ from gnomon.runtime.comm.base import (
     transfer_at,
 )
 
-__all__ = ["Comparison", "Posted", "messages", "whole"]
+__all__ = ["Comparison", "Posted", "start_collective", "start_messages"]
 
 SHOWN = 4
 """Messages of a list that an error names."""
@@ -78,14 +78,14 @@ class Posted:
             self.held = None
 
 
-def whole(
+def start_collective(
     link: Link, kind: int, ends: tuple[int, int], nbytes: int, about: Callable[[], str], held: Any
 ) -> Posted:
     """Start a gather or an exchange between two addresses, of `nbytes` to each rank."""
     return Posted(link, Transfer(*ends, 0, kind, nbytes, 0, 0), about, held)
 
 
-def messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
+def start_messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
     """Start a list of messages, each with an address of its own; receives come first."""
     ordered = tuple(sorted(listed, key=lambda each: each.sent))
     transfer = Transfer(0, 0, 0, MESSAGES, len(ordered), 0, 0, ordered)
@@ -119,7 +119,7 @@ class Comparison:
     def _gather(self, mine: Any, rows: Any, nbytes: int) -> Posted:
         """Start a gather of these bytes from all ranks."""
         ends = ctypes.addressof(rows), ctypes.addressof(mine)
-        return whole(self.link, GATHER, ends, nbytes, lambda: self.what, (mine, rows))
+        return start_collective(self.link, GATHER, ends, nbytes, lambda: self.what, (mine, rows))
 
     def is_done(self) -> bool:
         """Whether the digests of all ranks are here."""

@@ -80,7 +80,7 @@ def is_null(e: Emitter, pointer: str) -> str:
     return e.value(f"icmp eq ptr {pointer}, null")
 
 
-def show(e: Emitter, window: str, at: int, count: str) -> None:
+def publish_count(e: Emitter, window: str, at: int, count: str) -> None:
     """Emit an atomic store that tells the other side how many bytes were written or read."""
     e.do(f"store atomic i64 {count}, ptr {e.offset(window, at)} release, align 8")
 
@@ -90,7 +90,7 @@ def free(e: Emitter, memory: str) -> None:
     e.call("void", "free", ("ptr", memory))
 
 
-def lined(e: Emitter, nbytes: str) -> str:
+def rounded_to_lines(e: Emitter, nbytes: str) -> str:
     """Emit a number of bytes rounded up to a whole line."""
     return e.value(f"and i64 {e.add(nbytes, LINE - 1)}, {-LINE}")
 
@@ -129,7 +129,7 @@ def first(e: Emitter, listed: str, holds: Callable[[str], str]) -> str:
     return at
 
 
-def leave_if(e: Emitter, nothing: str) -> None:
+def return_zero_if(e: Emitter, nothing: str) -> None:
     """Emit `return 0` if a condition holds."""
     none, some = e.fresh("none"), e.fresh("some")
     e.do(f"br i1 {nothing}, label %{none}, label %{some}")
@@ -167,10 +167,10 @@ def write_send(module: LLVMModule) -> None:
     """Define `send`, which writes one round of the first message to a peer, if there is one."""
     e = private(module, "send", ("ptr", "peer"), returns="i64")
     message, window = word(e, "%peer", SENDS, "ptr"), word(e, "%peer", OUT, "ptr")
-    leave_if(e, is_null(e, message))
+    return_zero_if(e, is_null(e, message))
     written = e.load(e.offset(window, WRITTEN), "i64", 8)
     space = e.sub(e.add(atomic_load(e, e.offset(window, READ), "acquire"), RING_BYTES), written)
-    leave_if(e, is_zero(e, space))
+    return_zero_if(e, is_zero(e, space))
     begins = e.value(f"icmp slt i64 {word(e, message, MOVED)}, 0")
     ring = e.offset(window, RING)
 
@@ -184,7 +184,7 @@ def write_send(module: LLVMModule) -> None:
     streamed = e.value(f"icmp eq i64 {word(e, message, KIND)}, {STREAMED}")
     e.do(f"br i1 {streamed}, label %stream, label %short")
     e.label("short")
-    show(e, window, WRITTEN, e.add(written, LINE))
+    publish_count(e, window, WRITTEN, e.add(written, LINE))
     unlink(e, e.offset("%peer", 8 * SENDS), message)
     answers = e.value(f"icmp eq i64 {word(e, message, KIND)}, {ANSWER}")
     e.either(
@@ -199,7 +199,7 @@ def write_send(module: LLVMModule) -> None:
     at = e.value(f"and i64 {start}, {RING_BYTES - 1}")
     nbytes, source = piece(e, message, e.sub(space, skipped), at)
     copy(e, e.offset(ring, at), source, nbytes)
-    show(e, window, WRITTEN, e.add(start, lined(e, nbytes)))
+    publish_count(e, window, WRITTEN, e.add(start, rounded_to_lines(e, nbytes)))
     over = e.value(f"icmp eq i64 {word(e, message, MOVED)}, {word(e, message, NBYTES)}")
     e.when(over, lambda: unlink(e, e.offset("%peer", 8 * SENDS), message))
     e.ret("i64 1")
@@ -211,7 +211,7 @@ def write_receive(module: LLVMModule) -> None:
     window = word(e, "%peer", IN, "ptr")
     read = e.load(e.offset(window, READ), "i64", 8)
     space = e.sub(atomic_load(e, e.offset(window, WRITTEN), "acquire"), read)
-    leave_if(e, is_zero(e, space))
+    return_zero_if(e, is_zero(e, space))
     ring, coming = e.offset(window, RING), e.offset("%peer", 8 * COMING)
     begins = is_null(e, e.load(coming, "ptr", 8))
     line = e.offset(ring, e.value(f"and i64 {read}, {RING_BYTES - 1}"))
@@ -219,24 +219,24 @@ def write_receive(module: LLVMModule) -> None:
     e.do(f"br i1 {e.value(f'and i1 {begins}, {short}')}, label %short, label %stream")
     e.label("short")
     answers = e.value(f"icmp eq i64 {word(e, line, LINE_WORDS.index(KIND))}, {ANSWER}")
-    e.either(answers, lambda: answered(e, line), lambda: begin(e, line, direct=True))
-    show(e, window, READ, e.add(read, LINE))
+    e.either(answers, lambda: finish_sent(e, line), lambda: match_message(e, line, direct=True))
+    publish_count(e, window, READ, e.add(read, LINE))
     e.ret("i64 1")
     e.label("stream")
-    e.when(begins, lambda: begin(e, line, direct=False))
+    e.when(begins, lambda: match_message(e, line, direct=False))
     message = e.load(coming, "ptr", 8)
     skipped = e.value(f"select i1 {begins}, i64 {LINE}, i64 0")
     start = e.add(read, skipped)
     at = e.value(f"and i64 {start}, {RING_BYTES - 1}")
     nbytes, target = piece(e, message, e.sub(space, skipped), at)
     copy(e, target, e.offset(ring, at), nbytes)
-    show(e, window, READ, e.add(start, lined(e, nbytes)))
+    publish_count(e, window, READ, e.add(start, rounded_to_lines(e, nbytes)))
     over = e.value(f"icmp eq i64 {word(e, message, MOVED)}, {word(e, message, NBYTES)}")
     e.when(over, lambda: put_pointer(e, "null", coming))
     e.ret("i64 1")
 
 
-def answered(e: Emitter, line: str) -> None:
+def finish_sent(e: Emitter, line: str) -> None:
     """Emit the end of a sent message whose reader answered that it has been read."""
     message = word(e, line, LINE_WORDS.index(NUMBER), "ptr")
     put(e, word(e, message, NBYTES), message, MOVED)
@@ -249,7 +249,7 @@ def leave(e: Emitter, listed: str, message: str) -> None:
     unlink(e, at, message)
 
 
-def begin(e: Emitter, line: str, direct: bool) -> None:
+def match_message(e: Emitter, line: str, direct: bool) -> None:
     """Emit the match of an arriving message with who asked for it; it is kept until then."""
     nbytes, key, tag, _, source, number = (word(e, line, k) for k in range(len(LINE_WORDS)))
     at = e.call("ptr", "find", ("ptr", e.offset("%peer", 8 * ASKED)), ("i64", key), ("i64", tag))
@@ -276,7 +276,7 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
         def go() -> None:
             if direct:
                 set_source(e, message, source, number)
-                shown(e, "%peer", message)
+                list_readable(e, "%peer", message)
             else:
                 comes(message)
 
@@ -295,7 +295,7 @@ def set_source(e: Emitter, message: str, source: str, number: str) -> None:
         put(e, value, message, index)
 
 
-def shown(e: Emitter, peer: str, message: str) -> None:
+def list_readable(e: Emitter, peer: str, message: str) -> None:
     """Emit the entry of a readable message in the list to fetch, or in that of folds."""
     put(e, 0, message, MOVED)
     stays = e.value(f"icmp ne i64 {word(e, message, STAYS)}, 0")
