@@ -49,7 +49,7 @@ class GradientPaths:
         return (self._image(node),) if self._is_open(node) else passed(node)
 
     def is_passing(self, node: Node) -> bool:
-        """Whether the gradient of a node goes to another one as it is."""
+        """Whether a node's gradient is another's: that of its opened body or its other history."""
         return has_other_history(node) or self._is_open(node)
 
     def summed_at(self, x: Node) -> Node:

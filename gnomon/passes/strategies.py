@@ -123,7 +123,7 @@ def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
 
 
 def leaf_of(node: Node, letter: str) -> tuple[int, int]:
-    """How many larger letters are folded outside this one, and its number of leaves."""
+    """The number of larger letters that are folded outside this one, and its number of leaves."""
     if node.op == "reduce":
         return 0, node.params["leaves"]
     sizes, names = folded(node)

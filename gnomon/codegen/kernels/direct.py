@@ -48,7 +48,7 @@ WAITING = 128 << 10
 
 
 def layout_of(spec: MatmulSpec) -> str:
-    """How B is read in place: "along" its steps, "across" them; "" if it is not.
+    """The direction in which B is read in place: "along" or "across" steps; "" if it is packed.
 
     The same on every processor, whether or not it multiplies pairs at once.
     """
