@@ -238,7 +238,7 @@ def walked_among(kind: type) -> tuple[type, ...]:
 @memo
 @cache
 def written(kinds: tuple[type, ...]) -> tuple[type, ...]:
-    """Those of these classes that a user wrote in Python."""
+    """The classes among these that a user wrote in Python."""
     return tuple(filter(is_written, kinds))
 
 

@@ -136,7 +136,7 @@ class Guard:
         return [*(x for *_, x in self._places.kept), *self.lasting]
 
     def settle(self, capture: Any, seen: Any, name: str, shown: Iterable[Tensor] = ()) -> None:
-        """Have replays store the tensors that the function put into attributes and lists.
+        """Make replays store the tensors that the function put into attributes and lists.
 
         What it read there before is read anew by every replay; what else it read there must stay.
         `seen` tells what no replay would see; None where there are no replays. `shown` are the

@@ -176,7 +176,7 @@ class Capture(Questioned, Ambient, Wholes):
         return value._storage.node.arena is self.arena
 
     def read_at(self, tensor: Tensor, names: Any, key: Any) -> None:
-        """Have replays read a tensor from its place, whatever is stored there then."""
+        """Make replays read a tensor from its place, whatever is stored there then."""
         storage = tensor._storage
         self.stands[storage] = tensor, names, key
         if storage in self.first:
@@ -313,7 +313,7 @@ class Capture(Questioned, Ambient, Wholes):
                 self.keep_flag(tensor, site)
 
     def end_collectives(self) -> None:
-        """Refuse collectives that ranks did not match; have replays do all others."""
+        """Refuse collectives that ranks did not match; make replays do all others."""
         if self.violations:
             raise CollectiveError("\n".join(self.violations))
         for name, end in self.ends.items():

@@ -115,7 +115,7 @@ class TcpWorld(World):
     # how ranks find each other
 
     def _lead(self) -> dict[int, socket.socket]:
-        """As first rank: accept all others, and send each the addresses of all."""
+        """Accept all other ranks, as the first one, and send each the addresses of all."""
         host = self.first.host if self.first.host.startswith((LOOPBACK, "localhost")) else ""
         with socket.create_server((host, self.first.port), backlog=self.size) as server:
             found = self._accept(server, self.size - 1)
@@ -132,7 +132,7 @@ class TcpWorld(World):
         return {k: connection for k, (connection, _) in found.items()}
 
     def _join(self) -> dict[int, socket.socket]:
-        """As another rank: connect with the first one, and with all whose addresses it sends."""
+        """Connect with the first rank, and with all others, whose addresses it sends."""
         leader = self._reach(self.first)
         host = leader.getsockname()[0]
         bound = host if host.startswith(LOOPBACK) else ""
