@@ -313,7 +313,7 @@ class Capture(Questioned, Ambient, Wholes):
                 self.keep_flag(tensor, site)
 
     def end_collectives(self) -> None:
-        """Refuse collectives that ranks did not match; make replays do all others."""
+        """Refuse collectives that the backend lacks, all at once; make replays do the others."""
         if self.violations:
             raise CollectiveError("\n".join(self.violations))
         for name, end in self.ends.items():
