@@ -329,21 +329,18 @@ def write_sending(module: LLVMModule) -> None:
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
     peer = peer_of(e, "%k")
-    left = e.add(
-        has_message(e, peer, SENDS, lambda _: "true"),
-        has_message(e, peer, SHOWN, lambda x: is_wanted(e, x)),
-    )
+    left = e.add(has(e, peer, SENDS, lambda _: "true"), has(e, peer, SHOWN, lambda x: alive(e, x)))
     unlock(e, "%process")
     e.ret(f"i64 {left}")
 
 
-def has_message(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
+def has(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
     """Emit 1 if a peer's list has a message with this property, else 0."""
     at = first(e, e.offset(peer, 8 * listed), holds)
     return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
 
 
-def is_wanted(e: Emitter, message: str) -> str:
+def alive(e: Emitter, message: str) -> str:
     """Emit whether a message is still wanted: it was not canceled."""
     return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
@@ -362,9 +359,9 @@ def write_owed(module: LLVMModule) -> None:
     e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
     e.label("count")
     peer = peer_of(e, "%k")
-    owed = has_message(e, peer, SHOWN, lambda message: is_wanted(e, message))
+    owed = has(e, peer, SHOWN, lambda message: alive(e, message))
     for listed in (SENDS, ASKED, FETCHED, HELD):
-        owed = e.add(owed, has_message(e, peer, listed, lambda message: has_key(e, message)))
+        owed = e.add(owed, has(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")
     e.ret(f"i64 {owed}")
 
