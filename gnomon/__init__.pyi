@@ -472,7 +472,7 @@ def from_numpy(array: ndarray) -> Tensor:
 from gnomon.tensor.sharing import frombuffer as frombuffer
 def full(shape: _int | Sequence[_int], fill_value: Any, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of one value."""
-def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: object = ...) -> Tensor:
+def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of one value with the shape of another."""
 from gnomon.tensor import func as func
 from gnomon import fx as fx

@@ -106,8 +106,8 @@ def rounded_start(fold: Node) -> tuple[DType, str]:
 
 def no_tree(patch: pytest.MonkeyPatch) -> None:
     """Chunks of a product in one chain: each but the first is added to what stands."""
-    for name in ("additions", "standing"):
-        patch.setattr(tally, name, lambda e, letters, chunk: tally.some(e, chunk))
+    for name in ("additions", "sums_on_stack"):
+        patch.setattr(tally, name, lambda e, letters, chunk: tally.is_nonzero(e, chunk))
 
 
 def chained_blocks(self: blocks.ChainBlocks, k: str, totals: list[str]) -> None:

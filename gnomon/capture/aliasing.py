@@ -26,7 +26,7 @@ __all__ = ["Apart", "by_id", "check", "groups", "outside", "parts", "refuse_over
 
 
 def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
-    """For each argument the first that has its storage; nothing where all storages differ.
+    """For each argument the number of the first one with the same storage; () if none share one.
 
     >>> x, y = Tensor([1.0, 2.0]), Tensor([3.0])
     >>> groups((x, y)), groups((x, y, x[1:]))
@@ -41,7 +41,7 @@ def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashable, ...]:
-    """The part of its storage that each of these arguments shows, and its size."""
+    """For each of these arguments what part of its storage it shows, and the storage's size."""
     return tuple(
         (
             t._storage.node.shape,
@@ -54,14 +54,14 @@ def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashabl
 
 
 def by_id(things: Iterable[Any]) -> Ids:
-    """Things by their ids."""
+    """A mapping from ids to weak references of these objects."""
     return {id(x): ref(x) for x in things}
 
 
 def outside(
     arguments: Sequence[Tensor], known: Ids, objects: Ids
 ) -> tuple[tuple[int, int, int], ...]:
-    """The arguments whose storages are among these, and which are these objects, by their ids."""
+    """The arguments that show a storage in `known`: number, storage's id, and object's id or 0."""
     return tuple(
         [
             (k, id(t._storage), id(t) if id(t) in objects and objects[id(t)]() is t else 0)
@@ -82,13 +82,15 @@ def stand_ins(
     return [
         t
         if id(t) in capture.objects or (t._view is None and t._storage in capture.known)
-        else (in_whole if k in wholes or is_shown_by_storage(t._view) else stand_in)(capture, k, t)
+        else (view_stand_in if k in wholes or is_shown_by_storage(t._view) else stand_in)(
+            capture, k, t
+        )
         for k, t in enumerate(arguments)
     ]
 
 
 def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
-    """One argument: a view by its value, since which part it shows is not part of the program."""
+    """The placeholder of an argument; a view gets a storage of its own, and is passed by value."""
     read = GivenInput(number)
     if tensor._view is None:
         capture.reads.setdefault(tensor._storage, read)
@@ -108,8 +110,8 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
     return made
 
 
-def in_whole(capture: Capture, number: int, tensor: Tensor) -> Tensor:
-    """One argument as it is, a part of its storage."""
+def view_stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
+    """The placeholder of an argument that stays a view: its whole storage is the input."""
 
     def read(arguments: Sequence[Tensor]) -> Tensor:
         return whole(arguments[number]._storage)
@@ -122,7 +124,7 @@ def in_whole(capture: Capture, number: int, tensor: Tensor) -> Tensor:
 
 
 def check(capture: Capture, arguments: Sequence[Tensor], once: bool) -> None:
-    """Look whether memory was written that the function has under two names.
+    """Raise Apart if memory that has several names in the function was written.
 
     Captured again it is passed in whole; refused where gradients pass it, or where the function
     can run only `once`, since it has changed something.
@@ -146,7 +148,7 @@ def check(capture: Capture, arguments: Sequence[Tensor], once: bool) -> None:
 
 
 def written_apart(capture: Capture, arguments: Iterable[Tensor]) -> Iterator[Storage]:
-    """Storages that several names stand for in a capture, of which one was written."""
+    """Storages that have several names in a capture and were written under one of them."""
     names: dict[Storage, set[Storage]] = {}
     for tensor, shown in zip(arguments, capture.arguments, strict=True):
         names.setdefault(tensor._storage, set()).add(shown._storage)
@@ -185,6 +187,6 @@ def refuse_overlaps(
 
 
 def of_leaf(tensor: Tensor) -> bool:
-    """Whether a tensor is a leaf that wants gradients, or a part of one."""
+    """Whether a tensor is a leaf that requires a gradient, or a view of one."""
     view = tensor._view
     return tensor._requires or (view is not None and view.base is not None)

@@ -34,7 +34,7 @@ MODES = (
 
 
 def modes() -> tuple[Hashable, ...]:
-    """The modes that a function could leave switched."""
+    """The modes that a function may leave changed: grad, inference, autocast, default dtype."""
     return grads.get(), inference.get(), narrow.get(), get_default_dtype()
 
 
@@ -53,15 +53,17 @@ class Ambient:
         """Replay only while `read()` gives what it gives now."""
         self.guards.append((read, read()))
 
-    def once(self, effect: str, warning: str) -> None:
-        """Warn, and never replay this capture: something was done that a replay would not do."""
+    def never_replay(self, effect: str, warning: str) -> None:
+        """Add a guard that no call passes, and warn: a replay would not repeat the effect."""
         self.guards.append((object, effect))
         warnings.warn(f"compile: {warning}   [{user_site()}]", stacklevel=6)
 
     def acted(self, name: str) -> None:
         """Warn that the function called a setter, and never replay."""
         effect = f"`{name}` was called"
-        self.once(effect, f"{effect} while a function was captured, {ANEW}. Call it outside.")
+        self.never_replay(
+            effect, f"{effect} while a function was captured, {ANEW}. Call it outside."
+        )
 
     def check_unused(self, generator: Any, name: str) -> None:
         """Refuse to ask or to set a generator that was drawn from: draws are counted at the end."""
@@ -74,12 +76,12 @@ class Ambient:
     def check_modes(self, before: tuple[Hashable, ...]) -> None:
         """Warn and never replay if the function left modes or the default dtype changed."""
         if modes() != before:
-            self.once("it leaves another mode or default dtype behind", MODES)
+            self.never_replay("it leaves another mode or default dtype behind", MODES)
 
     def check_draws(self) -> None:
         """Warn and never replay if the function drew from Python's or numpy's generators."""
         if object_state.random_state() != self.stood:
-            self.once("a number was drawn by Python's `random` or numpy's", DRAWN)
+            self.never_replay("a number was drawn by Python's `random` or numpy's", DRAWN)
 
 
 class CaptureRun(Block):
@@ -92,7 +94,7 @@ class CaptureRun(Block):
         self.parts.__enter__()
 
     def leave(self) -> None:
-        """Take the capture's parts out of the thread's state again."""
+        """Remove the capture from the thread's state."""
         if state.capture is self.capture:
             self.capture.pending = state.pending
         self.parts.__exit__()

@@ -103,15 +103,15 @@ def substitute_in_graph(original_fn: Callable, **options: bool) -> Callable[[Any
 
 
 def cudagraph_mark_step_begin() -> None:
-    """There are no graphs of a GPU."""
+    """Do nothing: there are no CUDA graphs."""
 
 
 def graph_break(message: str = "") -> None:
-    """There is nothing to break: a program goes on where Python looks at values."""
+    """Do nothing: a capture breaks by itself where Python reads a value."""
 
 
 def mark_dynamic(value: Any, index: Any, **bounds: Any) -> None:
-    """Say that a size varies: programs of further sizes share code anyway."""
+    """Do nothing: sizes become symbols by themselves when they change."""
 
 
 mark_static = maybe_mark_dynamic = mark_dynamic

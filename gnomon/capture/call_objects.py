@@ -56,7 +56,7 @@ NamedClasses = Mapping[type, frozenset[str] | None]
 
 
 def references(objects: Iterable[Any], met: Mapping[int, int] = EMPTY) -> list[int]:
-    """The number of references to each object, but for those that a walk has met."""
+    """The reference count of each object, less the references that a walk itself has counted."""
     return [sys.getrefcount(x) - met.get(id(x), 0) for x in objects]
 
 
@@ -84,7 +84,7 @@ def tensors_of_call(args: tuple, kwargs: dict, named: NamedClasses) -> tuple[Tre
 
 
 def copied(arguments: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors of the same call as another list."""
+    """A copy of the list of a call's tensors, still tied to the call's objects."""
     if isinstance(arguments, CallTensors):
         return CallTensors(arguments, arguments.objects, arguments.call)
     return list(arguments)
@@ -100,7 +100,7 @@ class CapturedCall:
         """The number of each, its content, its new attributes and those that are gone."""
 
     def note(self, number: int, now: tuple, stood: tuple) -> None:
-        """Note what differs in an object from what stood there."""
+        """Record what the function changed in an object: content, attributes, removed ones."""
         (inside, own), (before, owned) = now, stood
         found = {name: x for name, x in own.items() if owned.get(name, self) is not x}
         gone = [name for name in owned if name not in own]
@@ -117,7 +117,7 @@ class StandIns:
         """Each object, what was inside and what is now."""
 
     def value(self, value: Any, tree: Any) -> Any:
-        """A value with stand-ins for tensors and numbers."""
+        """A value with its tensors and numbers replaced by placeholders."""
         if isinstance(tree, TreeLeaf):
             return self.stand_ins[tree.number]
         if not isinstance(tree, TreeSpec):
@@ -129,7 +129,7 @@ class StandIns:
         return self._object(value, tree)
 
     def _tuple(self, value: tuple, tree: TreeSpec) -> tuple:
-        """A tuple, another one where something inside is."""
+        """A tuple with placeholders; the same tuple if there is nothing to replace in it."""
         inside, pairs = split(tree)
         own = {x.value: self.value(vars(value)[x.value], part) for x, part in pairs}
         parts = list(map(self.value, value, inside.parts))
@@ -159,7 +159,7 @@ class StandIns:
 
 
 def as_given(value: Tensor, stand_in: Tensor) -> Tensor:
-    """A stand-in for an argument of a class below Tensor, with the same attributes."""
+    """A placeholder of an argument of a subclass of Tensor, with the same class and attributes."""
     if stand_in is value:
         return value
     made = as_subclass(stand_in, type(value))
@@ -168,7 +168,7 @@ def as_given(value: Tensor, stand_in: Tensor) -> Tensor:
 
 
 class standing(Block):
-    """The call with stand-ins; at the end all is as before, and what was written is known."""
+    """A block in which a call's objects hold placeholders; at its end they are as before."""
 
     def __init__(
         self, arguments: Sequence[Tensor], tree: TreeSpec, stand_ins: Sequence[Any]
@@ -190,7 +190,7 @@ class standing(Block):
         return called
 
     def leave(self) -> None:
-        """Put back what was in the objects, and hold none of them any more."""
+        """Restore the objects' content, and record what the function wrote to them."""
         called = self.called
         for number, (value, before, stood) in enumerate(self.filled.filled):
             now = content(value)
@@ -203,7 +203,7 @@ class standing(Block):
 
 
 def same(now: Any, before: Any) -> bool:
-    """Whether the same things are in a list or dictionary, in the same order."""
+    """Whether a list or dictionary has the very same objects in the same order."""
     if now is None or before is None or len(now) != len(before):
         return now is before
     if not isinstance(now, dict):
@@ -212,7 +212,7 @@ def same(now: Any, before: Any) -> bool:
 
 
 class Outcome:
-    """The result of a function and its writes to arguments, as trees that make those of a call."""
+    """The result of a function and its writes to arguments' objects, as trees to rebuild them."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class Outcome:
         return made
 
     def __call__(self, made: Sequence[Tensor], arguments: Sequence[Tensor]) -> Any:
-        """The result of a call, given the tensors that are made; its arguments are written to."""
+        """Build the result of a call from its tensors, and repeat the writes to its arguments."""
         if self.is_plain and not self._first:
             return unflatten(self.tree, made)
         given = objects_of(arguments)
@@ -263,17 +263,17 @@ class Outcome:
 
 
 def objects_of(arguments: Sequence[Tensor]) -> Sequence[Any]:
-    """The objects of a call."""
+    """The objects among a call's arguments, in the order in which the walk met them."""
     return getattr(arguments, "objects", ())
 
 
 def call_of(arguments: Sequence[Tensor]) -> tuple[tuple, dict[str, Any]]:
-    """The arguments of a call, by position and by name."""
+    """The positional and the keyword arguments of a call."""
     return getattr(arguments, "call", None) or (tuple(arguments), {})
 
 
 def names_read(guards: Iterable[Guard]) -> frozenset[str] | None:
-    """The attributes that functions name; None where they may read any."""
+    """The names of all attributes that the guarded functions read; None if they may read any."""
     words = [guard.words for guard in guards]
     if any(x.every for x in words):
         return None
@@ -285,7 +285,11 @@ def learn_classes(
     key: tuple,
     programs: Mapping[tuple, Sequence[tuple[Guard, Any]]],
 ) -> bool:
-    """Pass objects of a class by their content, if a call has others than programs like it know."""
+    """Add to `named` the classes by which a call alone differs from known ones, if any.
+
+    Objects of such classes are passed by their content from then on. Returns whether there were
+    any.
+    """
     known = [differing(key[0], x[0]) for x in programs if x[1:] == key[1:]]
     found = set().union(*filter(None, known)) - named.keys()
     guards = [guard for kept in programs.values() for guard, _ in kept]
@@ -294,7 +298,7 @@ def learn_classes(
 
 
 def differing(new: Any, old: Any) -> set[type] | None:
-    """The classes of objects by which two trees differ; None where they differ in more."""
+    """The classes of objects by which two trees differ; None if they differ in other ways too."""
     if isinstance(new, Constant) and isinstance(old, Constant) and new != old:
         alike = type(new.value) is type(old.value) and is_data(new.value)
         return {type(new.value)} if alike else set()

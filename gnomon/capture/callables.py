@@ -83,16 +83,16 @@ class Callables(Looks):
 
     @cached_property
     def walked(self) -> frozenset[int]:
-        """The objects that it met, by their ids."""
+        """The ids of the objects that the walk has met."""
         return frozenset(map(id, self._alive))
 
     @cached_property
     def anywhere(self) -> frozenset[str]:
-        """The attributes that code reads of anything."""
+        """The attributes that code reads of objects without a known name."""
         return frozenset().union(*self._of.values())
 
     def snapshot(self, value: Any, depth: int, seen: set, name: str | None = None) -> Hashable:
-        """A value as something to compare; `name` is what code calls it."""
+        """A comparable form of a value; `name` is the name by which code reads it."""
         raise NotImplementedError
 
     def _object(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
@@ -100,14 +100,14 @@ class Callables(Looks):
         raise NotImplementedError
 
     def named(self, owner: str | None) -> frozenset[str]:
-        """The attributes that code reads of what it calls by that name."""
+        """The attributes that code reads of the object that it calls `owner`."""
         if owner not in self._named:
             known = self._of.get(None, set()) | self._of.get(owner, set())
             self._named[owner] = frozenset(known)
         return self._named[owner]
 
     def look(self, names: Any, name: str, depth: int, seen: set) -> list[Hashable]:
-        """An entry of a dictionary or the like, as code reads it."""
+        """Record an entry of a dictionary as read, and give a comparable form of it."""
         found = names.get(name, MISSING)
         if self.any_number and (id(names), name) in self.any_number:
             return [name, type(found).__name__]
@@ -119,19 +119,19 @@ class Callables(Looks):
         return [] if found is MISSING else [name, self.snapshot(found, depth - 1, seen, name)]
 
     def _stands(self, value: Any, names: Any, key: Any) -> None:
-        """Note where a tuple stands that code may replace."""
+        """Record the place of a tuple, which code may replace by another tuple."""
         if issubclass(type(value), tuple) and hasattr(names, "__setitem__"):
             self._homes[id(value)] = names, key
 
     def _lack(self, names: dict, lacking: frozenset[str] | set[str]) -> None:
-        """Note that names are not in a dictionary."""
+        """Record that a dictionary does not have these names."""
         lacking = lacking - names.keys()
         if lacking:
             self._alive.append(names)
             self._lacking.setdefault(id(names), (names, set()))[1].update(lacking)
 
     def _state(self, read: Callable[[], Hashable] | Any, name: str | None, kind: type) -> Hashable:
-        """The present value of a state of Python's kind."""
+        """Record a state with its reader, and give its present value."""
         if read is OPAQUE:
             called = f"`{name}`, " if name else ""
             self.opaque.append(f"{called}an object of {kind.__module__}.{kind.__qualname__}")
@@ -142,7 +142,7 @@ class Callables(Looks):
         return found
 
     def _kept_by(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The state of an object of Python's own, or all its attributes: methods may read any."""
+        """The state of an object of a built-in class, or else all its attributes."""
         kind, state, own = type(value), state_of(value), own_of(value)
         if state is not OPAQUE or own is None or not is_written_in_python(kind):
             yield self._state(state, name, kind)
@@ -154,7 +154,7 @@ class Callables(Looks):
     def _attributes_alone(
         self, value: Any, own: dict, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """An object by all that it keeps; what code names of it, by what is inside too."""
+        """An object by all its attributes, and deeper by those that code names."""
         yield self._state(of_attributes(value), name, type(value)) if own else None
         for each in sorted(self.named(name) & own.keys()):
             yield from self.look(own, each, depth, seen)
@@ -168,7 +168,7 @@ class Callables(Looks):
         yield from self._object(value, depth, seen, name)
 
     def _method(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A method, and what it is called on."""
+        """A bound method, by its function and the object that it is bound to."""
         yield self.snapshot(value.__func__, depth - 1, seen, name)
         code = getattr(value.__func__, "__code__", None)
         is_pythons = code is not None and not code.co_filename.startswith(PACKAGE)
@@ -176,7 +176,7 @@ class Callables(Looks):
             yield self.snapshot(value.__self__, depth - 1, seen, "self")
 
     def _bound(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A function that is written in C, by what it is called on.
+        """A built-in function, by the object that it is bound to.
 
         Who is given one may call it where no witness sees it.
         """
@@ -194,16 +194,16 @@ class Callables(Looks):
             yield self.snapshot(found, depth - 1, seen, name)
         else:
             given = type(self), self.words, value, name, depth
-            walk, look = looked_at(*given)
+            walk, look = walk_weak_reference(*given)
             self.met, self.codes = self.met.union(walk.met), self.codes | walk.codes
             self._alive += filter(is_leaf, walk._alive)  # or another could get its number
-            read = (lambda: looked_at(*given)[1]) if look else OPAQUE
+            read = (lambda: walk_weak_reference(*given)[1]) if look else OPAQUE
             yield self._state(read, name, type(value))
         if walked_among(type(value)):
             yield from self._object(value, depth, seen, name)
 
     def _getter(self, value: Any, *_: Any) -> Iterator[Hashable]:
-        """A function that reads attributes of names that it was given."""
+        """An attrgetter or the like, by the names that it reads."""
         words = [x for name in value.__reduce__()[1] for x in str(name).split(".")]
         pairs = frozenset((None, name) for name in words)
         self.met = self.met.union(CodeNames(pairs, doubtful=frozenset(words)))
@@ -273,10 +273,10 @@ class Callables(Looks):
                 yield from self.look(sys.modules, file, depth, seen)
 
 
-def looked_at(
+def walk_weak_reference(
     kind: type[Callables], words: CodeNames, reference: Any, name: str | None, depth: int
 ) -> tuple[Callables, Hashable]:
-    """A walk to the object of a weak reference, and what it says; nothing if that is not all."""
+    """Walk from a weak reference to its object: the walk and the object's form; () if partial."""
     walk = kind(words, frozenset(), None)
     found = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
     versions = tuple([(id(each), version.known) for each, version in walk._kinds.items()])
@@ -285,7 +285,7 @@ def looked_at(
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is known by which one it is, and leads to no other."""
+    """Whether a value is compared by identity alone, and leads to no other."""
     is_known = never_changes(value) and not is_of_package(type(value))
     return is_known and own_of(value) is None and not isinstance(value, INSIDE)
 
@@ -295,7 +295,7 @@ INSIDE = list, tuple, dict, set, frozenset, types.MethodType, types.MappingProxy
 
 
 def is_passed_by(function: Any, depth: int) -> bool:
-    """Whether a function is one of ours that a user's calls; what is compiled itself is none."""
+    """Whether a walk skips a function, since it is Gnomon's and called by a user's."""
     return depth < DEEPEST - 1 and (
         not isinstance(function, types.FunctionType) or is_ours(function.__code__)
     )

@@ -75,11 +75,11 @@ class Places(Callables):
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Tensors that code names."""
+        """The tensors that the walk has met."""
         return [x for x, *_ in self._tensors]
 
     def snapshot(self, value: Any, depth: int, seen: set, name: str | None = None) -> Hashable:
-        """A value as something to compare: plain values as they are, others by what is inside.
+        """A comparable form of a value: plain values themselves, others by their contents.
 
         `name` is what code calls it.
         """
@@ -140,7 +140,7 @@ class Places(Callables):
         return ("tensor", id(value), id(value._storage), value.requires_grad)
 
     def _tied(self, value: Tensor, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """Attributes that a user gave a tensor; of a class of a user's, all that its code names."""
+        """Attributes that a user gave a tensor; of a subclass, all that its code names."""
         own = own_of(value)
         if value._overrides:
             yield from self._object(value, depth, seen, name)
@@ -150,7 +150,7 @@ class Places(Callables):
             self._lack(own, self.named(name) & self.words.doubtful)
 
     def _keep(self, names: Any, key: Any, tensor: Tensor, owner: Any) -> None:
-        """Record, once, the place where a tensor is stored."""
+        """Record the place where a tensor is stored, once."""
         if (id(owner), key) not in self._looked:
             self._looked.add((id(owner), key))
             self._alive.append(owner)
@@ -218,7 +218,7 @@ class Places(Callables):
     def _attributes(
         self, value: Any, own: dict, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """Attributes that code names, wherever they are kept, and methods without a name."""
+        """The attributes that code names, in a dictionary or in slots, and special methods."""
         kind, named = type(value), self.named(name)
         below = names_of(kind, self._below)
         if self.words.every:
@@ -242,7 +242,7 @@ class Places(Callables):
                     yield from self._held(value, vars(base)[each], depth, seen, each)
 
     def _held(self, value: Any, held: Any, depth: int, seen: set, name: str) -> Iterator[Hashable]:
-        """A class's entry of a name: code that runs on the object, or a value of all."""
+        """A class attribute: a method or property by its function, another value by its form."""
         kind = type(held)
         if kind in (staticmethod, classmethod):
             yield self.snapshot(held.__func__, depth - 1, seen, name)
@@ -361,13 +361,13 @@ def of_package(kind: type) -> frozenset[str]:
 
 
 def is_called(found: Any) -> bool:
-    """Whether what an object of ours keeps is a user's to call, or has such inside."""
+    """Whether a value is callable, or a container with something callable inside."""
     inside = contents(found) if type(found) in (list, tuple, dict) else (found,)
     return any(callable(x) and not issubclass(type(x), Tensor) for x in inside[:WIDEST])
 
 
 def inner_of(held: Any) -> Any:
-    """The function in what a class holds, if there is one."""
+    """The function inside a staticmethod, property or the like; another value itself."""
     if type(held).__module__ not in MAKERS:
         return held
     found = (getattr(held, name, None) for name in ("__func__", "fget", "func"))

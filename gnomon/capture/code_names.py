@@ -58,11 +58,11 @@ class CodeNames(NamedTuple):
     """Whether code may ask which of several objects one is."""
 
     def union(self, other: CodeNames) -> CodeNames:
-        """The names of both."""
+        """The names of two pieces of code together."""
         return CodeNames(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
 
     def with_loose(self, name: str) -> CodeNames:
-        """Add the name of a property whose results have any name."""
+        """The names, and one of a property whose result may have any name."""
         return self if name in self.loose else self._replace(loose=self.loose | {name})
 
 
@@ -81,13 +81,13 @@ NO_WORDS = CodeNames()
 
 def words_of(code: types.CodeType) -> CodeNames:
     """The names in code, and in what is defined inside of it."""
-    return within(code, (*code.co_freevars, "self"))
+    return names_within(code, (*code.co_freevars, "self"))
 
 
 @memo
 @cache
-def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
-    """The names in code, given those that are so called outside of it; other locals are any."""
+def names_within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
+    """The names in a piece of code, nested code included; `free` names variables of closures."""
     pairs: set[tuple[str | None, str]] = set()
     names: set[str] = set()
     stores: set[str] = set()
@@ -120,16 +120,16 @@ def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
         doubtful |= texts
     names |= texts if "globals" in names else set()
     words = {name for _, name in pairs}
-    every = bool(ALL_OF & (names | words) or BY_NAME & words) or makes_names(steps)
+    every = bool(ALL_OF & (names | words) or BY_NAME & words) or computes_names(steps)
     made = CodeNames(
         *map(frozenset, (pairs, names, stores, doubtful, files)),
         every,
-        given_in(steps),
+        names_not_called(steps),
         compares=not SEARCHING.isdisjoint(names | words) or compares(steps),
     )
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            made = made.union(within(inner, free))
+            made = made.union(names_within(inner, free))
     return made
 
 
@@ -139,8 +139,8 @@ GLOBALS = (
 )
 
 
-def given_in(steps: Sequence[dis.Instruction]) -> frozenset[str]:
-    """Names of what is loaded without being called at once.
+def names_not_called(steps: Sequence[dis.Instruction]) -> frozenset[str]:
+    """The names that code loads for another use than to call them.
 
     What is called stands beside a NULL: in its first load or before it, since Python 3.13 after it.
     """
@@ -167,7 +167,7 @@ SEARCHING = frozenset({"id", "index", "count", "remove"})
 
 
 def compares(steps: Sequence[dis.Instruction]) -> bool:
-    """Whether code asks `is` or `in` of anything but a constant."""
+    """Whether code asks `is` or `in` of anything but constants."""
     pairs = pairwise(steps)
     return any(
         step.opname in ("IS_OP", "CONTAINS_OP") and before.opname != "LOAD_CONST"
@@ -176,21 +176,23 @@ def compares(steps: Sequence[dis.Instruction]) -> bool:
 
 
 def reads_by_name(function: Any, name: str | None) -> bool:
-    """Whether one of Python's functions reads attributes, and is not called by its own name."""
+    """Whether a function is getattr or the like, under another name."""
     own = getattr(function, "__name__", "")
     return (own in BY_NAME and name != own) or own in ALL_OF
 
 
-def makes_names(steps: Sequence[dis.Instruction]) -> bool:
-    """Whether code gives getattr, or one like it, a name that is no constant."""
+def computes_names(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether code calls getattr or the like with a name that is computed."""
     return any(
-        step.opname == "LOAD_GLOBAL" and step.argval in BY_NAME and not named(steps[k + 1 :])
+        step.opname == "LOAD_GLOBAL"
+        and step.argval in BY_NAME
+        and not is_constant_name(steps[k + 1 :])
         for k, step in enumerate(steps)
     )
 
 
-def named(steps: Sequence[dis.Instruction]) -> bool:
-    """Whether the second of the arguments that code goes on to load is a constant."""
+def is_constant_name(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether the second argument of the call that these instructions build is a constant."""
     depth, is_constant = 0, False
     for step in steps:
         kind = step.opname
@@ -226,7 +228,7 @@ def codes_in(code: types.CodeType) -> frozenset[types.CodeType]:
 
 
 def walked_among(kind: type) -> tuple[type, ...]:
-    """A class and those that it derives from, as far as they are written in Python, and not ours.
+    """The classes in the order of method resolution that a user wrote in Python.
 
     Classes of the standard library count: they read what a user's objects hold.
     """
@@ -236,19 +238,19 @@ def walked_among(kind: type) -> tuple[type, ...]:
 @memo
 @cache
 def written(kinds: tuple[type, ...]) -> tuple[type, ...]:
-    """The classes among these that are written in Python, and not ours."""
+    """The classes among these that a user wrote in Python."""
     return tuple(filter(is_written, kinds))
 
 
 def is_written(kind: type) -> bool:
-    """Whether a class may have methods in Python that are none of ours."""
+    """Whether a class is written in Python outside of Gnomon, numpy and Python's own modules."""
     package = package_of(kind.__module__)
     heap = bool(kind.__flags__ & 1 << 9)
     return heap and package not in (NAME, "numpy", "abc", "typing", "_thread")
 
 
 def names_of(kind: type, known: dict[type, Below]) -> Below:
-    """Names in a class and in those that it derives from; those of one walk are known."""
+    """The names of the attributes that a class and its bases define; `known`: a cache of them."""
     if kind in known:
         return known[kind]
     written = walked_among(kind)
@@ -262,12 +264,12 @@ def names_of(kind: type, known: dict[type, Below]) -> Below:
 
 
 def is_of_package(kind: type) -> bool:
-    """Whether a class is one of ours, whose methods are not walked."""
+    """Whether a class is Gnomon's own, whose methods are not walked."""
     return package_of(kind.__module__) == NAME
 
 
 def is_special(name: str) -> bool:
-    """Whether a name is of Python's protocols."""
+    """Whether a name is one of Python's special names, as __len__."""
     return name.startswith("__") and name.endswith("__")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gnomon.program.context import CompileContext
     from gnomon.program.executable import Executable, Pairs
 
-__all__ = ["CompileOptions", "check"]
+__all__ = ["CompileOptions", "check_options"]
 
 AUTOTUNE = 10.0
 """Seconds for measuring products, in the modes that ask for it."""
@@ -35,8 +35,8 @@ OPTIONS = {
 """What PyTorch's compile takes beside `options`, what is ours, and the values with a meaning."""
 
 
-def check(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
-    """Refuse what has no meaning here; switches are what `options=` held."""
+def check_options(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for an option or a value that gn.compile does not have."""
     for name, value in options.items():
         if name not in OPTIONS:
             known = ", ".join((*OPTIONS, "options"))
@@ -71,7 +71,7 @@ class CompileOptions(NamedTuple):
     def filled_in(
         self, make: Callable[[CompileContext], Executable | None], lasting: KeptInputs
     ) -> Executable | None:
-        """An executable that is made for a context, of a program for all sizes if there is one."""
+        """The executable for a context, from a program for all sizes if there is one."""
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             context = target.context(kept=kept, dynamic=self.dynamic)
@@ -79,12 +79,12 @@ class CompileOptions(NamedTuple):
 
 
 def asked(options: Mapping[str, Any], switches: Mapping[str, Any]) -> CompileOptions:
-    """The wishes that options hold; switches are what `options=` held."""
+    """The options of gn.compile as CompileOptions; `switches` are the entries of `options=`."""
     seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
     left_out = ",".join(x for x in switches if not switches[x])
     return CompileOptions(seconds, left_out, options.get("dynamic"))
 
 
 def is_idle(options: Mapping[str, Any]) -> bool:
-    """Whether nothing is to be compiled."""
+    """Whether gn.compile is to return the function as it is."""
     return bool(options.get("disable")) or options.get("backend") in EAGER

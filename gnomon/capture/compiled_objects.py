@@ -33,7 +33,7 @@ IN_STEPS = (
 
 
 def suspends(function: Any) -> bool:
-    """Whether a call only begins: of a generator, a coroutine, or an object whose call is one."""
+    """Whether a call returns before its body runs: of a generator function or a coroutine."""
     while isinstance(function, functools.partial):
         function = function.func
     calls = (function, type(function).__call__, getattr(function, "forward", None))
@@ -42,7 +42,7 @@ def suspends(function: Any) -> bool:
 
 
 def check_result(name: str, tree: Any, site: Any = "") -> None:
-    """Refuse a result that runs later, or once: its tensors are known while it is captured only."""
+    """Refuse a result that would run after the capture: a generator, an iterator or the like."""
     for value in guards.objects_in(tree):
         if any(hasattr(type(value), step) for step in ("__next__", "__await__", "__anext__")):
             message = f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}"
@@ -158,7 +158,7 @@ class CompiledReports:
         return "\n".join(p.tiers.wait().explain_fusions() for p in self.captured())
 
     def captured(self) -> list[CapturedProgram | Segment]:
-        """Every program that computes something."""
+        """All programs that compute something, those of trees included."""
         found: list[Any] = []
         for kept in self._kept():
             parts = kept.parts() if isinstance(kept, trees.Tree) else [kept]
@@ -166,5 +166,5 @@ class CompiledReports:
         return [*dict.fromkeys(found)]
 
     def _kept(self) -> list[CapturedProgram | Tree]:
-        """Every program and tree."""
+        """All captured programs and trees."""
         return [p for each in [*self.programs.values()] for _, p in each]

@@ -14,8 +14,8 @@ from gnomon.capture.inputs import whole
 from gnomon.capture.subgraph import (
     Inner,
     Trace,
+    advance_draws,
     close,
-    draw_on,
     drawn_outside,
     spread,
     trace,
@@ -62,14 +62,14 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
 
 
 def truth(pred: Tensor, what: str) -> Tensor:
-    """A truth value of rank 0."""
+    """A condition as a boolean tensor of rank 0; an error that names `what` for any other."""
     if pred.numel() != 1:
         raise ShapeError(f"{what} must have one element: got {tuple(pred.shape)}. Use where.")
     return pred.reshape(()).to(bool_)
 
 
 def check_branches(yes: Trace, no: Trace) -> None:
-    """Refuse branches between which a program cannot choose."""
+    """Refuse branches whose results differ in structure, dtype or shape."""
     kinds = [[(t.shape, t.dtype) for t in side.results] for side in (yes, no)]
     if yes.tree != no.tree or kinds[0] != kinds[1]:
         raise ArgumentError(
@@ -84,7 +84,7 @@ def check_branches(yes: Trace, no: Trace) -> None:
             "drawn next would depend on the branch. Draw before, and pass what was drawn"
         )
     for generator, count in draws[0].items():
-        draw_on(state.capture, generator, count)
+        advance_draws(state.capture, generator, count)
 
 
 def types_of(nodes: Sequence[Node]) -> str:
@@ -94,13 +94,13 @@ def types_of(nodes: Sequence[Node]) -> str:
 
 
 def results(made: Sequence[Node], read: Sequence[Tensor]) -> list[Tensor]:
-    """The results of a call as tensors."""
+    """A call's results as tensors."""
     tracked = grads.get() and any(t.requires_grad for t in read)
     return [wrap(x, tracked and x.dtype.is_floating_point) for x in made]
 
 
 def write_back(tracked: dict[Storage, bool], nodes: Sequence[Node]) -> None:
-    """Give storages what branches or iterations wrote to them."""
+    """Give storages the values that branches or iterations wrote to them."""
     for (storage, flag), node in zip(tracked.items(), nodes, strict=True):
         storage.tracked, storage.released = flag, False
         storage.set(node)
@@ -131,12 +131,12 @@ def while_loop(
             carried, iterations = tuple(body_fn(*carried)), iterations + 1
         return carried
     if max_iterations is None:
-        return repeat(cond_fn, body_fn, lifted(carried))
-    return bounded(cond_fn, body_fn, lifted(carried), max_iterations)
+        return repeat(cond_fn, body_fn, numbers_as_tensors(carried))
+    return bounded_loop(cond_fn, body_fn, numbers_as_tensors(carried), max_iterations)
 
 
-def lifted(value: Any) -> Any:
-    """A copy of a nested value in which Python numbers are tensors."""
+def numbers_as_tensors(value: Any) -> Any:
+    """A nested value with Python's numbers turned into tensors."""
     if isinstance(value, (bool, int, float)):
         return tensor(value)
     found: list[Tensor] = []
@@ -144,14 +144,14 @@ def lifted(value: Any) -> Any:
     if not isinstance(tree, TreeSpec):
         return value
     parts = value.values() if isinstance(value, dict) else value
-    made = [lifted(part) for part in parts]
+    made = [numbers_as_tensors(part) for part in parts]
     if isinstance(value, dict):
         return type(value)(zip(value, made, strict=True))
     return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
 
 
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
-    """Trace a while loop: the results of its last iteration."""
+    """Trace a while loop, and emit it: the carried values at its end."""
     values: list[Tensor] = []
     tree = spread(carried, values)
     kinds = [(raw(t).shape, t.dtype) for t in values]
@@ -186,7 +186,7 @@ def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
 
 
 def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Sequence) -> None:
-    """Refuse an iteration that does not give what it takes."""
+    """Refuse an iteration whose results differ in kind from what it takes."""
     found = [(x.shape, x.dtype) for x in iteration.results[: len(kinds)]]
     if made != tree or found != list(kinds):
         given = [f"{dtype.name}[{', '.join(map(str, shape))}]" for shape, dtype in kinds]
@@ -197,8 +197,8 @@ def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Se
         )
 
 
-def bounded(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) -> tuple:
-    """A loop of at most so many iterations, through which gradients pass."""
+def bounded_loop(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) -> tuple:
+    """A while loop as `count` conditional iterations, so that gradients can pass."""
 
     def iteration(carry: tuple, _: Any) -> tuple:
         alive, values = carry
@@ -238,15 +238,15 @@ def scan(
             f"{sorted(counts)}."
         )
     (count,) = counts
-    first = unflatten(tree, [moved(t, dim, 0) for t in parts])
-    carry, ys = iterate(combine_fn, lifted(init), first, count, reverse)
+    first = unflatten(tree, [with_axis_moved(t, dim, 0) for t in parts])
+    carry, ys = iterate(combine_fn, numbers_as_tensors(init), first, count, reverse)
     rows: list[Tensor] = []
     tree = spread(ys, rows)
-    return carry, unflatten(tree, [moved(t, 0, dim) for t in rows])
+    return carry, unflatten(tree, [with_axis_moved(t, 0, dim) for t in rows])
 
 
-def moved(x: Tensor, source: int, place: int) -> Tensor:
-    """A tensor with one axis elsewhere."""
+def with_axis_moved(x: Tensor, source: int, place: int) -> Tensor:
+    """A tensor with one axis moved to another place."""
     return x if source == place else FUNCTIONS["movedim"](x, source, place)
 
 
@@ -274,14 +274,14 @@ def iterate(
             "scan: an iteration must give two things: what it carries, and a part of ys."
         )
     check_iteration("scan", iteration, iteration.tree.parts[0], tree, kinds)
-    made = emitted(iteration, values, parts, count, reverse)
+    made = emit_loop(iteration, values, parts, count, reverse)
     return unflatten(tree, made[:held]), unflatten(iteration.tree.parts[1], made)
 
 
-def emitted(
+def emit_loop(
     iteration: Trace, values: Sequence[Tensor], parts: Sequence[Tensor], count: int, reverse: bool
 ) -> list[Tensor]:
-    """An iteration's loop: what it carries at last, and rows; all writes and draws are done."""
+    """Emit the loop of an iteration: the last carried values, and the stacked results."""
     inner, held, storages = iteration.inner, len(values), list(iteration.written)
     draws = [(inner.counters[g] + inner.draws[g]) for g in inner.counters]
     outputs = [
@@ -294,7 +294,7 @@ def emitted(
     (body,), read = close(
         [iteration], [outputs], lambda t: [*t.given[:held], *begins, *t.given[held:]]
     )
-    first = [*values, *(numbered(g) for g in inner.counters), *map(whole, storages)]
+    first = [*values, *(next_draw(g) for g in inner.counters), *map(whole, storages)]
     inputs = [node_of(t) for t in (*first, *parts, *read)]
     made = call(
         "scan_over",
@@ -306,12 +306,12 @@ def emitted(
         reverse=reverse,
     )
     for generator in inner.counters:
-        draw_on(state.capture, generator, count * inner.draws[generator])
+        advance_draws(state.capture, generator, count * inner.draws[generator])
     write_back(iteration.written, made[len(first) - len(storages) : len(first)])
     return results([*made[:held], *made[len(first) :]], [*values, *parts, *read])
 
 
-def numbered(generator: Any) -> Tensor:
-    """The number of a generator's next draw."""
+def next_draw(generator: Any) -> Tensor:
+    """The number of a generator's next draw, as a tensor."""
     _, number, drawn = drawn_outside(state.capture, generator)
     return number + drawn

@@ -60,7 +60,7 @@ class FileOwners(dict):
 
 
 class Witness:
-    """Observations of one run of a function."""
+    """A record of the effects that one run of a function has, made by a profiling hook."""
 
     def __init__(self, begun: types.FrameType | None = None) -> None:
         self._begun = begun
@@ -75,7 +75,7 @@ class Witness:
         """Code that Python and Gnomon run by themselves at any time: events call subscribers."""
 
     def hook(self, before: Callable[..., None] | None) -> Callable[..., None]:
-        """Python's profiling hook, which calls another one too; most frames are ours."""
+        """The profiling hook, which also calls the hook `before` of another tool."""
         kinds = FileOwners()
 
         def see(frame: types.FrameType, event: str, called: Any) -> None:
@@ -89,7 +89,7 @@ class Witness:
         return see if before is None else see_both
 
     def _see(self, frame: types.FrameType, event: str, called: Any) -> None:
-        """Note an event in a frame that is none of ours."""
+        """Record an event in a frame outside of Gnomon."""
         code = frame.f_code
         if event == "c_call" and (acts(called) or (called is id and not tells_apart_in(frame))):
             name = name_of(called)
@@ -102,7 +102,7 @@ class Witness:
             self.codes[code] = site_of(frame)
 
     def _act(self, name: str, frame: types.FrameType | None, asked: Any = None) -> None:
-        """Something was called; what ours calls for itself is no matter."""
+        """Record a call of a C function that may have an effect, unless Gnomon made it."""
         if self._aside(frame):
             return
         while frame is not None and is_pythons(frame):
@@ -112,7 +112,7 @@ class Witness:
             self.effects.setdefault((f"`{name}` was called", number), site_of(frame))
 
     def _aside(self, frame: types.FrameType | None) -> bool:
-        """Whether this is no part of the run: a module's import, once, or what runs in between."""
+        """Whether a frame is no part of the run: an import, or code of another tool."""
         while frame is not None and frame is not self._begun:
             code = frame.f_code
             if code in self._between or code.co_filename.startswith("<frozen importlib"):
@@ -161,7 +161,7 @@ def is_pythons(frame: types.FrameType) -> bool:
 
 
 def acts(called: Any) -> bool:
-    """Whether a function in C may do more than compute."""
+    """Whether a C function may have an effect besides its result."""
     owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
     if isinstance(owner, types.ModuleType):
         file = owner.__name__
@@ -191,7 +191,7 @@ def name_of(called: Any) -> str:
 
 
 class watching(Block):
-    """See what this thread runs; another tool's hook goes on being called.
+    """A block in which a profiling hook records this thread's effects.
 
     One in C cannot be called beside ours: the first run is left to it, and is not a replay's model.
     Cycles are not looked for meanwhile: what dies of somebody else's is no part of the run.
@@ -214,7 +214,7 @@ class watching(Block):
         return seen
 
     def leave(self) -> None:
-        """Restore another tool's hook as the only one."""
+        """Restore the other tool's hook."""
         if not self.seen.is_blind:
             sys.setprofile(None)
             restore(self.before)

@@ -28,7 +28,7 @@ __all__ = ["do", "undo"]
 
 
 def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
-    """Do once what a function did before it raised; values come when somebody looks at them."""
+    """Run once, for real, what a function did before it raised; values are computed when read."""
     capture.raised = True
     with capture.outside():
         if program.graph is not None:
@@ -43,7 +43,7 @@ def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
 def undo(
     capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor], has_run: bool = False
 ) -> None:
-    """Put tensors back, and give values to those that somebody has hold of all the same.
+    """Restore tensors that a failed capture wrote, and compute those that somebody still holds.
 
     Where the program `has_run` and failed, asking for one of these raises that error again.
     """
@@ -57,7 +57,7 @@ def undo(
         return
     graph, used = capture.close([s.node for s in left])
     if capture.sizes is not None:
-        graph = sized_captures.at_hand(graph)
+        graph = sized_captures.at_current_sizes(graph)
     given = tracked_nodes([capture.reader(node)(arguments) for node in used])
     known = dict(zip(graph.inputs, given, strict=True))
     for storage, node in zip(left, copy_into(state.arena, graph.outputs, known), strict=True):

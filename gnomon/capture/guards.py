@@ -82,16 +82,16 @@ class Guard:
         """Why no replay would do what the function does."""
 
     def _walked(self) -> tuple[Hashable, closure_state.Places]:
-        """A new walk of all that the function may read."""
+        """A new walk from the function: its comparable form, and the places it found."""
         return closure_state.of_function(self.function, self.objects, self.any_number)
 
     def pass_over(self, change: int) -> None:
-        """Note a change of modules that a replay has made, if nobody else has made one."""
+        """Accept a change of modules that a replay itself made, if there was no other."""
         if change == self._looked + 1:
             self._looked = change
 
     def met(self, arguments: Sequence[Tensor]) -> list[tuple[int, int]]:
-        """Places that hold one of the arguments itself, and which: Python may ask `is`.
+        """The places that hold an argument's own object, and which argument it is.
 
         First the objects of the call that the function reaches by itself, too.
         """
@@ -105,22 +105,22 @@ class Guard:
 
     @property
     def words(self) -> CodeNames:
-        """The names in the code that it reaches."""
+        """The names in all code that the function reaches."""
         return self._places.words
 
     @property
     def walked(self) -> frozenset[int]:
-        """The objects that it reaches, by their ids."""
+        """The ids of the objects that the function reaches."""
         return self._places.walked
 
     @property
     def has_kept(self) -> bool:
-        """Whether there are places that hold tensors, and others at other times."""
+        """Whether the guard covers places that hold tensors, each of which may be replaced."""
         return bool(self._places.kept)
 
     @property
     def lasting(self) -> Iterator[Tensor]:
-        """Tensors that it reaches and that stay: of modules, of closures and the like."""
+        """The tensors that the function reaches and that stay: those of modules and closures."""
         yield from self._places.tensors
         for module in self._places.modules:
             yield from module.parameters()
@@ -136,7 +136,7 @@ class Guard:
         return [*(x for *_, x in self._places.kept), *self.lasting]
 
     def settle(self, capture: Any, seen: Any, name: str, shown: Iterable[Tensor] = ()) -> None:
-        """Tell a capture of the tensors that the function put in attributes and lists.
+        """Make replays store the tensors that the function put into attributes and lists.
 
         What it read there before is read anew by every replay; what else it read there must stay.
         `seen` tells what no replay would see; None where there are no replays. `shown` are the
@@ -194,20 +194,20 @@ class Guard:
             self._others = set(map(id, self.lasting))
 
     def hand_back(self, stand_ins: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
-        """Put arguments into variables where the function put what stands for them."""
+        """Replace placeholders by the arguments wherever the function stored them."""
         given = {id(x): t for x, t in zip(stand_ins, arguments, strict=True) if x is not t}
         for cell, _ in self._places._cells if given else ():
             if (found := given.get(id(held_by(cell)))) is not None:
                 cell.cell_contents = found
 
     def stood(self) -> tuple[Any, list[tuple[dict, dict]]]:
-        """The tensors where the function may put others, before it runs: for `undo`."""
+        """The tensors at all places that the function may change, for `undo`."""
         inner = [x for module in self.modules for x in module.modules()]
         tables = [table for x in inner for table in (x._parameters, x._buffers)]
         return self._places, [(table, dict(table)) for table in tables]
 
     def undo(self, capture: Any, stood: tuple[Any, list[tuple[dict, dict]]]) -> None:
-        """Put back what stood where the function put tensors; where nothing stood, take them."""
+        """Restore the tensors at places that the function changed; new entries are removed."""
         places, tables = stood
         found = self._walked()[1].kept
         found = [x for x in found if can_change(x[0]) and capture.is_made(x[2])]
@@ -223,7 +223,7 @@ class Guard:
                 del names[key]
 
     def holds(self) -> bool:
-        """Whether all guarded values are unchanged."""
+        """Whether all guarded values are as they were."""
         if self.lost:
             return False
         settings = current()
@@ -275,7 +275,7 @@ class Guard:
 
 
 def tensors_now(kept: Iterable[Kept]) -> Iterator[Tensor]:
-    """The tensors that stand where others stood before."""
+    """The tensors that are now at the places where these were found."""
     for names, key, before in kept:
         now = names.get(key)
         if now is not before and isinstance(now, Tensor):
@@ -283,7 +283,7 @@ def tensors_now(kept: Iterable[Kept]) -> Iterator[Tensor]:
 
 
 def entries(kept: Iterable[Kept]) -> set[tuple]:
-    """The places of tensors as something to compare."""
+    """The places of tensors in a comparable form."""
     return {entry_of(names, key) for names, key, _ in kept}
 
 
@@ -294,7 +294,7 @@ def new_among(found: list[Kept], before: list[Kept]) -> list[Kept]:
 
 
 def is_made(capture: Any, value: Any, depth: int = 3) -> bool:
-    """Whether a value is a tensor that was made in a capture, or has one inside."""
+    """Whether a value is a tensor that was computed in a capture, or contains one."""
     if isinstance(value, Tensor):
         return capture.is_made(value)
     inside = contents(value) if depth and type(value) in (tuple, list, dict) else ()
@@ -302,19 +302,19 @@ def is_made(capture: Any, value: Any, depth: int = 3) -> bool:
 
 
 def can_change(names: Any) -> bool:
-    """Whether another tensor can be put in a place: not in a tuple that nobody names."""
+    """Whether another tensor can be stored at this place; a tuple's parts cannot change."""
     return not (isinstance(names, NumberedParts) and isinstance(names.value, tuple))
 
 
 def line_of(seen: Any, function: Callable | None = None) -> Any:
-    """The line of a function of which something was seen, else its first, else its caller's."""
+    """The line at which something was seen in a function, or else the function's first line."""
     code = getattr(function, "__code__", None)
     first = code and Site(code.co_filename, code.co_firstlineno, code.co_name)
     return (seen and next(iter(seen.codes.values()), None)) or first or user_site()
 
 
 def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
-    """Effects and reads that neither a walk nor a replay sees, and their lines."""
+    """Effects and calls that the walk of the code did not foresee, with their lines."""
     for (effect, asked), site in seen.effects.items():
         if asked not in places.walked:
             yield effect, site
@@ -327,17 +327,17 @@ def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
 
 
 def watched(tensor: Tensor) -> tuple[object, bool]:
-    """A tensor's storage, and whether it wants gradients."""
+    """A comparable form of a tensor: its storage, and whether it requires a gradient."""
     return tensor._storage, tensor.requires_grad
 
 
 def flags_of(tensor: Tensor, tracks: bool) -> tuple:
-    """The dtype of a tensor that is not read otherwise, and what it wants of gradients."""
+    """A comparable form of a tensor that is not read: its dtype and what it says of gradients."""
     return tensor.dtype, tracks and (tensor.requires_grad, tensor.is_leaf)
 
 
 def guard_of(function: Callable, call: Any = None, numbers: Sequence[NumberPlace] = ()) -> Guard:
-    """A guard over what a function may read, given the structure of its arguments."""
+    """The guard of a function for arguments of this structure."""
     if not callable(function):
         raise ArgumentError(f"compile: expected a function or a module: got {function!r}.")
     return Guard(function, tuple(objects_in(call)), numbers)

@@ -19,14 +19,14 @@ from gnomon.tensor.traced_numbers import alive, varies
 if TYPE_CHECKING:
     from gnomon.capture.paths import Path
 
-__all__ = ["let_go", "replace_held"]
+__all__ = ["replace_held", "replace_traced_numbers"]
 
 Others = dict[int, Any]
 """The id of a value -> the value to put in its place."""
 
 
-def let_go(path: Path) -> None:
-    """Replace a capture's traced numbers by plain ones wherever the function stored them."""
+def replace_traced_numbers(path: Path) -> None:
+    """Replace traced numbers by plain ones in all objects that still hold one after a capture."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
     if path.capture.sizes is not None:
@@ -42,21 +42,21 @@ def let_go(path: Path) -> None:
 
 
 def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
-    """Replace old values by new ones in all objects that refer to them."""
+    """Replace values by others in all objects that refer to them."""
     while old:
         others = {id(x): y for x, y in zip(old, new, strict=True)}
         unchanging, anew = [], []
         for holder in gc.get_referrers(*old):
             if is_a(holder, (tuple, frozenset, slice)):
                 unchanging.append(holder)
-                anew.append(made_anew(holder, others))
+                anew.append(rebuilt_with(holder, others))
             elif holder is not old and holder is not new:
                 put(holder, others)
         old, new = unchanging, anew
 
 
-def made_anew(holder: Any, others: Others) -> Any:
-    """A copy of a tuple, a frozen set or a slice, with values replaced."""
+def rebuilt_with(holder: Any, others: Others) -> Any:
+    """A copy of an immutable container with values replaced."""
     if is_a(holder, slice):
         ends = holder.start, holder.stop, holder.step
         return slice(*[others.get(id(x), x) for x in ends])
@@ -70,7 +70,7 @@ def made_anew(holder: Any, others: Others) -> Any:
 
 
 def put(holder: Any, others: Others) -> None:
-    """Replace values in the items, attributes and slots of an object."""
+    """Replace values in an object's items, attributes and slots."""
     if is_a(holder, types.CellType):
         if id(holder.cell_contents) in others:
             holder.cell_contents = others[id(holder.cell_contents)]
@@ -118,7 +118,7 @@ def put_in_names(names: dict[Any, Any], others: Others) -> None:
 
 
 def is_a(holder: Any, kinds: Any) -> bool:
-    """Whether an object is of a class, by its own: what it says of itself is its author's code."""
+    """Whether an object's true class, which it cannot fake, is below one of these."""
     return issubclass(type(holder), kinds)
 
 

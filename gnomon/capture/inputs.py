@@ -99,12 +99,12 @@ def constant_input(node: Node) -> Read:
 
 
 def pattern(x: Node, shape: Shape | None = None) -> Node:
-    """A leaf without a value, like those that replays make for an output, or of another shape."""
+    """A node without a value, with the dtype and shape of x or with another shape."""
     return Arena().leaf(x.shape if shape is None else shape, x.dtype, None, x.sites)
 
 
 def whole(storage: Storage) -> Tensor:
-    """A tensor that shows all of a storage."""
+    """A tensor over a whole storage, of which others may be views."""
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = storage, None, None, False
     return made
@@ -114,7 +114,7 @@ value_there, view_of = map(operator.attrgetter, ("_storage.node.value", "_view")
 
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:
-    """The buffers of tensors; what is pending among them is computed together."""
+    """The buffers of tensors; those that are pending are computed in one program."""
     values = list(map(value_there, tensors))
     if all(values) and not any(map(view_of, tensors)):
         return values
@@ -124,12 +124,12 @@ def values_of(tensors: Sequence[Tensor]) -> list[Any]:
 
 
 def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
-    """The nodes of tensors as inputs of an operation that gradients pass."""
+    """The nodes of tensors, through which gradients pass to these."""
     return [node_of(t) for t in tensors]
 
 
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
-    """A function that tells for each tensor whether it has no gradient now."""
+    """A function that tells for each tensor whether it has no gradient at the time."""
     return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
 
 
@@ -137,7 +137,7 @@ def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
 
 
 class Apart(Exception):
-    """Raised when an argument that was passed by value is needed as a view of its storage."""
+    """Raised when an argument that was passed by value must be passed as a view of its storage."""
 
     def __init__(self, places: frozenset[int]) -> None:
         super().__init__(places)
@@ -157,7 +157,7 @@ class Wholes:
         """Arguments to pass as views of their storage: the function asks for their strides."""
 
     def need_whole(self, storage: Storage) -> None:
-        """Raise Apart: this argument has to be passed as a view of its storage."""
+        """Raise Apart for the argument of this storage."""
         if storage in self.parts:
             self.needs_whole.add(self.parts[storage])
             raise Apart(frozenset(self.needs_whole))

@@ -134,7 +134,7 @@ class Compiled(CompiledObject, CompiledReports):
         return key, arguments
 
     def _first(self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None = None) -> Any:
-        """The result where the function may have to be captured; where it fails, it is undone."""
+        """Run a call whose signature may be new: capture the function, or undo a failed capture."""
         if key in self.uncompiled:
             return self._called(self.function, key, arguments)
         self.varying = self.varying or varying.VaryingNumbers()
@@ -171,7 +171,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _sized(
         self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None
     ) -> Taken | tuple[None, None]:
-        """The first run of a program for all sizes: one that is filled in, or a new capture."""
+        """Run a call by a program for all sizes, filled in or captured now; (None, None) if not."""
         family, sizes = self.size_families.family(key)
         if family is None or (met is not None and not met.is_size):
             return None, None
@@ -193,12 +193,12 @@ class Compiled(CompiledObject, CompiledReports):
             return None, None
 
     def _called(self, function: Callable, key: tuple, arguments: Sequence[Tensor]) -> Any:
-        """The result of a function for a call of this signature."""
+        """Run the function uncompiled, for a call of this signature."""
         args, kwargs = call_objects.call_of(arguments)
         return function(*args, **kwargs)
 
     def _may_lift(self) -> bool:
-        """Whether captures do nothing that a replay would not: a stand-in leaves no traces then."""
+        """Whether numbers may be passed as placeholders: a failed capture can be undone."""
         return not any(guard.lost for kept in [*self.programs.values()] for guard, _ in kept)
 
     def _find(self, key: tuple, arguments: Sequence[Tensor]) -> CapturedProgram | Tree | None:
@@ -272,7 +272,7 @@ class Compiled(CompiledObject, CompiledReports):
         return (path.ending(program) if path.steps else program.run), undo
 
     def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
-        """The way that is to be captured, as far as it is known."""
+        """The path of a call to capture, with the steps that are known already."""
         make = functools.partial(segments.Segment, self.name, self.options)
         if capture.symbols is not None:
             of = capture.symbols, self.name, self.options
@@ -291,7 +291,7 @@ class Compiled(CompiledObject, CompiledReports):
         met: NewAnswer | None,
         sized: SizedAttempt | None,
     ) -> None:
-        """Keep a program, at the end of its way if there was anything to ask."""
+        """Store a program under its signature, as the end of its path if values were read."""
         guard = ending[0]
         known = [x for x in self.programs.get(key, ()) if guard.lost or not x[0].lost]
         if path.is_torn or (path.steps and met is not None and guard.lost):
@@ -313,7 +313,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _traced(
         self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
     ) -> CapturedProgram:
-        """The program of what the function does; where it raises, that is done until there."""
+        """Run the function on placeholders; the program of what it did, up to an error if any."""
         capture, arguments = path.capture, path.arguments
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)
@@ -335,13 +335,13 @@ class Compiled(CompiledObject, CompiledReports):
         if capture.sizes is not None:
             outcome = outcome.settled(sized_captures.known_sizes)
         if capture.traced_numbers:
-            held_numbers.let_go(path)
+            held_numbers.replace_traced_numbers(path)
         capture.end_collectives()
         guard.settle(capture, seen if path.error is None else None, self.name, outcome.tensors)
         guard.lost = guard.lost or (call_objects.KEPT if outcome.is_once else "")
         guard.hand_back(stand_ins, arguments)
         aliasing.check(capture, arguments, bool(guard.lost))
-        path.finish()
+        path.bind_segments()
         program = replay.CapturedProgram(self.name, capture, outcome, arguments)
         program.options = self.options
         if path.error is not None:
@@ -350,7 +350,7 @@ class Compiled(CompiledObject, CompiledReports):
         return program
 
     def _note_reasons(self, key: tuple, met: NewAnswer | None) -> str:
-        """Keep why none of the programs fits this call, and say it."""
+        """Record and return why no captured program fits this call."""
         found, self.varying.reasons = self.varying.reasons if met is None else [str(met)], []
         found = "; ".join(found or recompile_reasons.reasons(key, {**self.programs}))
         text = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
@@ -365,7 +365,7 @@ ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 
 def forget_locks() -> None:
-    """After a fork, in the child: what another thread was capturing, nobody will finish."""
+    """In the child after a fork: release the locks of captures that other threads had begun."""
     for each in list(ALL):
         each.locks, each.lock = {}, threading.Lock()
 
@@ -386,7 +386,7 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}
-    compile_options.check(options, switches)
+    compile_options.check_options(options, switches)
     if function is None:
         return functools.partial(compile, **options, options=switches)
     if compile_options.is_idle(options) or getattr(function, "is_left_eager", False):

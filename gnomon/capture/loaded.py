@@ -114,7 +114,7 @@ def load_compiled(path: str | PathLike, digest: str = "") -> LoadedFunction:
 
 
 def reason_of(wrong: Exception) -> str:
-    """The reason that an error names, without the file."""
+    """The reason in an error's message, without the name of the file."""
     return clipped(str(wrong).rpartition(": ")[2].rstrip("."))
 
 
@@ -127,7 +127,7 @@ def damaged(path: Path, why: object) -> CheckpointError:
 
 
 def check_weights(path: Path, shipped: ShippedProgram) -> None:
-    """Refuse a file whose weights are not those that its table seals, or are no truths."""
+    """Refuse weights that differ from their checksums, or booleans that are neither 0 nor 1."""
     with path.open("rb") as file:
         count = HEAD.unpack(file.read(HEAD.size))[4]
         rows = list(ROW.iter_unpack(file.read(ROW.size * count)))
@@ -218,7 +218,7 @@ class LoadedProgram:
         """None where another version of Gnomon wrote what the kernels are."""
 
     def understand(self, graph: Graph, context: CompileContext, name: str) -> None:
-        """Learn what is computed, which the kernels of this version do."""
+        """Build the program's graph, which this version of the kernels can compile."""
         plan, run = self.method.plan, self.method.plan.at(self.method, ())
         arena, scratch = plan.numbers[:2]
         counts = plan.inputs, plan.fresh + 1 + len(run.kept), len(run.kept)
@@ -257,7 +257,7 @@ class LoadedProgram:
         return unflatten(self.tree, results)
 
     def _by_loader(self, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """The results as the loader of program files computes them, which is of any version."""
+        """Run the program with the file's own loader, which any version can."""
         try:
             arrays = self.method.computed([x.detach().numpy() for x in arguments])
         except IndexError as wrong:
@@ -269,12 +269,12 @@ class LoadedProgram:
         ]
 
     def _traced(self, known: Executable, inputs: Sequence[Tensor]) -> Sequence[Node]:
-        """The results as part of a function that is captured."""
+        """The results as nodes of a function that is being captured."""
         region = Traced(known.name, known.source, OpCall((), ()), True)
         return region.emit([node_of(x) for x in inputs])
 
     def _computed(self, known: Executable, inputs: Sequence[Tensor]) -> Sequence[Node]:
-        """The results by one native call."""
+        """The results, computed by one native call."""
         given, kept = values_of(inputs), known.kept
         panels = self.panels or ([DeviceBuffer(x.nbytes) for x in kept], [True] * len(kept))
         buffers = known.run(given, (), panels)
@@ -286,7 +286,7 @@ class LoadedProgram:
 
 
 def check_graph(method: ShippedMethod, graph: Graph) -> None:
-    """Refuse a graph that does not take a method's inputs to its outputs."""
+    """Refuse a graph whose inputs and outputs are not those of the method."""
     kinds: list[Any] = [None] * method.inputs
     for k, number in method.read:
         kinds[k] = method.arguments[number][1]

@@ -69,12 +69,12 @@ class Questioned:
         """What ran already, and where it is found behind the arguments."""
 
     def look(self, node: Node, whether: bool = False) -> DeviceBuffer:
-        """A value that Python asks for, or only whether it is true."""
+        """The buffer of a value that Python reads; `whether`: only its truth counts."""
         return look(self, node, truth if whether else whole_value)
 
     @property
     def shown(self) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-        """Gives sizes as Python code sees them; None where all are plain."""
+        """A function that gives symbolic sizes as Python sees them; None if all are plain."""
         return None if self.sizes is None else traced_sizes.shown
 
     def item(self, node: Node) -> Any:
@@ -102,19 +102,19 @@ class Questioned:
         return self.path.lend(node, found)
 
     def leave(self) -> None:
-        """Part with the way and its error: both know this, and a cycle keeps what is in it."""
+        """Drop the path and its error, which refer to each other."""
         if self.path is not None:
             self.path.error = None
         self.path = None
 
 
 def look(capture: Questioned, node: Node, kind: ReadKind) -> DeviceBuffer:
-    """A value of which something counts; refused without a path."""
+    """The buffer of a value that Python reads; refused in a capture without a path."""
     return capture.path.look(node, kind) if is_asked(capture, node) else computed(node).value
 
 
 def is_asked(capture: Questioned, node: Node) -> bool:
-    """Whether a look at a value ends a stretch of the program."""
+    """Whether reading a value ends the segment: it depends on the function's inputs."""
     is_asked = capture.breaks and without_unknown([node]) and is_traced(node)
     if capture.sizes is not None and not is_asked:
         traced_sizes.refuse_values(node)
@@ -122,13 +122,13 @@ def is_asked(capture: Questioned, node: Node) -> bool:
 
 
 def computed(node: Node) -> Node:
-    """A value that depends on constants alone; refused where it does not."""
+    """Evaluate a value that depends on constants alone; TraceError for any other."""
     evaluate([] if borrows(node) else [node])
     return node
 
 
 def item(capture: Questioned, node: Node) -> Any:
-    """A number that Python asks for; where the line gave several, one that varies."""
+    """A value as Python's number; a traced one if its line gave several numbers so far."""
     if capture.breaks and user_site() in capture.path.varying and is_traced(node):
         number = number_of(node) if without_unknown([node]) else None
         if number is not None:
@@ -140,28 +140,28 @@ def item(capture: Questioned, node: Node) -> Any:
 
 
 def truth(tensor: Tensor) -> bool:
-    """Whether the one element is true."""
+    """The truth of a tensor of one element."""
     return bool(array_of(tensor).item())
 
 
 def whole_value(tensor: Tensor) -> bytes:
-    """All elements, as something to compare."""
+    """All elements of a tensor in a comparable form."""
     value = array_of(tensor).tobytes()
     return value if len(value) <= LONGEST_ANSWER else hashlib.sha256(value).digest()
 
 
 def integers(tensor: Tensor) -> tuple[int, ...]:
-    """All elements, as integers that may be sizes."""
+    """All elements of a tensor, as integers that may be used as sizes."""
     return tuple(array_of(tensor).reshape(-1).tolist())
 
 
 def one_value(tensor: Tensor) -> bytes:
-    """The one element, which Python calculates with."""
+    """The one element of a tensor in a comparable form."""
     return whole_value(tensor)
 
 
 def is_traced(node: Node) -> bool:
-    """Whether a node depends on what the function was given."""
+    """Whether a node depends on an input of the function."""
     seen, stack = set(), [node]
     while stack:
         x = stack.pop()

@@ -53,16 +53,16 @@ class NumberPlace:
         """Whether a function that read the number took it away."""
 
     def __call__(self) -> Any:
-        """The number there; while a stand-in is there, the number before it."""
+        """The number at the place, or that which a placeholder there replaces."""
         return self.names.get(self.key, MISSING) if self.before is None else self.before
 
     def holds(self, kind: type) -> bool:
-        """Whether a number of this kind stands there."""
+        """Whether the object at the place is a number of this class."""
         return not self.is_gone and kind_of_number(self()) is kind
 
     @property
     def entry(self) -> tuple[int, Any]:
-        """The place as something to compare."""
+        """The place in a comparable form."""
         return entry_of(self.names, self.key)
 
 
@@ -84,7 +84,7 @@ class WithoutNumbers:
 
 
 def place_in(value: Any, number: int) -> NumberPlace | None:
-    """The place of a part of a dictionary or list, where another part can be put."""
+    """The place of an item of a dictionary or list; None if it cannot be replaced."""
     value = value.value if isinstance(value, WithoutNumbers) else value
     parts = contents(value)
     if issubclass(type(value), dict) and number >= len(parts) // 2:
@@ -93,7 +93,7 @@ def place_in(value: Any, number: int) -> NumberPlace | None:
 
 
 class replaced_numbers(Block):
-    """Put stand-ins at places; at the end the numbers are back, and replays do what was done."""
+    """A block in which placeholders are at the places of numbers; at its end these are back."""
 
     def __init__(self, capture: Capture, guard: Guard) -> None:
         self.capture, self.guard = capture, guard
@@ -117,7 +117,7 @@ class replaced_numbers(Block):
 
 
 def stand_in(capture: Capture, place: NumberPlace) -> Any:
-    """A number that stands for the one at a place."""
+    """A traced number in place of the one at a place."""
     number = place()
     tensor = capture.number_input(place, float64 if type(number) is float else int64)
     capture.standing[place.entry] = tensor
@@ -129,7 +129,7 @@ Put = tuple[NumberPlace, Callable[[], Any]]
 
 
 def ending(capture: Capture, place: NumberPlace) -> Put | None:
-    """Put the number back; what the function has put there, if that is another number."""
+    """Restore the number at a place; if the function stored another one, what replays store."""
     now, before = place.names.get(place.key, MISSING), place.before
     if varies(now):
         if now.settled is None and now.formula is None:
@@ -158,7 +158,7 @@ class Numbers:
 
 
 def write(put: Sequence[Put], guard: Guard) -> None:
-    """Put numbers where they belong, all of them as they follow from what stood there."""
+    """Store numbers at their places, all computed before the first is stored."""
     values = [formula() for _, formula in put]
     for (place, _), value in zip(put, values, strict=True):
         place.names[place.key] = value

@@ -116,7 +116,7 @@ def has_versions() -> bool:
 
 
 def never_changes(value: Any) -> bool:
-    """Whether an object never changes, or its changes are seen where it is used."""
+    """Whether an object is immutable, or its changes are seen where it is used."""
     kind = type(value)
     package = package_of(kind.__module__)
     if package == "numpy" and (kind is np.void or is_written_in_python(kind)):
@@ -140,7 +140,7 @@ IN_C = types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDesc
 
 
 def state_of(value: Any) -> Callable[[], Hashable] | Any:
-    """The reader of an object's state as something to compare; None for one that never changes."""
+    """A function that reads an object's state in a comparable form; None if it cannot change."""
     kind = type(value)
     for kinds, state in STATES:
         if issubclass(kind, kinds):
@@ -160,7 +160,7 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
 @memo
 @functools.cache
 def has_state(kinds: tuple[type, ...]) -> bool:
-    """Whether objects of a class, given its bases too, have state that no attribute shows."""
+    """Whether objects of a class have state that is in no attribute."""
     base = next((x for x in kinds if is_written_in_c(x)), object).__module__
     if base.startswith("_cython"):  # functions, seen when they are called
         return False
@@ -228,7 +228,7 @@ def of_variable(value: contextvars.ContextVar) -> Callable[[], Hashable]:
 
 
 def of_registry(kind: abc.ABCMeta) -> Callable[[], Hashable]:
-    """A reader of the classes registered with an abstract class and its subclasses.
+    """A reader of the classes registered with an abstract class, and with those below it.
 
     They are looked through only after a registration of anybody's.
     """
@@ -311,7 +311,7 @@ def reader(drawing: types.ModuleType) -> Callable[[], Hashable]:
 
 
 def stood_at(state: Any) -> Hashable:
-    """A generator's state in a form that can be compared; numpy's states are arrays."""
+    """A generator's state in a comparable form; numpy's is an array."""
     if isinstance(state, tuple):
         return (state[1].tobytes(), *state[2:])
     return np.asarray(state).tobytes()

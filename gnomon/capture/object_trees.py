@@ -77,7 +77,7 @@ class Attributed(NamedTuple):
 
 
 def split(tree: TreeSpec) -> tuple[TreeSpec | TreeLeaf | None, tuple[tuple[Constant, Any], ...]]:
-    """The tree of what is inside of an object, None without any, and those of its attributes.
+    """The parts of an object's tree: that of its content, or None, and those of its attributes.
 
     Inside of an object of a class below Tensor is a tensor.
     """
@@ -88,7 +88,7 @@ def split(tree: TreeSpec) -> tuple[TreeSpec | TreeLeaf | None, tuple[tuple[Const
 
 
 def is_data(value: Any) -> bool:
-    """Whether an object is its attributes: of a class in Python, neither a module nor of ours."""
+    """Whether an object is its attributes alone: of a Python class, no module, none of Gnomon's."""
     kind = type(value)
     if kind is types.SimpleNamespace or is_ours(kind):
         return True
@@ -99,12 +99,12 @@ def is_data(value: Any) -> bool:
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class of ours has objects of data: all attributes count, whoever names them."""
+    """Whether a class is one of Gnomon's whose objects are data."""
     return getattr(kind, "_is_data", False)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether no tensors and no objects are inside of a set, an array or the like."""
+    """Whether a set, an array or the like has neither tensors nor objects inside."""
     if isinstance(value, np.ndarray):
         return not value.dtype.hasobject
     return all(isinstance(x, PLAIN) for x in value)
@@ -132,7 +132,7 @@ def attributes(value: Any) -> dict[str, Any]:
 
 
 def content(value: Any) -> tuple[Any, dict[str, Any]]:
-    """A list or dictionary as a plain one, None for other objects; and the attributes beside it."""
+    """A list or dictionary as a plain one, or None; and the object's attributes."""
     kind = type(value)
     if kind is list or kind is dict:
         return value.copy(), {}
@@ -146,12 +146,12 @@ def content(value: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def base_of(kind: type) -> type:
-    """Python's own class of a dictionary, whose methods are nobody's."""
+    """The built-in class that a class of dictionaries derives from."""
     return OrderedDict if issubclass(kind, OrderedDict) else dict
 
 
 def fill(value: Any, inside: Any, own: Mapping[str, Any], removed: Collection[str] = ()) -> None:
-    """Give an object this content and these attributes, by Python's own methods."""
+    """Set an object's content and attributes, without running its own methods."""
     kind = type(value)
     if issubclass(kind, list):
         list.__setitem__(value, slice(None), inside)
@@ -166,7 +166,7 @@ def fill(value: Any, inside: Any, own: Mapping[str, Any], removed: Collection[st
 
 
 def put_attributes(value: Any, own: Mapping[str, Any], removed: Collection[str]) -> None:
-    """Give an object some attributes, and take others away."""
+    """Set some attributes of an object, and delete others."""
     kept, slots = own_of(value), slots_of(type(value)) if is_data(value) else (FACTORY,)
     for name in removed:
         object.__delattr__(value, name) if name in slots else kept.pop(name, None)
@@ -178,7 +178,7 @@ def put_attributes(value: Any, own: Mapping[str, Any], removed: Collection[str])
 
 
 def empty(kind: type) -> Any:
-    """A new object of a class, of which no method has run."""
+    """A new object of a class; __init__ is not run."""
     bases = (list, OrderedDict, defaultdict, dict, types.SimpleNamespace)
     return next((x for x in bases if issubclass(kind, x)), object).__new__(kind)
 
@@ -251,13 +251,13 @@ class ObjectWalk:
         return self._inside(value)
 
     def _note(self, value: Any) -> None:
-        """Count an object that was not met before."""
+        """Give an object its number when it is first met."""
         self._numbers[id(value)] = len(self.objects)
         self.objects.append(value)
         self.met[id(value)] += 1
 
     def _opaque(self, value: Any) -> Any:
-        """A leaf for what is not looked into: a copy for each result, or the same object."""
+        """A leaf for an object that is not walked: copied for each result, or shared."""
         if type(value) in COPIED and is_plain(value):
             self._note(value)
             self.has_objects = True
@@ -268,7 +268,7 @@ class ObjectWalk:
         return Constant(value)
 
     def _inside(self, value: Any) -> TreeSpec:
-        """A list, dictionary or object by what is inside."""
+        """The tree of a list, dictionary or object."""
         kind = type(value)
         if kind is list or kind is dict:
             return self.content(kind, value)
@@ -334,7 +334,7 @@ class Builder:
         return self._container(tree)
 
     def _noted(self, make: Callable[[], Any]) -> Any:
-        """The next object, of those that are filled or a new one."""
+        """The next object in the order of the walk: an existing one, or a new one by `make`."""
         number = len(self.made)
         self.made.append(self.first[number] if number < len(self.first) else make())
         return self.made[-1]

@@ -50,7 +50,7 @@ def lasting_inputs(capture: Capture, used: Sequence[Node]) -> tuple[int, ...]:
 
 
 def state_of(tensor: Tensor, value: DeviceBuffer) -> object | None:
-    """A token that changes with a weight's value; None where nobody would notice a change."""
+    """A token that changes when a weight is written; None if writes to it cannot be noticed."""
     if tensor._view is not None or value.lent:
         return None
     return tensor._storage.version, ref(value)
@@ -70,7 +70,7 @@ class Latest:
         self.panels: list[ref[DeviceBuffer]] = []
 
     def places(self, tensors: Sequence[Tensor]) -> Panels | None:
-        """The panels, if they are there and none of the weights has changed."""
+        """The panels of the latest run, if none of its weights has changed since; else None."""
         values = list(map(value_there, tensors))
         if (
             not all(values)
@@ -87,7 +87,7 @@ class Latest:
 def run(
     made: Executable | Tier, inputs: Sequence[Tensor], values: Sequence[DeviceBuffer], over: Pairs
 ) -> list[DeviceBuffer]:
-    """Run a program on the values of inputs, with the panels that are there; keep those it packs.
+    """Run a program with the packed panels of weights that are valid; keep those it packs itself.
 
     They are kept afterwards, since a run may fail.
     """

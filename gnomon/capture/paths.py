@@ -42,7 +42,7 @@ LENT = 3
 
 
 class Path:
-    """The segments of a capture, and what they computed; those that are known do not run again."""
+    """The segments of a capture and what they computed; known ones are not run twice."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Path:
         self._lent: list[tuple[np.ndarray, bytes, Site, Node]] = []
 
     def look(self, node: Node, kind: ReadKind = whole_value) -> DeviceBuffer:
-        """Compute a value that Python reads; this ends a segment."""
+        """The buffer of a value that Python reads; computing it ends a segment."""
         kinds = (kind, one_value, whole_value)
         found = next(
             (x for each in kinds if (x := self._answers.get((node, each))) is not None), None
@@ -101,32 +101,32 @@ class Path:
         return made
 
     def ask(self, formula: Callable[[], Any]) -> bool:
-        """The answer to a question that Python alone can answer at every replay."""
+        """The answer of a question that each replay asks again: `formula()` is true."""
         segment = self.make(None, [], Look(lambda _: formula(), bool, user_site()))
         step = self._known_step(segment) or Step(segment, segment, [], [], None, [])
         self.steps.append(step._replace(answer=bool(formula())))
         return self.steps[-1].answer
 
     def integers(self, node: Node) -> Sequence[Any]:
-        """All elements of a value, as Python goes on with them."""
+        """The elements of a value as Python's integers, or as symbols for sizes."""
         if node not in self._integers:
             self._step(node, integers)
             self._integers[node] = self._sizes(self.steps[-1])
         return self._integers[node]
 
     def _sizes(self, step: Step) -> list[Any]:
-        """Sizes that follow from values, as symbols in a capture on such."""
+        """The sizes that a step found in values; symbols in a capture on symbolic sizes."""
         symbols = self.capture.symbols
         return [*step.sizes] if symbols is None else [*map(symbols.found, step.sizes)]
 
     def lend(self, node: Node, value: DeviceBuffer) -> np.ndarray:
-        """A value as an array of its own; a write to it is refused in the end."""
+        """A value as a numpy array of its own, which must not be written to."""
         array = value.array(node).copy()
         self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 
     def _step(self, node: Node, kind: ReadKind, counted: tuple[int, int] | None = None) -> None:
-        """Run up to a look, unless the call has done so already."""
+        """Run the segment that ends at a host read, unless an earlier try of this call has."""
         outputs, site = self._outputs(node), user_site()
         graph, used = self.capture.close(outputs) if outputs else (None, [])
         for k, x in enumerate(outputs):
@@ -153,7 +153,7 @@ class Path:
         self.steps.append(step)
 
     def _known_step(self, segment: Segment) -> Step | None:
-        """The recorded step at this position, if its segment is like this one."""
+        """The step recorded at this position, if its segment is equal; else None."""
         at = len(self.steps)
         if at < len(self.known) and self.known[at].segment.is_like(segment):
             return self.known[at]
@@ -161,13 +161,13 @@ class Path:
         return None
 
     def _run(self, segment: Segment) -> Step:
-        """A step of a new segment."""
+        """Run a new segment; its step."""
         symbols, inputs = self.capture.symbols, segment.inputs(self.values)
         runs = segment.at(() if symbols is None else symbols.now)
         return Step(segment, runs, inputs, runs.run(inputs, False), None, [])
 
     def _outputs(self, node: Node) -> list[Node]:
-        """The node, and of what it takes to compute it what is held or gradients will read."""
+        """The outputs of a segment: the node that is read, and what is held or differentiated."""
         places = self.capture.places
 
         def ends(x: Node) -> bool:
@@ -184,8 +184,11 @@ class Path:
 
     # the end
 
-    def finish(self) -> None:
-        """End the path: refuse kept or modified numpy arrays, and bind the inputs of segments."""
+    def bind_segments(self) -> None:
+        """Bind the inputs of the segments of a complete path to what replays read them from.
+
+        Raises TraceError where a numpy array of a tensor from outside is kept or was written to.
+        """
         for array, before, site, node in self._lent:
             if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
                 raise TraceError(
@@ -201,21 +204,21 @@ class Path:
             segment.bind([self._lasting(x) for x in used])
             segment.look = segment.look._replace(read=self._lasting(node))
         for node, tensor in self._taken.items():
-            self.capture.inputs[node] = once(tensor, self.capture.inputs[node])
+            self.capture.inputs[node] = tensor_first(tensor, self.capture.inputs[node])
 
     def _lasting(self, node: Node) -> Read:
-        """The reader of an input as replays have it."""
+        """The reader that replays use for an input."""
         for storage, (_, names, key) in self.capture.stands.items():
             if self.capture.first[storage] is node:
                 return lambda _: names.get(key)
         return self.capture.reader(node)
 
     def ending(self, program: CapturedProgram) -> Callable[[Sequence[Tensor]], Any]:
-        """Gives what the end of the way gives in this call."""
+        """A function that runs the program at the end of the path on this call's values."""
         return lambda _: program.run(self.history() if program.differentiable else self.values)
 
     def history(self) -> list[Tensor]:
-        """The arguments and what segments compute, with what gradients need behind it."""
+        """The arguments and segments' results, recomputed as nodes that gradients can pass."""
         if self.tracked:
             return self.values
         values = call_objects.copied(self.arguments)
@@ -235,14 +238,14 @@ def behind_views(node: Node) -> Node:
     return node
 
 
-def once(tensor: Tensor, read: Read) -> Read:
-    """Gives a tensor first, and then what there is to read."""
+def tensor_first(tensor: Tensor, read: Read) -> Read:
+    """A reader that gives this tensor at its first call, and what `read` gives at later ones."""
     now = [tensor]
     return lambda values: now.pop() if now else read(values)
 
 
 class aside(Block):
-    """For a moment this is no part of the function: nobody watches, and tensors are ordinary."""
+    """A block outside of the capture: no hook, and tensors are ordinary."""
 
     def __init__(self, capture: Capture) -> None:
         self.capture, self.parts = capture, capture.outside()
@@ -257,7 +260,7 @@ class aside(Block):
             raise
 
     def leave(self) -> None:
-        """Go on with the function."""
+        """Resume the capture."""
         self.parts.__exit__()
         if self.capture.stood == self.before:  # what loads meanwhile may draw
             self.capture.stood = object_state.random_state()

@@ -48,7 +48,7 @@ X86 = ("avx2", "avx512")
 
 
 def targets_here() -> tuple[str, ...]:
-    """The processors of this machine's kind."""
+    """The names of the processors with this machine's architecture."""
     return BESIDE.get(device.target().name, X86)
 
 
@@ -128,7 +128,7 @@ class Precompiled:
 
 
 def captured(function: Compiled, key: tuple, arguments: Sequence[Tensor]) -> list[Any]:
-    """The guards and programs of one capture, which leaves nothing behind."""
+    """The guards and programs of one capture, whose effects are undone."""
     function.programs.clear()
     _, undo = function._capture(key, arguments)
     undo()
@@ -151,7 +151,7 @@ def refuse(name: str, guard: Guard, program: CapturedProgram, keeps_state: bool 
 def beyond_results(
     program: CapturedProgram, lost: str, keeps_state: bool = False
 ) -> Iterator[tuple[Any, str, str]]:
-    """Whether a program does each of what is more than computing results; why and what to do."""
+    """Whether a program has each kind of effect, with the reason and the remedy for it."""
     forward = "Precompile what computes forward."
     anew = not all(isinstance(read, GivenInput) for _, read in program.varying)
     meets = any(x.op in MEETINGS or x.op in BOUNDARIES for x in program.graph or ())
@@ -176,6 +176,6 @@ def nodes_within(graph: Graph | None) -> Iterator[Node]:
 
 
 def line_of(program: CapturedProgram) -> object:
-    """The line of what a program writes, or else of what it gives back."""
+    """The line of what a program writes or returns, for messages."""
     made, outputs = len(program.results.nodes), program.graph.outputs if program.graph else ()
     return next((x.sites[0] for x in (*outputs[made:], *outputs) if x.sites), "")

@@ -91,7 +91,7 @@ class HeldTensors:
         self.written: set[int] = set()
 
     def number(self, name: str, tensor: Tensor) -> int:
-        """The number of a tensor in the file; a new tensor is added."""
+        """The number of a tensor in the file, which gets a new one when first met."""
         one = tensor if tensor._view else tensor._storage
         number = self._numbers.setdefault(id(one), len(self._found))
         if number == len(self._found):
@@ -158,13 +158,13 @@ def plain_value(name: str, value: Any) -> Any:
 
 
 def unkept(name: str, kind: type) -> TraceError:
-    """The error of a kind of arguments, or of results."""
+    """The error of an argument or a result of a kind that no file holds."""
     remedy = "Pass and give back tensors, numbers, strings, and tuples, lists or dicts of them."
     return refused(name, f"takes or gives back a {kind.__name__}", remedy)
 
 
 def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
-    """The error of a function that does what no file can hold."""
+    """The error of a function that does something that no file holds."""
     return TraceError(
         f"precompile: {name} {why}, which no file can hold. {remedy}   [{line or user_site()}]"
     )

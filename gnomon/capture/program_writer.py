@@ -118,7 +118,7 @@ class WordList:
 
 
 def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
-    """The bytes of tensors in a row, equal ones once, large ones page-aligned; their offsets."""
+    """The bytes of tensors, equal ones once and large ones page-aligned; and their offsets."""
     parts, places, known, end = [], [], dict[bytes, int](), 0
     for x in held:
         key = hashlib.sha256(x.content).digest()
@@ -134,7 +134,7 @@ def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
 def description(
     methods: Sequence[ProgramMethod], held: Sequence[HeldTensor], places: Sequence[int]
 ) -> list[bytes]:
-    """The part that is the same for all processors: tensors, and methods as callers see them."""
+    """The sections of a file that are the same for all processors."""
     words = WordList()
     words.add(len(held))
     for x, at in zip(held, places, strict=True):
@@ -167,7 +167,7 @@ def description(
 def for_target(
     methods: Sequence[ProgramMethod], written: set[int], name: str
 ) -> tuple[bytes, bytes]:
-    """The plans of methods for a kind of processor, and their code."""
+    """The sections of a file for one processor: the plans of methods, and their code."""
     target, texts, plans = device.foreign(name), dict[str, str](), []
     for method in methods:
         changed = {k for k, x in method.held if x in written}
@@ -196,7 +196,7 @@ def for_target(
 
 
 def dims_of(method: ProgramMethod) -> list[Any]:
-    """The sizes of a method's results that vary."""
+    """The symbolic sizes in a method's results."""
     return list(dict.fromkeys(n for x in method.graph.outputs for n in x.shape if is_symbolic(n)))
 
 
@@ -250,7 +250,7 @@ def shared_slots(
 
 
 def written(path: Path, sections: Sequence[tuple[int, int, list[bytes]]]) -> str:
-    """Write sections to a file, which appears whole or not at all; the digest of the file."""
+    """Write a file atomically from its sections; its digest."""
     rows, end, parts = [], HEAD.size + ROW.size * len(sections), list[bytes]()
     for kind, target, content in sections:
         gap, seal = -end % PAGE, hashlib.sha256()

@@ -53,11 +53,11 @@ def of_key(old: tuple, new: tuple) -> Iterator[str]:
             continue
         for what, a, b in zip(SIGNATURE, was, now, strict=True):
             if a != b:
-                yield f"tensor {k}: {what} is {shown(b)}, was {shown(a)}"
+                yield f"tensor {k}: {what} is {short_text(b)}, was {short_text(a)}"
     if modes[0] != modes_now[0]:
         yield f"gradients are {'recorded' if modes_now[0] else 'not recorded'} now"
     for what, was, now in zip(MODES, modes[1:], modes_now[1:], strict=True):
-        yield from changed(what, was, now)
+        yield from text_of_change(what, was, now)
     if memory != memory_now:
         yield "which arguments share memory"
 
@@ -76,17 +76,17 @@ def of_tree(old: Any, new: Any, path: str) -> Iterator[str]:
             return
         yield f"{where}: {described(new)}, was {described(old)}"
     elif isinstance(old, Constant) and isinstance(new, Constant):
-        yield f"{where} is {shown(new.value)}, was {shown(old.value)}"
+        yield f"{where} is {short_text(new.value)}, was {short_text(old.value)}"
     else:
         yield f"{where} is {described(new)}, was {described(old)}"
 
 
 def described(tree: Any) -> str:
-    """A structure in a few words."""
+    """A short description of a structure."""
     if isinstance(tree, TreeLeaf):
         return f"tensor {tree.number}"
     if isinstance(tree, Constant):
-        return shown(tree.value)
+        return short_text(tree.value)
     if not isinstance(tree, TreeSpec):
         return "an object that is passed twice"
     if is_number(tree):
@@ -101,14 +101,14 @@ def of_guard(guard: Guard) -> Iterator[str]:
         yield f"{guard.lost}, so that no program fits twice"
     places: Places = guard._places
     for names, name, was, _ in guard._read:
-        yield from changed(f"entry {name}", was, names.get(name))
+        yield from text_of_change(f"entry {name}", was, names.get(name))
     if any(read() != known for read, known in places._states):
         yield "an array, a generator of random numbers or the like that it reads changed"
     for names, name, was in places._names:
-        yield from changed(f"global {name}", was, names.get(name, MISSING))
+        yield from text_of_change(f"global {name}", was, names.get(name, MISSING))
     for cell, was in places._cells:
         now = held_by(cell, MISSING)
-        yield from changed(f"closure variable {cell_name(guard.function, cell)}", was, now)
+        yield from text_of_change(f"closure variable {cell_name(guard.function, cell)}", was, now)
     for function, code, defaults, named in places._functions:
         now = (function.__code__, function.__defaults__, function.__kwdefaults__)
         if any(x is not y for x, y in zip(now, (code, defaults, named), strict=True)):
@@ -118,8 +118,10 @@ def of_guard(guard: Guard) -> Iterator[str]:
             kind = type(getattr(value, "value", value)).__name__
             yield f"what is inside of a {kind} that it reads changed"
     for tensor, storage, wanted in places._tensors:
-        yield from changed("the storage of a tensor that it reads", storage, tensor._storage)
-        yield from changed("requires_grad of a tensor that it reads", wanted, tensor.requires_grad)
+        yield from text_of_change("the storage of a tensor that it reads", storage, tensor._storage)
+        yield from text_of_change(
+            "requires_grad of a tensor that it reads", wanted, tensor.requires_grad
+        )
     for module, was in zip(places.modules, guard._inside, strict=True):
         yield from of_module(type(module).__name__, was, module_snapshot(module, guard.any_number))
 
@@ -154,16 +156,16 @@ def numbers_of_module(module: Any, old: tuple, new: tuple) -> Iterator[NumberPla
 
 
 def is_another(was: Any, now: Any) -> bool:
-    """Whether a number is another one of its class."""
+    """Whether a number differs from another of its class."""
     kind = kind_of_number(was)
     return kind is not None and kind_of_number(now) is kind and typed(was) != typed(now)
 
 
-def changed(what: str, was: Any, now: Any) -> Iterator[str]:
-    """The text of a change, if a value is another one than before."""
+def text_of_change(what: str, was: Any, now: Any) -> Iterator[str]:
+    """The text that says that a value changed; nothing if it did not."""
     alike = issubclass(type(was), PLAIN) and issubclass(type(now), PLAIN)
     if was is not now and not (alike and typed(was) == typed(now)):
-        yield f"{what} is {shown(now)}, was {shown(was)}"
+        yield f"{what} is {short_text(now)}, was {short_text(was)}"
 
 
 def cell_name(function: Callable, cell: Any) -> str:
@@ -182,7 +184,7 @@ def of_module(name: str, old: Any, new: Any) -> Iterator[str]:
     for was, now in pairs:
         if isinstance(was, tuple) and isinstance(now, tuple) and was[0] == now[0] != "hooks":
             replaced = any(isinstance(x[1], tuple) and type(x[1][0]) is int for x in (was, now))
-            news = f"is {shown(plain(now[1]))}, was {shown(plain(was[1]))}"
+            news = f"is {short_text(plain(now[1]))}, was {short_text(plain(was[1]))}"
             yield f"module {name}: {now[0]} {'was replaced' if replaced else news}"
             return
     yield f"module {name}: its parts or hooks changed"
@@ -195,11 +197,11 @@ def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
         if now != was:
             owner = getattr(read, "__self__", None)
             what = type(owner).__name__ if owner is not None else read.__qualname__.split(".")[0]
-            yield f"{what}: what it took for granted is {shown(now)}, was {shown(was)}"
+            yield f"{what}: what it took for granted is {short_text(now)}, was {short_text(was)}"
 
 
 def plain(key: Any) -> Any:
-    """A value from the form in which it is compared.
+    """A value from its comparable form.
 
     >>> plain(typed(True)), plain(typed(0.5)), plain(typed("a"))
     (True, 0.5, 'a')
@@ -209,6 +211,6 @@ def plain(key: Any) -> Any:
     return float.fromhex(key[1]) if key[0] == "float" else key[1]
 
 
-def shown(value: Any) -> str:
-    """A value in a few words."""
+def short_text(value: Any) -> str:
+    """A short text of a value."""
     return "not there" if value is MISSING else reprlib.repr(value)

@@ -114,14 +114,14 @@ class CapturedProgram:
         """What the latest replay wrote over, as most will, and the outputs that it did not."""
 
     def _passed(self) -> Iterator[bool]:
-        """For each output whether gradients may go back behind it."""
+        """For each output whether gradients can go back through it."""
         yield from (x.is_passed for x in self.results.fresh)
         yield from (tracked and not released for tracked, released in self.flags)
         yield from (s.tracked and not e for s, e in zip(self.escaped, self.ended, strict=True))
 
     @cached_property
     def unread_own(self) -> list[Storage]:
-        """Storages from outside that are written and not read."""
+        """The storages from outside that a replay writes and does not read."""
         read = {output - len(self.results.nodes) for output, _ in self.rewritten}
         return [storage for k, storage in enumerate(self.own) if k not in read]
 
@@ -157,23 +157,23 @@ class CapturedProgram:
 
     @cached_property
     def unread(self) -> list[int]:
-        """The inputs of which no program reads the value."""
+        """The numbers of inputs whose values no program reads."""
         return list(waiting_alone(self.form)) if self.form else []
 
     @cached_property
     def changes(self) -> bool:
-        """Whether replays change anything."""
+        """Whether a replay has effects besides its results."""
         done = (self.own, self.given, self.grads, self.placed, self.draws, self.afterwards)
         return any(map(bool, done)) or bool(self.outcome.writes)
 
     @cached_property
     def meets(self) -> bool:
-        """Whether ranks meet in it."""
+        """Whether a replay exchanges messages with other ranks."""
         return any(x.op in MEETINGS for x in self.form or ())
 
     @cached_property
     def runs_at_once(self) -> bool:
-        """Whether ranks may meet in it: they meet at its call, and not where one prints a value."""
+        """Whether a replay runs at the call, because of messages, not when it is read."""
         return self.meets or bool(self.form and has_layouts(self.form))
 
     @property
@@ -187,7 +187,7 @@ class CapturedProgram:
         return Traced(self.name, self.graph, OpCall((), ()), True)
 
     def holds(self, arguments: Sequence[Tensor]) -> bool:
-        """Whether what the capture took for granted still holds."""
+        """Whether the guards hold: sharing of memory, flags and values are as captured."""
         known, met = self.outside, self.places_met
         if met is not None and met[0](arguments) != met[1]:
             return False
@@ -198,14 +198,14 @@ class CapturedProgram:
         return not self.guards or all([read() == value for read, value in self.guards])
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
-        """Replay: new results, and all writes done, or none where it is interrupted."""
+        """Replay: the results; all writes are done, or none if it is interrupted."""
         if not self.changes:
             return self._run(arguments)
         with Whole():
             return self._run(arguments)
 
     def _run(self, arguments: Sequence[Tensor]) -> Any:
-        """Replay; nothing may cut this short where it changes anything."""
+        """Replay, without interruption where it has effects."""
         inputs, since = self.constant.copy(), next(state.arena._serial)
         for k, read in self.varying:
             inputs[k] = read(arguments)
@@ -236,13 +236,13 @@ class CapturedProgram:
     def _note(
         self, nodes: Sequence[Node | None], made: Sequence[Tensor], arguments: Sequence[Tensor]
     ) -> None:
-        """Remember which storages have the results, for gradients that read one inside."""
+        """Record which storages hold the results, for gradients that read one of them."""
         written = (*self.own, *(read(arguments)._storage for read in self.given))
         storages = (*written, *self.escaped, *(x._storage for x in made))
         note_call(storages, [x for x in nodes if x is not None])
 
     def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
-        """Drop gradients that are replaced unread: the new ones take their memory."""
+        """Release old gradients that are not read, so that new ones take their memory."""
         read = {id(t._storage) for t in inputs}
         for target in (each(arguments)._rare for each in self.renewed):
             old = None if target is None else target.grad
@@ -299,7 +299,7 @@ class CapturedProgram:
         return copy_into(state.arena, self.graph.outputs, known)
 
     def _place(self, nodes: Sequence[Node | None], arguments: Sequence[Tensor], since: int) -> None:
-        """Put what is no tensor of its own where it belongs."""
+        """Store results that go to storages from outside, and note those that escaped."""
         rest, flags = iter(nodes), iter(self.flags)
         for storage, node, (tracked, released) in zip(self.own, rest, flags, strict=False):
             if node is None and storage.released is released and not (tracked or storage.tracked):
@@ -316,7 +316,7 @@ class CapturedProgram:
             note(storage)
 
     def _give_first(self, made: list[Tensor]) -> None:
-        """Make the tensors of the capture show what the first call makes."""
+        """Give the tensors of the capture itself the values of the first call."""
         first, self.first = self.first, []
         for k, (tensor, found) in enumerate(zip(first, made, strict=False)):
             if tensor is not None:
@@ -325,7 +325,7 @@ class CapturedProgram:
                 made[k] = tensor
 
     def _hand_on(self, made: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
-        """Put tensors in attributes and lists, and set gradients."""
+        """Store tensors in attributes and lists, and set gradients."""
         rest = iter(made[self.count :])
         for (names, key), tensor in zip(self.placed, rest, strict=False):
             names[key] = tensor
@@ -338,14 +338,14 @@ class CapturedProgram:
 
 
 def is_detached(tensor: Tensor) -> bool:
-    """Whether a tensor keeps no history of what is written to it."""
+    """Whether a tensor keeps no history of writes to it."""
     return tensor._view is not None and tensor._view.detached
 
 
 def renewed(
     capture: Capture, grads: Sequence[tuple[int | None, Read, Any]], shown: Sequence[Tensor]
 ) -> list[Read]:
-    """The readers of tensors that get another gradient, unless an old one is given back."""
+    """Readers of the tensors whose gradients a replay replaces, if old ones are not returned."""
     if any(id(t) in capture.held_grads for t in shown):
         return []
     return [read for k, read, found in grads if found is not None and k is None]
@@ -354,7 +354,7 @@ def renewed(
 def targets(
     capture: Capture, shown: Sequence[Tensor]
 ) -> Iterator[tuple[int | None, Read, Tensor | None]]:
-    """For each gradient that is set, the place of the tensor among those made, or its reader."""
+    """For each gradient to set: the number of a result, or a reader, and the gradient."""
     places = {id(t): k for k, t in enumerate(shown) if capture.is_made(t)}
     for tensor, gradient in capture.settle():
         yield places.get(id(tensor)), capture.standing_for(tensor), gradient

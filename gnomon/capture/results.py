@@ -47,11 +47,11 @@ class Fresh(NamedTuple):
 
     @property
     def is_passed(self) -> bool:
-        """Whether gradients may yet go back behind it."""
+        """Whether gradients can still go back through it."""
         return self.tracked and not (self.released or self.leaf)
 
     def over(self, node: Node) -> Tensor:
-        """The tensor of a replay."""
+        """The tensor of a replay, over its output node."""
         made = wrap(node if self.tracked else settled(node), self.tracked and grads.get())
         made._storage.released, made._requires = self.released, self.leaf
         made._storage.form = self.form
@@ -135,7 +135,7 @@ class Results:
         del self._capture
 
     def _is_fresh(self, tensor: Tensor) -> bool:
-        """Whether a tensor's storage was made inside."""
+        """Whether the function made a tensor's storage."""
         return tensor._storage.node.arena is self._capture.arena
 
     def _refuse_leaves(self, shown: dict[int, Tensor]) -> None:
@@ -151,7 +151,7 @@ class Results:
                 )
 
     def _output(self, tensor: Tensor) -> None:
-        """Make a fresh storage an output; of one that a single view shows, the view alone."""
+        """Make a new storage an output, or only the view if that alone shows it."""
         storage, shared = tensor._storage, tensor._storage in self._shared
         if storage in self._outputs:
             return
@@ -167,7 +167,7 @@ class Results:
         self.storages.append(storage)
 
     def _make(self, tensor: Tensor) -> Make:
-        """The recipe of one of the tensors."""
+        """The recipe by which replays make a tensor."""
         storage, view, leaf = tensor._storage, tensor._view, tensor._requires
         number = self._outputs.get(storage)
         if number is not None:
@@ -213,7 +213,7 @@ class Results:
         return None if None in found else [found[k] for k in self._order]
 
     def over(self, nodes: Sequence[Node], arguments: Sequence[Tensor]) -> list[Tensor]:
-        """The tensors of a replay."""
+        """The tensors of a replay, from its output nodes and its arguments."""
         made = list(map(Fresh.over, self.fresh, nodes))
         if self._makes is not None:
             made = [make(arguments, made) for make in self._makes]
@@ -243,7 +243,7 @@ def is_hooked(capture: Capture, node: Node) -> bool:
 
 
 def place_of(make: Make) -> int | None:
-    """The output whose memory a tensor has, or the argument that it is as -1 - k, if either."""
+    """The number of the output or, as -1 - k, of the argument whose memory a tensor has."""
     if isinstance(make, Output):
         return make.number
     given = isinstance(make, Shown) and isinstance(make.read, GivenInput)
@@ -251,14 +251,14 @@ def place_of(make: Make) -> int | None:
 
 
 def part_of(tensor: Tensor, chain: Chain, cut: bool, leaf: bool) -> Tensor:
-    """A tensor that shows part of another."""
+    """A view of a tensor, by these steps."""
     made = alias(tensor, chain, cut)
     made._requires = leaf
     return made
 
 
 def showing(storage: Storage, view: View, leaf: bool) -> Tensor:
-    """A tensor that shows part of a storage from outside."""
+    """A tensor that views a storage from outside."""
     made = whole(storage)
     made._view, made._requires = view, leaf
     return made

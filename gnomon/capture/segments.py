@@ -52,7 +52,7 @@ class Look(NamedTuple):
         return isinstance(self.kind, HostCall)
 
     def asked(self, values: Sequence[Tensor]) -> tuple[Answer, Sequence[Tensor]]:
-        """The answer of this call, and what a call of numpy has found."""
+        """Answer the question for this call's values; with what a numpy call has found."""
         found = self.kind(self.read(values))
         if not isinstance(self.kind, HostCall):
             return found, ()
@@ -85,7 +85,7 @@ class Segment:
         self.bind(reads)
 
     def bind(self, reads: Sequence[Read]) -> None:
-        """Say how inputs are read."""
+        """Set the readers of the segment's inputs."""
         self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
         self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
 
@@ -116,7 +116,7 @@ class Segment:
 
     @property
     def meets(self) -> bool:
-        """Whether ranks meet in it."""
+        """Whether the segment exchanges messages with other ranks."""
         return any(x.op in MEETINGS for x in self.graph or ())
 
     def is_like(self, other: Segment) -> bool:
@@ -132,7 +132,7 @@ class Segment:
         return self
 
     def inputs(self, values: Sequence[Tensor]) -> list[Any]:
-        """The tensors that it reads, from arguments and what was computed before."""
+        """The tensors that the segment reads, from arguments and earlier segments' results."""
         found: list[Any] = self.constant.copy()
         for k, read in self.varying:
             found[k] = read(values)
@@ -152,7 +152,7 @@ class Segment:
         return list(map(wrap, map(leaf_like, self.leaves, buffers)))
 
     def _tracked(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Run the segment as operations of the graph outside, computed now."""
+        """Run the segment in the surrounding graph, so that gradients can pass it."""
         before = grads.get()
         try:
             grads.set(True)
@@ -189,5 +189,5 @@ class Step(NamedTuple):
 
     @property
     def bare(self) -> Step:
-        """The segment and the answer alone."""
+        """The step without the values that it read and computed."""
         return Step(self.segment, self.segment, [], [], self.answer, [])

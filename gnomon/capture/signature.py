@@ -44,7 +44,7 @@ def structure_of_call(
 @memo
 @cache
 def tensors_alone(count: int) -> TreeSpec:
-    """The structure of a call with so many different tensors."""
+    """The structure of a call whose arguments are `count` different tensors."""
     return TreeSpec(tuple, (), (TreeSpec(tuple, (), PLACES[:count]), nothing(dict)))
 
 

@@ -49,7 +49,7 @@ class SizeFamilies:
 
     @cached_property
     def known(self) -> Specializations:
-        """All of them; none where sizes are not asked for."""
+        """The families by signature without sizes; empty where sizes never become symbols."""
         limits = CAPTURES._replace(enough=ASKED) if self.options.dynamic else CAPTURES
         return Specializations(limits, SizeFamily)
 
@@ -66,7 +66,7 @@ class SizeFamilies:
     def note(
         self, key: tuple, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
     ) -> None:
-        """Learn of a capture with sizes of its own."""
+        """Record a capture with fixed sizes."""
         family, sizes = self.family(key)
         if family is None:
             return
@@ -109,7 +109,7 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
     def program(
         self, sizes: Sizes, arguments: Sequence[Tensor]
     ) -> tuple[Guard, CapturedProgram | Tree] | None:
-        """A program of these sizes by a capture that is there, if one serves them."""
+        """The program of these sizes from a capture on symbols; None if none serves them."""
         for each in self.made:
             own = each.serves(sizes)
             if own is not None and each.guard.holds():
@@ -119,11 +119,11 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
         return shared and (shared.guard, trees.Tree(shared.guard, self, sizes))
 
     def of(self, sizes: Sizes) -> list[SizedTree]:
-        """The ways for many sizes of arguments like these."""
+        """The trees of paths that serve these sizes."""
         return [x for x in self.trees if x.own_sizes(sizes) is not None]
 
     def attempt(self, sizes: Sizes, is_found: bool) -> SizedAttempt | None:
-        """A capture of all sizes, if there should be one now; of one found in values, at once."""
+        """A capture on symbols to try now; None if there should be none."""
         if self.is_closed or len(self.made) + self.grown >= self.limits.kept:
             return None
         known = [(x, p) for x, (g, p) in [*self.samples.items()] if x != sizes and g.holds()]
@@ -146,8 +146,8 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
         return sized_captures.SizedAttempt(self, symbols, sizes)
 
     def prove(self, made: SizedCapture, steps: Sequence[Step]) -> None:
-        """Keep a capture, if one with sizes of its own comes out of it, and none does not."""
-        way = sized_trees.way_of(steps) if steps else ()
+        """Keep a capture on symbols if it reproduces those with fixed sizes; else Unsized."""
+        way = sized_trees.path_key(steps) if steps else ()
         pairs = [(x, p) for x, (g, p) in [*self.samples.items()] if g.holds() and not steps]
         pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
         outcomes = [made.gives(*pair) for pair in pairs]
@@ -163,17 +163,17 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
     def note_way(
         self, sizes: Sizes, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
     ) -> None:
-        """Learn of one in which Python looks at values, which may prove some for many sizes.
+        """Record a path with fixed sizes, which may prove captures on symbols.
 
         Where ranks meet on the way there is none: it would meet others that capture nothing now.
         """
         if any(x.segment.meets for x in steps) or program.graph is None:
             return
         found = [n for x in steps for n in x.sizes]
-        made = Sample(sized_trees.way_of(steps), sizes, (*sizes, *found), guard, program)
+        made = Sample(sized_trees.path_key(steps), sizes, (*sizes, *found), guard, program)
         self.ways = [*self.ways, made][-WAYS:]
         for each in self.unproven:
-            if sized_trees.way_of(each[1]) == made.way:
+            if sized_trees.path_key(each[1]) == made.way:
                 self.unproven = [x for x in self.unproven if x is not each]
                 if each[0].gives(made.sizes, program):
                     self._keep(*each)
@@ -181,7 +181,7 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
                     self.failed += 1
 
     def _keep(self, made: SizedCapture, steps: Sequence[Step]) -> None:
-        """Keep a capture that is proven."""
+        """Keep a capture on symbols that is proven."""
         self.failed = 0
         if not steps:
             self.add(made)

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
     from gnomon.ir.node import Graph
     from gnomon.tensor.tensor import Tensor
 
-__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "Unproven", "at_hand", "known_sizes"]
+__all__ = [
+    "DoneOnce",
+    "SizedAttempt",
+    "SizedCapture",
+    "Unproven",
+    "at_current_sizes",
+    "known_sizes",
+]
 
 Sizes = tuple[int, ...]
 
@@ -80,7 +87,7 @@ class Symbols:
         return [tuple([next(rest) for _ in tensor.shape]) for tensor in tensors]
 
     def found(self, n: int) -> Any:
-        """A size that follows from values: one more symbol."""
+        """A new symbol for a size that is found in values."""
         found = self.env.symbol(n) if LEAST <= n < MOST else n
         if found is not n:
             self.places.append(len(self.sizes))
@@ -88,7 +95,7 @@ class Symbols:
         return found
 
     def own(self, sizes: Sequence[int]) -> Sizes:
-        """The symbols' values among sizes, as far as there are any yet."""
+        """The values of the symbols, of those that exist, for these sizes."""
         return tuple([sizes[k] for k in self.places])
 
     @property
@@ -105,19 +112,19 @@ class SizedCapture:
         self.symbols, self.guard, self.source = symbols, guard, program
         self.sized = SizedGraph(env, program.graph)
         self._size_numbers: dict[SymInt, SymInt] = {}
-        plain(program.size_numbers, lambda n: self._size_numbers.setdefault(n, n))
+        plain_sizes(program.size_numbers, lambda n: self._size_numbers.setdefault(n, n))
         self._numbers_at = env.function([*self._size_numbers])
         self._own, self._holds = choosing(env, symbols.sizes, symbols.places), env.test()
         self.filled_in: LatestEntries[Sizes, FilledProgram] = LatestEntries(FILLED)
         """Programs of the latest sizes at the end of a way."""
 
     def serves(self, sizes: Sizes) -> Sizes | None:
-        """The symbols' values for sizes; None where it is not for them."""
+        """The symbols' values for these sizes; None if a guard on sizes fails."""
         own = self._own(sizes)
         return own if own is not None and self._holds(own) else None
 
     def gives(self, sizes: Sizes, program: CapturedProgram) -> bool | None:
-        """Whether a capture with sizes of its own comes out of this one; None: not for them."""
+        """Whether a fixed-size capture equals this one at its sizes; None if not served."""
         own = self.serves(sizes)
         if own is None:
             return None
@@ -129,9 +136,11 @@ class SizedCapture:
         return program.graph is not None and self.sized.graph(own).key == program.graph.key
 
     def filling(self, own: Sizes) -> Callable[[Any], Any]:
-        """A function that puts numbers in place of sizes into parts of what makes results."""
+        """A function that replaces symbols by numbers in recipes of results."""
         values = dict(zip(self._size_numbers, self._numbers_at(own), strict=True))
-        return partial(plain, number=values.__getitem__) if values else lambda numbers: numbers
+        return (
+            partial(plain_sizes, number=values.__getitem__) if values else lambda numbers: numbers
+        )
 
     def program(self, sizes: Sizes, tracked: bool) -> FilledProgram | None:
         """The program of sizes at the end of a way; None where it is not for them."""
@@ -156,24 +165,24 @@ class FilledProgram(AtSizes, CapturedProgram):
         self.opens = opens
 
 
-def at_hand(graph: Graph) -> Graph:
-    """A graph on symbols with the sizes at hand."""
+def at_current_sizes(graph: Graph) -> Graph:
+    """A symbolic graph with the current values of its symbols."""
     return renumbered(graph, iter([*map(hint, dissection(graph).numbers)]))
 
 
-def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
-    """A program on symbols as one of the sizes at hand."""
+def settle_current_sizes(program: CapturedProgram) -> CapturedProgram:
+    """Fix a symbolic program to the current values of its symbols."""
     if program.graph is not None:
-        program.graph = at_hand(program.graph)
+        program.graph = at_current_sizes(program.graph)
         program.leaves = list(map(pattern, program.graph.outputs))
-    program.results = program.results.settled(plain)
-    program.outcome = program.outcome.settled(plain)
-    program.draws = plain(program.draws)
+    program.results = program.results.settled(plain_sizes)
+    program.outcome = program.outcome.settled(plain_sizes)
+    program.draws = plain_sizes(program.draws)
     return program
 
 
-def plain(value: Any, number: Callable[[Any], Any] = hint) -> Any:
-    """A part of what makes results, with the sizes at hand or other numbers for them."""
+def plain_sizes(value: Any, number: Callable[[Any], Any] = hint) -> Any:
+    """A recipe of results with symbols replaced by numbers, by default their current values."""
 
     def constant(x: Constant) -> Constant:
         return Constant(number(known(x.value))) if has_size(x.value) else x
@@ -183,12 +192,12 @@ def plain(value: Any, number: Callable[[Any], Any] = hint) -> Any:
 
 
 def known_sizes(value: Any) -> Any:
-    """A part of what makes results, with sizes as programs know them."""
-    return plain(value, known)
+    """A recipe of results with sizes in the form that programs have them."""
+    return plain_sizes(value, known)
 
 
 def is_of_all(program: CapturedProgram) -> bool:
-    """Whether all that a program does beside its results is to compute: no size is left behind."""
+    """Whether a program leaves nothing outside that might depend on a size."""
     sizes = [n for storage in program.escaped for n in storage.node.shape]
     does_more = program.placed or program.outcome.writes
     return program.graph is not None and not does_more and not any(map(has_size, sizes))
@@ -214,7 +223,7 @@ class SizedAttempt(NamedTuple):
     def begin(
         self, capture: Capture, stand_ins: Sequence[Tensor], arguments: Sequence[Tensor]
     ) -> None:
-        """Give the capture symbols for the sizes of its arguments."""
+        """Give the capture's arguments symbolic sizes."""
         capture.sizes, capture.symbols = self.symbols.env, self.symbols
         for tensor, shape in zip(stand_ins, self.symbols.shapes(arguments), strict=True):
             if SymInt in map(type, shape):
@@ -225,7 +234,7 @@ class SizedAttempt(NamedTuple):
         self.symbols.env.thread = get_ident()
 
     def settled(self, guard: Guard, program: CapturedProgram, path: Path) -> CapturedProgram:
-        """The program of this call; the capture is kept where it serves others."""
+        """The program of this call; the symbolic capture is kept if it is proven."""
         self.symbols.env.thread = 0
         serves_others = not (guard.lost or path.is_torn) and is_of_all(program)
         if serves_others and path.steps:
@@ -234,7 +243,7 @@ class SizedAttempt(NamedTuple):
         if not serves_others:
             self.family.failed += 1
             path.is_torn = path.is_torn or bool(path.steps)
-            return settle_at_hand(program)
+            return settle_current_sizes(program)
         made, sizes = SizedCapture(self.symbols, guard, program), self.symbols.now
         if made.serves(sizes) is None:
             raise Unsized("it does not serve the sizes that it was made with")
@@ -251,7 +260,7 @@ class SizedAttempt(NamedTuple):
             ) from error
 
     def failed(self, name: str, cause: Exception) -> None:
-        """Note that there is no such capture, and why."""
+        """Record that there is no capture on symbols, and why."""
         self.family.failed += not isinstance(cause, Unproven)
         message = f"sizes: {name} is captured for each: {cause or type(cause.__cause__)}"
         log(1, lambda: message)

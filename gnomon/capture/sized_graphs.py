@@ -112,5 +112,5 @@ class AtSizes:
 
 
 def near(own: Sizes, step: int) -> Sizes:
-    """Sizes that are a little more or less."""
+    """Sizes that differ a little from these, by `step`."""
     return tuple([max(n + step, LEAST) for n in own])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gnomon.capture.replay import CapturedProgram
     from gnomon.capture.sized_captures import SizedCapture, Symbols
 
-__all__ = ["SizedSegment", "SizedTree", "segment_of", "way_of"]
+__all__ = ["SizedSegment", "SizedTree", "path_key", "segment_of"]
 
 
 class SizedSegment(Segment):
@@ -102,15 +102,15 @@ class SizedTree(Tree):
         self.own_sizes, self.pattern = symbols.of_arguments, symbols.pattern
 
     def turning(self, step: Step) -> Answer:
-        """The part of an answer by which the tree of programs branches."""
-        return turning(step)
+        """The part of a step's answer that selects the next segment."""
+        return branch_key(step)
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:
         """The program at the end of a way, for sizes."""
         return end.program(tuple(sizes), self.tracked) if end.guard.holds() else None
 
     def takes(self, steps: Sequence[Step], ending: Any) -> bool:
-        """Add a way, unless another one leads elsewhere by the same answers."""
+        """Add a path, unless the same answers lead elsewhere; returns whether it was added."""
         at, merged = self.root, []
         for step in steps:
             if at is not None and not (isinstance(at, Segment) and at.is_like(step.segment)):
@@ -129,40 +129,40 @@ class SizedTree(Tree):
     def segments(self) -> Iterator[tuple[int, Answer, Any]]:
         """Every program with its depth and the answer that leads to it, at its latest sizes."""
         for depth, answer, at in super().segments():
-            found = made_of(at)
+            found = programs_of(at)
             if found:
-                yield depth, said_of(answer), found[-1]
+                yield depth, short_answer(answer), found[-1]
 
     def parts(self) -> list[Any]:
         """Every program that it has made."""
-        return [x for *_, at in super().segments() for x in made_of(at)]
+        return [x for *_, at in super().segments() for x in programs_of(at)]
 
 
-def said_of(answer: Answer) -> Answer:
-    """An answer in a few words."""
+def short_answer(answer: Answer) -> Answer:
+    """A short form of an answer."""
     if not isinstance(answer, tuple):
         return answer
     words = ["other sizes" if n == LEAST else f"size {n}" for n in answer]
     return " and ".join(words) or "of any size"
 
 
-def made_of(at: Any) -> list[Any]:
-    """The programs of one on symbols; of a plain segment, itself."""
+def programs_of(at: Any) -> list[Any]:
+    """The programs of a symbolic segment at all its sizes; a plain segment itself."""
     is_plain = isinstance(at, Segment) and not isinstance(at, SizedSegment)
     return [at] if is_plain else [*at.filled_in.values()]
 
 
-def way_of(steps: Sequence[Step]) -> Hashable:
-    """The way of a call, whatever its sizes are."""
-    return tuple([(x.segment.look[1:], turning(x)) for x in steps])
+def path_key(steps: Sequence[Step]) -> Hashable:
+    """A key of a path, equal for all sizes."""
+    return tuple([(x.segment.look[1:], branch_key(x)) for x in steps])
 
 
-def turning(step: Step) -> Answer:
-    """The answer; of sizes that follow from values, whether they are 0, 1 or others."""
+def branch_key(step: Step) -> Answer:
+    """The answer of a step, with sizes from values reduced to whether they are 0, 1 or others."""
     is_number = step.segment.look.is_host_call or step.sizes
-    return tuple(map(class_of, step.sizes)) if is_number else step.answer
+    return tuple(map(size_class, step.sizes)) if is_number else step.answer
 
 
-def class_of(size: int) -> int:
-    """The least size of those that are symbols, for all of them."""
+def size_class(size: int) -> int:
+    """A size itself if it is 0 or 1, else the least size that is a symbol."""
     return LEAST if LEAST <= size < MOST else size

@@ -53,7 +53,7 @@ class Looks:
         """Whether the very same objects leave no doubt."""
 
     def hold(self) -> bool | None:
-        """Whether all is as it was; None where other objects are there, which may be equal."""
+        """Whether all values are as they were; None if objects were replaced by others."""
         for x, at, wanted in self._tensors:
             if x._storage is not at or x.requires_grad is not wanted:
                 return False
@@ -63,7 +63,7 @@ class Looks:
         return True if self._certain and self._same_objects() else self._compared()
 
     def put_back(self, is_new: Callable[[Any], bool]) -> None:
-        """Put back what variables, attributes and names of files held, where that is new."""
+        """Restore variables, attributes and globals, where `is_new` says that they changed."""
         for cell, before in self._cells:
             if is_new(held_by(cell)):
                 cell.cell_contents = before
@@ -80,7 +80,7 @@ class Looks:
         return [x for *place, x in self._names if entry_of(*place) not in known]
 
     def _same_objects(self) -> bool:
-        """Whether the very same objects are there: a look that each replay takes."""
+        """Whether the very same objects are at all places; each replay checks it."""
         for version in self._kinds.values():
             if version._cell.value != version.known:
                 return False
@@ -139,7 +139,7 @@ def held_by(cell: types.CellType, default: Any = None) -> Any:
 
 
 def has_one(names: Any, some: set[str]) -> bool:
-    """Whether a dictionary has one of a few names."""
+    """Whether a dictionary has one of these names."""
     return any([name in names for name in some])
 
 
@@ -155,7 +155,7 @@ ATTRIBUTES = (types.GetSetDescriptorType, types.MemberDescriptorType)
 @memo
 @cache
 def kept_by(kinds: tuple[type, ...]) -> Any:
-    """Python's own way to read attributes of objects of a class, given those above it."""
+    """The built-in way to read attributes of objects with these classes above."""
     if threading.local in kinds:  # what it keeps in the other way is empty
         return property(operator.attrgetter("__dict__"))
     found = (vars(kind).get("__dict__") for kind in kinds)
@@ -174,12 +174,12 @@ def contents(value: Any) -> tuple:
 
 
 def parts_of(value: Any) -> tuple:
-    """The parts of a list, a dictionary or the like, any tensor as one."""
+    """The items of a container, with one marker for all tensors."""
     return tuple([Tensor if issubclass(type(x), Tensor) else x for x in contents(value)])
 
 
 def same(value: Any, before: Any) -> bool | None:
-    """Whether a value is what it was; None for another object, which may be equal inside."""
+    """Whether a value is the same; None for another object, which may be equal inside."""
     if value is before:
         return True
     alike = issubclass(type(value), PLAIN) and issubclass(type(before), PLAIN)
@@ -220,12 +220,12 @@ class TupleParts:
         self.names, self.key, self.value = names, key, value
 
     def _now(self) -> tuple | None:
-        """The tuple that stands there, if it has the same parts."""
+        """The tuple at the place, if it has the same items as before; else None."""
         now = self.names.get(self.key)
         return now if type(now) is type(self.value) and len(now) == len(self.value) else None
 
     def get(self, number: int) -> Any:
-        """A part, if a tuple that is that long stands there."""
+        """The item of this number; None if there is no such tuple at the place now."""
         now = self.names.get(self.key)
         return now[number] if isinstance(now, tuple) and number < len(now) else None
 
@@ -257,7 +257,7 @@ class SlotAttributes:
 
 
 def entry_of(names: Any, key: Any) -> tuple:
-    """A place in attributes or a container, as something to compare."""
+    """A place in a container or in attributes, in a comparable form."""
     if isinstance(names, TupleParts):
         return (*entry_of(names.names, names.key), key)
     return id(getattr(names, "value", names)), key

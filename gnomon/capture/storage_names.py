@@ -51,7 +51,7 @@ def positions(function: Callable) -> Iterator[str]:
 
 
 def inside(name: str, tree: Any) -> Iterator[tuple[int, str]]:
-    """The tensors in a nested value of that name.
+    """The number and the name of each tensor in a nested value of that name.
 
     >>> list(inside("batch", TreeSpec(tuple, (), (TreeLeaf(0), TreeLeaf(1)))))
     [(0, 'batch[0]'), (1, 'batch[1]')]
@@ -65,6 +65,6 @@ def inside(name: str, tree: Any) -> Iterator[tuple[int, str]]:
 
 
 def named(sites: tuple[Site, ...], name: str) -> tuple[Site, ...]:
-    """The lines where an input was made, with its name and the part of the model that has it."""
+    """The source lines of an input with its name, and the module that it belongs to."""
     module = name.rpartition(".")[0]
     return tuple(site._replace(name=name, module=module or site.module) for site in sites)

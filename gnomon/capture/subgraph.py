@@ -23,11 +23,11 @@ from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
 from gnomon.tensor.state import Storage, grads, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 
-__all__ = ["Inner", "Trace", "close", "draw_on", "drawn_outside", "spread", "trace"]
+__all__ = ["Inner", "Trace", "advance_draws", "close", "drawn_outside", "spread", "trace"]
 
 
 def spread(value: Any, found: list[Tensor]) -> Any:
-    """The structure of a nested value; each of its tensors is added to the list, even twice."""
+    """The structure of a nested value, whose tensors are appended to `found`."""
     if isinstance(value, Tensor):
         found.append(value)
         return TreeLeaf(len(found) - 1)
@@ -104,15 +104,15 @@ class Inner(Capture):
 
 
 def drawn_outside(around: Capture | None, generator: Any) -> tuple[Tensor, Tensor, int]:
-    """Key words and number of the next draw outside: the number is a sum of the last two."""
+    """The generator's key words, and the number of its next draw as a base and an offset."""
     if around is not None:
         return (*around.origin(generator), around.draws.get(generator, 0))
     count = np.asarray(generator.count, np.int64)
     return from_array(generator.words), from_array(count), 0
 
 
-def draw_on(around: Capture | None, generator: Any, count: int) -> None:
-    """Outside, so many more draws are done."""
+def advance_draws(around: Capture | None, generator: Any, count: int) -> None:
+    """Advance a generator outside by so many draws."""
     if around is None:
         generator.count += count
     else:
@@ -157,7 +157,7 @@ def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable
 
 
 def check_kept(inner: Inner, kept: Sequence[Storage]) -> None:
-    """Refuse tensors that live on outside without being returned."""
+    """Refuse tensors that the function stores outside without returning them."""
     if any(s.node.arena is inner.arena for s in inner.escaped(kept)):
         inner.refuse("a tensor is made that something outside holds on to. Return it instead")
 
@@ -176,7 +176,7 @@ class ClosedTraces(NamedTuple):
 def close(
     traces: Sequence[Trace], outputs: Sequence[Sequence[Node]], state_of: Callable
 ) -> ClosedTraces:
-    """Graphs to these outputs; `state_of` a trace are its own inputs, alike in all traces."""
+    """Graphs to these outputs; inputs are those of `state_of(trace)`, then what all traces read."""
     own = [state_of(t) for t in traces]
     reads = [
         {x: outside(t.inner, x) for x in topological(made) if x.op == "input" and x not in mine}

@@ -108,20 +108,20 @@ class Capture(Questioned, Ambient, Wholes):
     # entering and leaving
 
     def running(self) -> CaptureRun:
-        """Build into the capture from this thread, inside of `strict`."""
+        """A block in which this thread builds into the capture."""
         return CaptureRun(self)
 
     def checking(self) -> AmbientChecks:
-        """See at the end whether modes and generators that are not ours are as they were."""
+        """A block that checks at its end that modes and generators are as before."""
         return AmbientChecks(self)
 
     def in_place(self) -> replacing:
-        """Put this capture's parts in the thread's state for a while."""
+        """A block in which the thread's state is that of this capture."""
         own = {"arena": self.arena, "images": WeakKeyDictionary(), "pending": self.pending}
         return replacing(state, **own, capture=self, shown=self.shown, sweep_at=1 << 62)
 
     def put_back(self) -> None:
-        """Drop the run, and give tensors from outside the flags that they had before it."""
+        """Drop the run, and restore the flags of tensors from outside."""
         self.leave()
         for storage, flags in self.flags.items():
             storage.tracked, storage.released = flags
@@ -131,7 +131,7 @@ class Capture(Questioned, Ambient, Wholes):
             tensor._requires = wanted
 
     def outside(self) -> replacing:
-        """For a moment, tensors are ordinary ones with values, as if made before the capture."""
+        """A block in which the thread's state is as before the capture."""
         home = dict(zip(("arena", "images"), self.home, strict=True))
         return replacing(state, **home, pending=[], capture=None, sweep_at=KEPT_REFERENCES)
 
@@ -146,7 +146,7 @@ class Capture(Questioned, Ambient, Wholes):
         return made
 
     def claim(self, storage: Storage) -> Node:
-        """A storage's node here; a storage from outside becomes an input when it is first read."""
+        """The node of a storage; one from outside becomes an input when it is first read."""
         found = self.nodes.get(storage)
         if found is None:
             self.flags[storage] = (storage.tracked, storage.released)
@@ -163,7 +163,7 @@ class Capture(Questioned, Ambient, Wholes):
         return [kept.leaf for kept in self.leaves if kept.source is node]
 
     def assign(self, storage: Storage, node: Node) -> None:
-        """Write to a storage from outside: it is done for real by every replay."""
+        """Record a write to a storage from outside, which every replay does."""
         self.claim(storage)
         self.nodes[storage] = node
         if storage.tracked:
@@ -176,20 +176,20 @@ class Capture(Questioned, Ambient, Wholes):
         return value._storage.node.arena is self.arena
 
     def read_at(self, tensor: Tensor, names: Any, key: Any) -> None:
-        """Read a tensor at replays from the place where it stands then."""
+        """Make replays read a tensor from its place, whatever is stored there then."""
         storage = tensor._storage
         self.stands[storage] = tensor, names, key
         if storage in self.first:
             self.inputs[self.first[storage]] = self.standing_at(storage)
 
     def standing_at(self, storage: Storage) -> Read:
-        """Reads what stands where a storage stood; the first run takes what stood there."""
+        """A reader of what is at a storage's place; the first run reads what was there."""
         tensor, names, key = self.stands[storage]
         now = [tensor]
         return lambda _: now.pop() if now else names.get(key)
 
     def takes(self, tensor: Tensor, value: Tensor) -> bool:
-        """Write a value that was computed here, so that replays do; False where it is no such."""
+        """Record a write of a computed value to a tensor; False if it was not computed here."""
         if value._storage.node.arena is not self.arena or tensor._view is not None:
             return False
         tensor._storage.set(detached(raw(value)))
@@ -242,7 +242,7 @@ class Capture(Questioned, Ambient, Wholes):
         return found
 
     def settle(self) -> list[tuple[Tensor, Tensor | None]]:
-        """The gradients to set, and guards for those that were asked for, once all has run.
+        """The gradients to set at the end; adds guards for those that were read.
 
         What only the function held is gone when it is let go of here: nobody will see its gradient.
         """
@@ -258,12 +258,12 @@ class Capture(Questioned, Ambient, Wholes):
         return [(x, grad) for at, grad in made if (x := at()) is not None]
 
     def standing_for(self, tensor: Tensor) -> Read:
-        """The reader of a tensor: from the arguments of a replay, or itself."""
+        """A reader of a tensor: from the arguments, or the tensor itself."""
         number = next((k for k, x in enumerate(self.arguments) if x is tensor), None)
         return Always(tensor) if number is None else GivenInput(number)
 
     def go_back(self, roots: Iterable[Node], leaves: Iterable[Node]) -> None:
-        """A backward pass runs from roots, whose values it frees, to leaves.
+        """Record a backward pass from roots, whose values it frees, to leaves.
 
         What is computed again after it is another value, with a history of its own.
         """
@@ -297,7 +297,7 @@ class Capture(Questioned, Ambient, Wholes):
         return tensor._storage.node.arena is self.arena or tensor._view in self.views
 
     def switch(self, tensor: Tensor) -> None:
-        """Note that a tensor from outside wants gradients, or none, from here on.
+        """Record that the function changed requires_grad of a tensor from outside.
 
         Where it wants none, its node is not the leaf's: somebody watches that, or nobody does.
         """
@@ -307,13 +307,13 @@ class Capture(Questioned, Ambient, Wholes):
             node.watch = node.watch or [nobody]
 
     def check_switches(self) -> None:
-        """Refuse what stays switched: replays would leave it."""
+        """Refuse tensors whose requires_grad stays changed."""
         for tensor, before, site in self.switched.values():
             if tensor._requires is not before:
                 self.keep_flag(tensor, site)
 
     def end_collectives(self) -> None:
-        """Refuse collectives that cannot be done, all of them; have a replay do all others."""
+        """Refuse collectives that the backend lacks, all at once; make replays do the others."""
         if self.violations:
             raise CollectiveError("\n".join(self.violations))
         for name, end in self.ends.items():
@@ -322,7 +322,7 @@ class Capture(Questioned, Ambient, Wholes):
             self.assign(end, cast(reshape(first, ()), end.node.dtype))
 
     def keep_flag(self, tensor: Tensor, site: Site | None = None) -> None:
-        """Refuse to change for good what a tensor from outside wants of gradients."""
+        """Refuse a lasting change of requires_grad of a tensor from outside."""
         if not self.is_made(tensor):
             raise refusal(
                 "requires_grad: a function that is captured switches it for a tensor from outside. "
@@ -331,7 +331,7 @@ class Capture(Questioned, Ambient, Wholes):
             )
 
     def keep_inside(self, roots: Iterable[Node]) -> None:
-        """Refuse gradients that go on behind results from outside: what made them is not seen."""
+        """Refuse a backward pass that goes on behind tensors computed outside."""
         made = [first for storage, first in self.first.items() if self.flags[storage][0]]
         if not depends_on(topological(roots), made).isdisjoint(roots):
             raise refusal(
@@ -341,7 +341,7 @@ class Capture(Questioned, Ambient, Wholes):
             )
 
     def keep_read(self, roots: Sequence[Node]) -> None:
-        """Refuse to write over what the gradients of these results will read, if any get them."""
+        """Refuse a write over values that gradients of these results still read."""
         if self.cut_short or not state.overwritten:
             return
         passed = [first for storage, first in self.first.items() if self.flags[storage][0]]
@@ -363,11 +363,11 @@ class Capture(Questioned, Ambient, Wholes):
         return Always(leaf)
 
     def written(self) -> list[Storage]:
-        """Storages from outside that were given another value."""
+        """The storages from outside that were written."""
         return [s for s, node in self.nodes.items() if node is not self.first[s]]
 
     def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
-        """Storages that were made here and that somebody still holds after the return.
+        """The storages made here that somebody still holds after the function returned.
 
         Storages in cycles that nobody holds are young: no collection ran while they were made.
         """

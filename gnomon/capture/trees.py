@@ -39,7 +39,7 @@ Ending = tuple["Guard", "CapturedProgram"]
 
 
 class NewAnswer(Exception):
-    """A call came to where its tree ends: the function is captured on the way that it takes."""
+    """Raised when a call's answers lead to no known segment: its path is to be captured."""
 
     def __init__(self, tree: Tree, steps: list[Step], why: str, is_answer: bool = False) -> None:
         super().__init__(why)
@@ -48,7 +48,7 @@ class NewAnswer(Exception):
         """Whether what is new is a size that follows from values."""
 
     def settled(self) -> Tree | None:
-        """The tree, if another thread has captured that way meanwhile."""
+        """The tree, if another thread has captured that path meanwhile; else None."""
         last = self.steps[-1] if self.is_answer else None
         return self.tree if last is not None and last.answer in last.segment.follow else None
 
@@ -63,7 +63,7 @@ class CallOnItsWay:
         self.values, self.sizes = call_objects.copied(arguments), [*sizes]
 
     def step(self, segment: Segment) -> Step:
-        """Run a segment, and ask."""
+        """Run a segment and its host read, unless this call has done so; the step."""
         step = self._known(segment) if self.known else None
         if step is None:
             step = self._run(segment)
@@ -101,7 +101,7 @@ class CallOnItsWay:
 
 
 class Tree:
-    """The ways that calls of one signature took."""
+    """The paths of the calls of one signature, which branch by the values that Python reads."""
 
     root: Segment | None = None
 
@@ -117,7 +117,7 @@ class Tree:
         return True
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
-        """The function's result, on a way that is known."""
+        """Run a call along a known path; NewAnswer where its path is not known."""
         program, values = self.found(arguments)
         return program.run(values)
 
@@ -139,7 +139,7 @@ class Tree:
 
     @property
     def shared(self) -> Sequence[Tree]:
-        """The ways for many sizes."""
+        """The trees on symbolic sizes, which are tried first."""
         return () if self.family is None else self.family.of(self.sizes)
 
     def way(
@@ -159,11 +159,11 @@ class Tree:
         raise NewAnswer(self, walk.steps, f"the value asked for at {site} is {state}", at is None)
 
     def turning(self, step: Step) -> Answer:
-        """The part of an answer that selects what follows."""
+        """The part of an answer that selects the next segment."""
         return step.answer
 
     def program(self, end: Any, _: Sequence[int]) -> CapturedProgram | None:
-        """The program at the end of a way."""
+        """The program at the end of a path."""
         return end
 
     def grow(self, steps: Sequence[Step], ending: Ending) -> None:
@@ -195,11 +195,11 @@ class Tree:
                 waiting += [(depth + 1, each, x) for x in ends]
 
     def ways(self) -> int:
-        """The number of its ends."""
+        """The number of paths."""
         return sum(not isinstance(at, Segment) for *_, at in self.segments())
 
     def tell_of_many(self, name: str) -> bool:
-        """Warn of many ways; whether they are too many."""
+        """Warn if there are many paths; returns whether there are too many."""
         ways = self.ways()
         text = f"compile: {name}: {ways} ways follow from values that it asks for"
         site = f"{FEWER}   [{self.widest().look.site}]"
@@ -224,7 +224,7 @@ class Tree:
 
     @property
     def guards(self) -> Sequence[tuple[Callable, Any]]:
-        """The facts that one of its ways takes for granted."""
+        """The guards of one of its paths."""
         ends = (at for *_, at in self.segments() if not isinstance(at, Segment))
         return next((end.guards for end in ends), ())
 
@@ -242,7 +242,7 @@ class Tree:
 
 
 def said_of(answer: Answer) -> str:
-    """An answer in a few words."""
+    """A short text of an answer."""
     return f"{len(answer)} bytes {answer[:8].hex()}" if isinstance(answer, bytes) else str(answer)
 
 

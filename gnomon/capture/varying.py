@@ -65,14 +65,14 @@ class VaryingNumbers:
         return self.sites
 
     def give_up(self) -> None:
-        """Lift nothing any more: the function takes no stand-ins for numbers."""
+        """Pass no numbers as inputs any more: the function does not take placeholders."""
         self.is_given_up = True
         self.lifted.clear()
         self.sites.clear()
         self.places.clear()
 
     def learn_places(self, guard: Guard) -> None:
-        """Take numbers as inputs from now on that differ from those of a program's guard."""
+        """Make numbers inputs that differ from those that a program's guard has."""
         if self._tries and not self.is_given_up:
             found = recompile_reasons.changed_numbers(guard)
             self.places |= {x.entry: x for x in found if x.entry not in self._fixed}
@@ -91,7 +91,7 @@ class VaryingNumbers:
                 self.places.clear()
 
     def lift(self, tree: Any, tensors: Sequence[Tensor]) -> tuple[Any, Sequence[Tensor]]:
-        """A call whose varying numbers are passed in as tensors."""
+        """A call with its varying numbers replaced by tensors."""
         bare, _ = without_numbers(tree)
         chosen = self.lifted.get(bare)
         if not chosen:
@@ -100,7 +100,7 @@ class VaryingNumbers:
         return with_inputs(tree, chosen, found, [0]), found
 
     def learn(self, tree: Any) -> bool:
-        """Note the numbers of a call; whether others than before are inputs now."""
+        """Record a call's numbers; returns whether some became inputs by it."""
         bare, values = without_numbers(tree)
         if bare not in self._known:
             self._known[bare] = (values, set())
@@ -127,7 +127,7 @@ class VaryingNumbers:
 
 
 def without_numbers(tree: Any) -> tuple[Any, list[Any]]:
-    """A structure with the classes of numbers in place of them, and the numbers in order."""
+    """A structure with numbers replaced by their classes, and the numbers in order."""
     values: list[Any] = []
 
     def bare(part: Any) -> Any:
@@ -169,7 +169,7 @@ def plain_tree(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 
 def refuses(path: Path, guard: Guard, seen: Any) -> bool:
-    """Whether the error may come of stand-ins, in a function that has done nothing yet."""
+    """Whether an error may be caused by placeholders, before the function had any effect."""
     sizes = path.capture.sizes
     if sizes is not None and (path.error is not None or sizes.is_left):
         return True
@@ -178,12 +178,12 @@ def refuses(path: Path, guard: Guard, seen: Any) -> bool:
 
 
 def is_repeatable(guard: Guard, seen: Any) -> bool:
-    """Whether a function has done nothing that a second run would do twice."""
+    """Whether a function has had no effect yet that a second run would repeat."""
     return all(asked in guard.walked for _, asked in seen.effects) and guard.holds()
 
 
 def check_classes(path: Path, guard: Guard, seen: Any) -> None:
-    """Refuse stand-ins where code asks for classes; where it has done something, the call."""
+    """Refuse placeholders, or the call, where code asks for the class of a number."""
     if not path.capture.traced_numbers or not tells_apart(guard, seen):
         return
     if not is_repeatable(guard, seen):
@@ -196,7 +196,7 @@ def check_classes(path: Path, guard: Guard, seen: Any) -> None:
 
 
 def tells_apart(guard: Guard, seen: Any) -> bool:
-    """Whether code that ran asks for the class of something: a stand-in has another one."""
+    """Whether code that ran asks for classes: a placeholder has another one."""
     named = [(name, x) for _, name, x in guard._places._names]
     named += [("", x) for _, x in guard._places._cells]
     renamed = any(x is type and name != "type" for name, x in named)

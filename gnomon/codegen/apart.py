@@ -12,7 +12,7 @@ from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.codegen.loops import Code
 from gnomon.ir.memo import digest
 
-__all__ = ["taken_apart"]
+__all__ = ["outline_functions"]
 
 LEAST = 60
 """Lines from which on a function is worth an object of its own."""
@@ -21,13 +21,18 @@ PREFIX = "part_"
 NAME = re.compile(r"@([\w.]+)")
 
 
-def taken_apart(module: LLVMModule, kernel: str) -> tuple[Code, ...]:
-    """Take out what a kernel calls and others may call too; the module then declares it."""
+def outline_functions(module: LLVMModule, kernel: str) -> tuple[Code, ...]:
+    """Move a kernel's long functions out of its module; gives them, one code for each.
+
+    The module then declares them, so that equal functions of other kernels are compiled once.
+    """
     others = [name for name in module.functions if name != kernel]
-    return tuple(taken(module, name) for name in others if is_part(module.functions[name]))
+    return tuple(
+        outline(module, name) for name in others if is_worth_outlining(module.functions[name])
+    )
 
 
-def is_part(function: Emitter) -> bool:
+def is_worth_outlining(function: Emitter) -> bool:
     """Whether a function is long, and calls nothing but LLVM's own."""
     if len(function.lines) < LEAST:
         return False
@@ -36,7 +41,7 @@ def is_part(function: Emitter) -> bool:
     return known and "!" not in text
 
 
-def taken(module: LLVMModule, name: str) -> Code:
+def outline(module: LLVMModule, name: str) -> Code:
     """Outline a function into a code of its own; other functions call it by its new name."""
     function = module.functions.pop(name)
     text = function.text().replace("define internal ", "define ", 1)

@@ -14,7 +14,7 @@ from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attent
 from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
 from gnomon.codegen.kernels.block_product import BlockProductSpec, emit_block_product
 from gnomon.codegen.kernels.convolution import (
-    FEWEST,
+    LEAST_COLUMNS,
     emit_convolutions,
 )
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
@@ -208,7 +208,7 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
     )
 
 
-@kernel(fits=lambda node: node.inputs[1].shape[1] >= FEWEST)
+@kernel(fits=lambda node: node.inputs[1].shape[1] >= LEAST_COLUMNS)
 def slide_back(node: Node, machine: Machine) -> OpaqueCall:
     """The transpose of a convolution with strides."""
     specs = phase_specs(node)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gnomon.codegen.apart import taken_apart
+from gnomon.codegen.apart import outline_functions
 from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
@@ -176,7 +176,7 @@ def written(
     mixed = (lifting.number(n) if own is None else own for own, n in pairs)
     scratch = emit(module, symbol, *restored(kernel, mixed))
     lifting.close()
-    parts = taken_apart(module, symbol)
+    parts = outline_functions(module, symbol)
     text = module.text()
     name = f"o{digest(text)}"
     # a kernel's own functions are named after it

@@ -18,8 +18,8 @@ NONE_LEFT = {"float": -110.0, "double": -755.0}
 """From here down x · e^x rounds to 0."""
 NORMAL_END = {"float": 15.0, "double": 39.0}
 """From here on x · erfc(x / √2) rounds to 0."""
-NEAR = {"float": 0.75, "double": 0.5}
-"""Below, erf itself is a polynomial."""
+POLYNOMIAL_END = {"float": 0.75, "double": 0.5}
+"""The value of |x| / √2 below which gelu is computed from `small_erf`, a polynomial."""
 GELU_END = {"float": -11.0, "double": -22.0}
 """From here down gelu by a tanh rounds to 0."""
 ONE_FROM = 40.0
@@ -74,7 +74,7 @@ def gelu(a: Algebra, x: Value) -> Value:
         tail = a.mul(a.neg(half), scaled_erfc(a, w, sqrt(2)))
     missing = faded(a, tail, y, s)
     near = a.mul(a.neg(half), a.sub(a.const(1.0), small_erf(a, root)))
-    missing = a.select(a.less(root, a.const(NEAR[a.scalar])), near, missing)
+    missing = a.select(a.less(root, a.const(POLYNOMIAL_END[a.scalar])), near, missing)
     return with_end(a, x, a.sub(a.at_least(x, 0.0), missing))
 
 

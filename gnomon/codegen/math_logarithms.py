@@ -41,8 +41,8 @@ def exponent_and_mantissa(a: Algebra, x: Value) -> tuple[Value, Value]:
     return e, a.from_bits(a.int_add(kept, a.int_const(ROOT_HALF[a.scalar])))
 
 
-def taken_apart(a: Algebra, x: Value) -> tuple[Value, Value]:
-    """e and f of a positive number; denormals are scaled first."""
+def exponent_and_fraction(a: Algebra, x: Value) -> tuple[Value, Value]:
+    """e and f of a positive number 2^e · (1 + f), also of a denormal one; f is near 0."""
     low = a.less(x, a.const(a.layout.smallest))
     e, mantissa = exponent_and_mantissa(a, a.select(low, a.scale(x, 2.0**a.layout.mantissa), x))
     less = a.select(low, a.const(a.layout.mantissa), a.const(0.0))
@@ -74,13 +74,13 @@ def log_ends(a: Algebra, x: Value, ordinary: Value) -> Value:
 
 def natural(a: Algebra, x: Value) -> Value:
     """The natural logarithm."""
-    return log_ends(a, x, log_sum(a, *taken_apart(a, x)))
+    return log_ends(a, x, log_sum(a, *exponent_and_fraction(a, x)))
 
 
 @through_double
 def log2(a: Algebra, x: Value) -> Value:
     """The logarithm to base 2, exact for powers of two."""
-    e, f = taken_apart(a, x)
+    e, f = exponent_and_fraction(a, x)
     near = log_sum(a, a.const(0.0), f)
     return log_ends(a, x, a.fma(near, a.const(LOG2_E), e))
 
@@ -88,7 +88,7 @@ def log2(a: Algebra, x: Value) -> Value:
 @through_double
 def log10(a: Algebra, x: Value) -> Value:
     """The logarithm to base 10."""
-    e, f = taken_apart(a, x)
+    e, f = exponent_and_fraction(a, x)
     high, low = (a.const(part) for part in LOG10_2)
     near = a.fma(e, low, a.scale(log_sum(a, a.const(0.0), f), LOG10_E))
     return log_ends(a, x, a.fma(e, high, near))
@@ -142,7 +142,7 @@ def atanh(a: Algebra, x: Value) -> Value:
 
 def log_pair(a: Algebra, x: Value) -> tuple[Value, Value]:
     """The logarithm of a positive finite double as a sum of two doubles, good to 2^−65."""
-    e, f = taken_apart(a, x)
+    e, f = exponent_and_fraction(a, x)
     below = a.shift(f, 2.0)
     below_rest = a.sub(f, a.shift(below, -2.0))
     inverse = a.div(a.const(1.0), below)

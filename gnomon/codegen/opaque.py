@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from gnomon.codegen.apart import taken_apart
+from gnomon.codegen.apart import outline_functions
 from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.families import Emit, Families, NumberedCode
 from gnomon.codegen.loops import Code
@@ -75,5 +75,5 @@ def alone(name: str, emit: Emit, spec: tuple[Any, ...]) -> NumberedCode:
     module, symbol = LLVMModule(), f"{name}_{digest(repr(spec))}"
     scratch = emit(module, symbol, *spec)
     _families[name].add(*spec)
-    parts = taken_apart(module, symbol)
+    parts = outline_functions(module, symbol)
     return NumberedCode(Code(symbol, module.text(), scratch, parts))

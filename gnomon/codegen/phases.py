@@ -18,7 +18,7 @@ from gnomon.schedule.nested import plain, row_major, stored
 
 
 def phase_specs(node: Node) -> tuple[MatmulSpec, ...]:
-    """The products of a region's call."""
+    """The products of `slide_back`, a transposed convolution: one for each phase of its strides."""
     weight = node.inputs[1]
     _, lows, geometry = node.params["call"].args[2:]
     phases = all_phases(node.shape[2:], lows, weight.shape[2:], geometry)

@@ -144,7 +144,11 @@ def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
             batch.prepare()
             context.backend.program.prepare()
         # while something is measured, nobody compiles
-        tuner = autotuning.Tuner(context, partial(form, context)) if context.seconds else None
+        tuner = (
+            autotuning.Tuner(context, partial(executable_of_part, context))
+            if context.seconds
+            else None
+        )
         ask = pipeline.ignored if tuner else batch.ask
         block = pipeline.kernels_of(graph, context, ask, tuner)
         kernels = tuple(block.kernels())
@@ -194,8 +198,8 @@ def from_file(
     return found
 
 
-def form(context: CompileContext, placed: Placed) -> Executable:
-    """An executable of a part of a program, to measure it."""
+def executable_of_part(context: CompileContext, placed: Placed) -> Executable:
+    """Lower and compile a part of a program alone, so that it can be measured."""
     context = context.inside
     block = pipeline.block_of(placed, context)
     return of_block(block, assembly.plan_of(block), context)

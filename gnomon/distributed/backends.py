@@ -18,10 +18,10 @@ from gnomon.runtime.comm.environment import (
     Environment,
     by_mpi,
     environment,
-    hinted,
     meeting_place,
     variables,
     wanted_backend,
+    was_launched,
 )
 from gnomon.runtime.comm.groups import membership
 from gnomon.runtime.comm.mpi import MpiBackend
@@ -75,7 +75,7 @@ def check(caller: str, name: str, allowed: Sequence[str] = tuple(BACKENDS)) -> N
 def place() -> Environment:
     """The place of this rank; MPI is asked where a launcher left signs but no number."""
     found = environment()
-    if found.size > 1 or not hinted():
+    if found.size > 1 or not was_launched():
         return found
     backend = MpiBackend()
     machine = backend.number_beside, backend.beside

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gnomon.distributed.ending import as_rank
 from gnomon.runtime.comm import groups
-from gnomon.runtime.comm.environment import Environment, standing
+from gnomon.runtime.comm.environment import Environment, thread_place
 from gnomon.runtime.comm.threads import World
 from gnomon.settings import override
 from gnomon.tensor.random import own_stream
@@ -34,7 +34,13 @@ def run_threads(words: Sequence[str], ranks: int, threads: int, patience: float 
         backend = world.backend(rank)
         place = Environment(rank, ranks, rank, ranks, SOURCE)
         threads_of = override(num_threads=threads)
-        with standing(place), groups.of_rank(backend), threads_of, own_stream(), as_rank():
+        with (
+            thread_place(place),
+            groups.of_rank(backend),
+            threads_of,
+            own_stream(),
+            as_rank(),
+        ):
             program()
 
     with ThreadPoolExecutor(ranks, "rank") as pool:

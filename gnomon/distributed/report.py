@@ -91,7 +91,7 @@ class UnitUse(NamedTuple):
     def __str__(self) -> str:
         return (
             f"unit {self.unit}, {self.reader}: {self.nbytes:,} bytes gathered from call "
-            f"{self.begun} on, read by calls {self.first} to {self.last}, then let go"
+            f"{self.begun} on, read by calls {self.first} to {self.last}, then freed"
         )
 
 

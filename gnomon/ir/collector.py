@@ -55,7 +55,8 @@ class paused(Block):
     """
 
     pauses = Pauses()
-    """Of all threads; the class has them, since at the interpreter's end modules are empty."""
+    """The pauses of all threads, kept in the class: when the interpreter ends, `__del__` may run
+    after the module's globals were cleared."""
 
     def __enter__(self) -> None:
         try:

@@ -88,8 +88,9 @@ def current_sites() -> tuple[Site, ...]:
 
 
 _known: dict[tuple[Any, ...], tuple[Site, ...]] = memo({})
-_called: dict[tuple[Any, ...], tuple[tuple[Site, ...], CodeType]] = memo({})
-"""What is known, by the instruction: a frame counts its lines from the function's first."""
+_by_instruction: dict[tuple[Any, ...], tuple[tuple[Site, ...], CodeType]] = memo({})
+"""The sites of calls by code object and instruction, and the code object, so that its id stays
+taken. `_known` is asked by line number, for which a frame walks its function's table of lines."""
 
 
 def sites_here() -> tuple[Site, ...]:
@@ -105,11 +106,11 @@ def sites_here() -> tuple[Site, ...]:
         return (user_site(),)
     # equal functions of two files are equal code, and the same lines may serve several parts
     key = (id(code), frame.f_lasti, scope.modules, scope.phase)
-    found = _called.get(key)
+    found = _by_instruction.get(key)
     if found is None:
-        if len(_called) > KEPT_LINES:
-            _called.clear()
-        found = _called[key] = sites_of(frame), code  # which is kept, and its id with it
+        if len(_by_instruction) > KEPT_LINES:
+            _by_instruction.clear()
+        found = _by_instruction[key] = sites_of(frame), code  # which is kept, and its id with it
     return found[0]
 
 

@@ -38,9 +38,11 @@ class Conversation:
         messages = [*self.messages, {"role": "user", "content": text}]
         ids = self.texts.ids(text) if self.plain else self.texts.chat_ids(messages)
         found = Answer(self.model, self.texts, ids, self.options, self.cached)
-        return self.recorded(messages, iter(found))
+        return self.pass_and_record(messages, iter(found))
 
-    def recorded(self, messages: list[dict[str, Any]], pieces: Iterator[str]) -> Iterator[str]:
+    def pass_and_record(
+        self, messages: list[dict[str, Any]], pieces: Iterator[str]
+    ) -> Iterator[str]:
         """Pass the pieces on, and record them as a message, also if the answer is interrupted."""
         written: list[str] = []
         try:

@@ -40,7 +40,7 @@ class DecoderNotes(msgspec.Struct, frozen=True):
     """The texts of a decoder in a file, and the fields and the file of its generation."""
 
     max_position_embeddings: int
-    """Those of the cache."""
+    """Positions of the cache, by the name that configurations have for the longest text."""
     piece: int
     tokenizer: str
     template: str | None

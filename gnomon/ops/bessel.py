@@ -154,23 +154,24 @@ def waves(x: Node, order: int) -> tuple[Node, Node]:
     return (even * c - odd * s) * scale, (even * s + odd * c) * scale
 
 
-NEAR = 4.0
+SERIES_END = 4.0
+"""Below, functions are a power series; from here on, the integral of `waves`."""
 
 
 def first_kind(x: Node, order: int) -> Node:
     """J: even or odd as its order."""
     a = size(x)
-    near = elementwise("lt", a, NEAR)
+    near = elementwise("lt", a, SERIES_END)
     b = where(near, a, 1.0)
     inside = polynomial(b * b * 0.25, series(order, 22, sign=-1))
     inside = inside * b * 0.5 if order else inside
-    made = where(near, inside, waves(where(near, NEAR, a), order)[0])
+    made = where(near, inside, waves(where(near, SERIES_END, a), order)[0])
     return where(elementwise("lt", x, 0.0), -made, made) if order else made
 
 
 def second_kind(x: Node, order: int) -> Node:
     """Y: −∞ at 0, NaN below."""
-    near = elementwise("lt", x, NEAR)
+    near = elementwise("lt", x, SERIES_END)
     b = where(near, x, 1.0)
     z, log = b * b * 0.25, elementwise("log", b * 0.5) + EULER
     first, more = (polynomial(z, series(order, 22, sums, -1)) for sums in (False, True))
@@ -179,7 +180,7 @@ def second_kind(x: Node, order: int) -> Node:
     inside = inside * (1 / pi)
     # 2 / b may be too large where its part of π is not
     inside = where(vanishing(b), (-2 / pi) / size(b), inside) if order else inside
-    return where(near, inside, waves(where(near, NEAR, x), order)[1])
+    return where(near, inside, waves(where(near, SERIES_END, x), order)[1])
 
 
 # the operations

@@ -303,9 +303,7 @@ def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
     Traceback (most recent call last):
     gnomon.errors.ArgumentError: vander: gives 0 to 65536 powers: got -1.
     """
-    count = x.size if n is None else n
-    if not 0 <= count <= MOST_POWERS:
-        raise ArgumentError(f"vander: gives 0 to {MOST_POWERS} powers: got {count}.")
+    count = number_of_powers(x.size, n)
     dtype = (x * 1).dtype
     powers = [expand(constant(x.arena, 1, dtype), x.shape)]
     if not count:
@@ -313,3 +311,11 @@ def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
     for _ in range(count - 1):
         powers.append(powers[-1] * x)
     return stack(powers if increasing else powers[::-1], 1)
+
+
+def number_of_powers(size: int, n: int | None) -> int:
+    """The columns of `vander`: n, or one for each element; ArgumentError out of bounds."""
+    count = size if n is None else n
+    if not 0 <= count <= MOST_POWERS:
+        raise ArgumentError(f"vander: gives 0 to {MOST_POWERS} powers: got {count}.")
+    return count

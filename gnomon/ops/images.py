@@ -97,27 +97,30 @@ def interpolate(
         raise ShapeError(f"interpolate: no axis may be empty: got {x.shape[2:]} to {sizes}.")
     if mode == "area":
         return adaptive_avg_pool(x, sizes)
-    along = resized_bytes if is_bytes else resized_axes
-    return along(x, sizes, factors, (mode, bool(align_corners), antialias))
+    return resized_axes(x, sizes, factors, (mode, bool(align_corners), antialias), is_bytes)
 
 
 def resized_axes(
-    x: Node, sizes: Sequence[int], factors: Sequence[float | None], settings: tuple[Any, ...]
+    x: Node,
+    sizes: Sequence[int],
+    factors: Sequence[float | None],
+    settings: tuple[Any, ...],
+    is_bytes: bool,
 ) -> Node:
-    """An image resized along each of its axes."""
-    for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
-        x = resized(x, 2 + k, n, factor, *settings)
+    """An image resized along each of its axes; bytes along the last one first, each result rounded.
+
+    Both are PyTorch's: it rounds bytes after every axis, so that their order matters.
+    """
+    axes = range(len(sizes))
+    for k in reversed(axes) if is_bytes else axes:
+        made = resized(cast(x, float32) if is_bytes else x, 2 + k, sizes[k], factors[k], *settings)
+        x = rounded_to_bytes(made) if is_bytes else made
     return x
 
 
-def resized_bytes(
-    x: Node, sizes: Sequence[int], factors: Sequence[float | None], settings: tuple[Any, ...]
-) -> Node:
-    """An image of bytes, resized along its rows first; what is in between is bytes too."""
-    for k in (1, 0):
-        mixed = resized(cast(x, float32), 2 + k, sizes[k], factors[k], *settings)
-        x = cast(clip(elementwise("round", mixed), 0.0, 255.0), uint8)
-    return x
+def rounded_to_bytes(x: Node) -> Node:
+    """Floats rounded to uint8; those outside of its range become 0 or 255."""
+    return cast(clip(elementwise("round", x), 0.0, 255.0), uint8)
 
 
 def asked_sizes(

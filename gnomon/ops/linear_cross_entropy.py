@@ -251,7 +251,7 @@ class Loss:
         return self.kept(terms), None if share is None else self.kept(share)
 
     def of_classes(self, lse: Node, others: list[Node]) -> tuple[Node, Node]:
-        """−log of the chance of each row's class."""
+        """−log of the probability of each row's class, and the weight of each row."""
         if not self.classes:  # nothing but a check of positions
             return cast(self.safe, self.kind), cast(self.valid, self.kind)
         share = share_of(self.valid, self.safe, self.class_weight, self.x)

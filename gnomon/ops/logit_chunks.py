@@ -19,10 +19,10 @@ from gnomon.ops.op_calls import fill
 from gnomon.ops.primitives import leaves_of, reduce
 from gnomon.ops.view_primitives import slice_
 
-NEAR = 4 << 20
-"""Bytes of logits that are processed while they are in a near cache ..."""
-FEWEST = 128
-"""... but no fewer rows than this."""
+CACHE_BYTES = 4 << 20
+"""Most bytes of logits in a chunk, so that it is processed while it is in the processor's cache."""
+LEAST_ROWS = 128
+"""Least rows of a chunk, even where they take more bytes than `CACHE_BYTES`."""
 
 
 class LogitBlock(NamedTuple):
@@ -123,8 +123,8 @@ def look_through(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
 def rows_at_once(tiles: Tiles, columns: int) -> int:
     """The number of rows of logits in one chunk."""
     (rows,), cut, item = tiles.rows, tiles.cut, accumulator(tiles.given.x.dtype).itemsize
-    limit = min(NEAR, rows * tiles.classes * item // cut.across)
-    most = max(limit // (columns * item), min(FEWEST, -(-rows // cut.down)))
+    limit = min(CACHE_BYTES, rows * tiles.classes * item // cut.across)
+    most = max(limit // (columns * item), min(LEAST_ROWS, -(-rows // cut.down)))
     return piece_of(rows, -(-rows // most))
 
 

@@ -25,9 +25,9 @@ from gnomon.tensor.tensor import Tensor
 
 __all__ = ["Curvature"]
 
-FEWEST, SMALL = 8, 1 << 20
-"""Rows of the first tables, or as many as this count of numbers has: each size of a table takes a
-program of its own. They double where more are wanted."""
+FIRST_ROWS, FIRST_NUMBERS = 8, 1 << 20
+"""The first tables have so many rows, or as many as hold the second number of elements if these are
+more. They double when they are full: each size has its own program."""
 Nodes = Sequence[Node]
 
 
@@ -37,7 +37,7 @@ class Curvature:
     def __init__(self, most: int, like: Tensor) -> None:
         self.most, self.like = most, like
         self.first = self.count = 0
-        rows = min(most, max(FEWEST, SMALL // max(like.shape[0], 1)))
+        rows = min(most, max(FIRST_ROWS, FIRST_NUMBERS // max(like.shape[0], 1)))
         self.changes, self.steps, self.inverses = self._tables(rows)
         self.rows: list[tuple[Tensor, Tensor, float]] = []
         """What the tables hold, the oldest first: PyTorch's form of a state."""

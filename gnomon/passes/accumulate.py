@@ -71,12 +71,12 @@ def in_microbatches(graph: Graph, mesh: str, microbatches: int) -> Graph:
 
 
 def marked(graph: Graph, mesh: str) -> list[Node]:
-    """The values that a program places over a mesh axis."""
+    """The nodes of a program that place a value over a mesh axis."""
     return [x for x in graph if x.op == "place" and x.params["layout"][0][0] == mesh]
 
 
 def copies(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
-    """New inputs with the shapes, dtypes and lines of these values."""
+    """New inputs that stand for these nodes: their shapes, dtypes and source lines."""
     made: list[Node] = []
     for x in nodes:
         with inherit(x.sites):
@@ -87,6 +87,6 @@ def copies(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
 def by_microbatches(
     graph: Graph, given: Sequence[Node], placements: Sequence[Placement], across: MeshAxis
 ) -> list[Node]:
-    """The outputs of a program of these values, microbatch by microbatch."""
+    """The outputs of a program over microbatches, as loops in the arena of the given values."""
     microbatch = shard(graph, across, placements, [REPLICATED] * len(graph.outputs)).graph
     return loops(microbatch, given, placements, across)

@@ -30,13 +30,13 @@ DIGEST, AGREE = "gnomon::digest", "gnomon::agree"
 
 
 def digest(_: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Eight bytes that follow from a value's bits."""
+    """A hash of a value's bits in 8 bytes, as an external operation computes it."""
     found = blake2b(np.ascontiguousarray(arrays[0]).tobytes(), digest_size=8).digest()
     return [np.frombuffer(found, np.int64).copy()]
 
 
 def agree(what: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """True, if the digests of all ranks are one."""
+    """True; CollectiveError where the digests that were gathered from all ranks differ."""
     digests = arrays[0].tolist()
     groups = [[k for k, x in enumerate(digests) if x == each] for each in dict.fromkeys(digests)]
     if len(groups) > 1:
@@ -49,7 +49,7 @@ EXTERNALS.update({DIGEST: ExternalOp("digest", digest), AGREE: ExternalOp("agree
 
 
 def counts_as_alike(node: Node, plan: Mapping[Node, Strategy], across: MeshAxis) -> bool:
-    """Whether what varies among the inputs of a node counts as replicated there."""
+    """Whether a node takes inputs that vary over ranks as if they were replicated."""
     given = plan[node].given
     if node.op in LAYOUTS and is_named(node, across):
         plain = node.op == "place" and not {"pins", "only"} & node.params.keys()
@@ -58,7 +58,7 @@ def counts_as_alike(node: Node, plan: Mapping[Node, Strategy], across: MeshAxis)
 
 
 def compared(x: Node, image: Node, reader: Node, across: MeshAxis) -> Node:
-    """The image of a value, once all ranks have shown that they have it alike.
+    """The image of a value, computed only after a check that all ranks have the same bits.
 
     Errors: CollectiveError, when it runs, where they have not.
     """

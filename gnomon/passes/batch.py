@@ -65,7 +65,7 @@ def with_params(node: Node, inputs: tuple[Node, ...], **changed: object) -> Node
 
 
 def of_map(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """Operands broadcast: who lacks the axis, or has nothing else, gets axes of size 1."""
+    """The rule of an elementwise node: inputs without the batch axis get axes of size 1."""
     rank = node.rank
 
     def aligned(x: Node, has: bool) -> Node:
@@ -77,17 +77,17 @@ def of_map(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Nod
 
 
 def of_axis(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """The rule of what works along one axis: it finds it one place later."""
+    """The rule of an operation along one axis, whose number grows by 1."""
     return with_params(node, inputs, axis=node.params["axis"] + 1)
 
 
 def of_shape(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """The rule of what says a shape: it says one more size."""
+    """The rule of an operation with a shape as parameter, which gets the batch size in front."""
     return with_params(node, inputs, shape=(size, *node.params["shape"]))
 
 
 def of_permute(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """The axis stays in front."""
+    """The rule of permute: the batch axis stays in front."""
     return with_params(node, inputs, order=(0, *(k + 1 for k in node.params["order"])))
 
 
@@ -108,7 +108,7 @@ def of_same(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> No
 
 
 def of_spec(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """A fresh letter, in front of what has the axis and of the result."""
+    """The rule of contract, gather and scatter: the batch axis gets a letter of its own."""
     spec: str = node.params["spec"]
     if node.op == "scatter" and not flags[0]:
         inputs, flags = (in_front(inputs[0], size), inputs[1]), (True, flags[1])
@@ -122,7 +122,10 @@ _bodies: dict[tuple[Any, ...], Graph] = memo({})
 
 
 def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """A region whose body has the axis; it remembers of what it was made, for its gradient."""
+    """The rule of a region: its body gets the batch axis.
+
+    The region remembers its plain form, whose gradient is derived.
+    """
     params = {name: value for name, value in node.params.items() if name != "index"}
     key = (params["body"], flags, size)
     if key not in _bodies:
@@ -163,7 +166,7 @@ def with_axis(body: Graph, flags: Iterable[bool], size: int) -> Graph:
 
 
 def of_scan(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """A loop whose iterations have the axis; slices keep theirs in front of it."""
+    """The rule of a loop: its iterations get the batch axis, behind the axis of slices."""
     p, count = node.params, node.params["carried"]
     end = count + p["sliced"]
     state = [x if has else in_front(x, size) for x, has in zip(inputs, flags[:count], strict=False)]
@@ -175,12 +178,12 @@ def of_scan(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> No
 
 
 def exchanged(x: Node) -> Node:
-    """The first two axes in the other order."""
+    """x with its first two axes exchanged."""
     return permute(x, (1, 0, *range(2, x.rank)))
 
 
 def of_choice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """Branches that have the axis; where samples choose by themselves, both are computed."""
+    """The rule of a choice; where the condition has the batch axis, both branches are computed."""
     pred, *operands = inputs
     then, other = (with_axis(node.params[name], flags[1:], size) for name in ("then", "other"))
     if not flags[0]:

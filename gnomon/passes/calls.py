@@ -24,7 +24,7 @@ Parts = list[Node | None]
 
 
 def is_whole(node: Node) -> bool:
-    """Whether the gradient of a call is that of all its results at once."""
+    """Whether the gradients of all results of a call are derived together, not one by one."""
     if node.op != "region":
         return node.op in CONTROL
     p = node.params
@@ -72,8 +72,8 @@ def or_zeros(part: Node | None, like: Node, arena: Arena, zero: float = 0.0) -> 
     return zeros(like, arena, zero) if part is None else part
 
 
-def added(seeds: dict[Node, Node], x: Node, g: Node) -> None:
-    """Add to the gradient from which a pass starts."""
+def add_seed(seeds: dict[Node, Node], x: Node, g: Node) -> None:
+    """Add a gradient to the one that a node of a pass already has in `seeds`, if any."""
     seeds[x] = seeds[x] + g if x in seeds else g
 
 
@@ -91,7 +91,10 @@ def gradient_of_choice(
     """A choice between the gradients of the branches."""
     operands = [k for k, need in enumerate(needed[1:]) if need]
     places = [x.params["index"] for x in gs]
-    pulled = [branch(node.params[name], places, operands, pull_back) for name in ("then", "other")]
+    pulled = [
+        gradient_of_branch(node.params[name], places, operands, pull_back)
+        for name in ("then", "other")
+    ]
     kept = [k for k in range(len(operands)) if any(parts[k] is not None for _, parts in pulled)]
     graphs = [
         Graph(
@@ -108,10 +111,10 @@ def gradient_of_choice(
     return found
 
 
-def branch(
+def gradient_of_branch(
     body: Graph, places: Sequence[int], operands: Sequence[int], pull_back: PullBack
 ) -> tuple[list[Node], Parts]:
-    """A branch's gradient: its inputs and the gradients of results, and those of operands."""
+    """Differentiate a branch: leaves for its inputs and results' gradients; operands' gradients."""
     arena = Arena()
     leaves = leaves_like(arena, body.inputs)
     outputs = [body.outputs[k] for k in places]
@@ -119,7 +122,7 @@ def branch(
     incoming = leaves_like(arena, outputs)
     seeds: dict[Node, Node] = {}
     for image, g in zip(images, incoming, strict=True):
-        added(seeds, image, g)
+        add_seed(seeds, image, g)
     return [*leaves, *incoming], pull_back(seeds, [leaves[k] for k in operands])
 
 
@@ -129,7 +132,7 @@ def branch(
 def gradient_of_scan(
     node: Node, gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
 ) -> Parts:
-    """A loop in the opposite order; constants gather their gradients on the way."""
+    """The gradient of a loop: a loop in the opposite order, which sums gradients of constants."""
     iteration = BackwardIteration(node, gs, needed)
     body = iteration.body(pull_back)
     p = node.params
@@ -173,7 +176,7 @@ class BackwardIteration:
         return [*ends, *sums, *self.begins(), *slices, *rows, *node.inputs[self.end :]]
 
     def begins(self) -> list[Node]:
-        """The values with which iterations of the forward loop began, stacked by the same loop."""
+        """The carried values before each forward iteration, stacked by running the loop again."""
         body, p = self.forward, self.node.params
         stacking = Graph(body.inputs, [*body.outputs, *body.inputs[: self.carried]])
         made = call("scan_over", self.node.inputs, **{**shared(p), "body": stacking})
@@ -189,7 +192,7 @@ class BackwardIteration:
         rows = leaves_like(arena, (images[k] for k in self.rows))
         seeds = {leaves[k]: g for k, g in zip(self.constants, sums, strict=True)}
         for k, g in (*zip(self.rows, rows, strict=True), *zip(self.floats, ends, strict=True)):
-            added(seeds, images[k], g)
+            add_seed(seeds, images[k], g)
         asked = [leaves[k] for k in (*self.floats, *self.constants, *self.slices)]
         found = pull_back(seeds, asked)
         outputs = [or_zeros(g, x, arena, -0.0) for x, g in zip(asked, found, strict=True)]
@@ -197,13 +200,16 @@ class BackwardIteration:
         return Graph([*ends, *sums, *first, *rows, *last], outputs)
 
     def spread(self, parts: Mapping[int, Node]) -> Parts:
-        """Gradients of all inputs, from those by place; without iterations no constant is read."""
+        """Gradients by number of input, as a list of all inputs; None where there is none.
+
+        A loop without iterations reads no constant, which has no gradient then.
+        """
         unread = range(self.end, len(self.node.inputs)) if not self.node.params["length"] else ()
         return [None if k in unread else parts.get(k) for k in range(len(self.node.inputs))]
 
 
 def shared(params: dict[str, Any]) -> dict[str, Any]:
-    """A call's parameters, without the place of a result."""
+    """The parameters that all results of a call have: those without the result's number."""
     return {name: value for name, value in params.items() if name != "index"}
 
 

@@ -57,12 +57,12 @@ def chained(node: Node, a: Node, b: Node) -> Node:
 
 
 def fused(total: Node, x: Node, y: Node) -> Node:
-    """x * y + total with one rounding."""
+    """x * y + total, rounded once."""
     return elementwise("fma", x, y, total)
 
 
 def term(x: Node, own: str, letter: str, k: int, out: str) -> Node:
-    """The k-th slice along a letter, its axes in the order of the result's."""
+    """The k-th slice of x along a letter, with its other axes in the order of `out`."""
     axis = own.index(letter)
     x = part(x, axis, k, k + 1)
     kept = [c for c in out if c in own]

@@ -28,7 +28,7 @@ from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Repli
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import MeshAxis, is_whole, move_price
 from gnomon.passes.regions import is_closed, of_region, primitives_of
-from gnomon.passes.shares import goes_on, in_shares
+from gnomon.passes.shares import commutes_with_sum, in_shares
 from gnomon.passes.strategies import Strategy, is_named, strategies
 from gnomon.passes.varying import ends_varying, is_divided, is_left_alone, usable, varies
 
@@ -43,7 +43,7 @@ def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan
 
 
 def types(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> dict[Node, Placement]:
-    """The type of every node: the placement in which a program of it alone leaves it."""
+    """The type of every node: its placement as the author of the program may assume it."""
     return chosen(graph, across, given).types
 
 
@@ -135,7 +135,7 @@ class Choices:
             self.constant.add(node)
 
     def _choice(self, node: Node) -> ChosenStrategy:
-        """The choice for a node that is met for the first time."""
+        """Decide the strategy of a node, and what later choices need to know of its result."""
         plan, across = self.plan, self.across
         given = tuple(plan[x].given for x in node.inputs)
         varying = varies(node, given, across)
@@ -167,29 +167,29 @@ class Choices:
         return ChosenStrategy(found, kind, state, asked, *facts)
 
     def _alone(self, node: Node) -> Strategy:
-        """The strategy of a program of this node alone, with inputs placed as their types say."""
+        """The strategy that a node would have if its inputs were placed as their types say."""
         plan = {x: replace(self.plan[x], given=self.types[x]) for x in node.inputs}
         return self._chosen(node, plan, {x: frozenset() for x in node.inputs})
 
     def _is_constant(self, node: Node) -> bool:
-        """Whether a node whose inputs are known is made of constants alone."""
+        """Whether a node is computed from constants alone; its inputs were chosen for before."""
         made = node.op not in LAYOUTS and node.op not in MEETINGS
         return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
     def _state(self, node: Node, placement: Placement, kind: Placement, *facts: int) -> int:
-        """The number of all that a choice for a reader of this value depends on."""
+        """A number for what a choice for a reader depends on; equal facts have equal numbers."""
         key = (node.shape, node.dtype, placement, kind, *facts)
         return self.states.setdefault(key, len(self.states))
 
     def _moved(self, node: Node) -> dict[Node, frozenset[Placement]]:
-        """The placements in which readers wanted each input so far."""
+        """For each input of a node the placements in which earlier readers asked for it."""
         bits = self.bits.items()
         return {x: frozenset(w for w, bit in bits if self.moved[x] & bit) for x in node.inputs}
 
     def _chosen(
         self, node: Node, plan: Plan, moved: Mapping[Node, frozenset[Placement]]
     ) -> Strategy:
-        """The strategy of a node whose inputs lie as planned, and were moved already."""
+        """The cheapest strategy of a node for a plan and for what was moved already."""
         given = [plan[x].given for x in node.inputs]
         if is_left_alone(node, given) and is_named(node, self.across):
             return Strategy((given[0],), given[0], "boundary")
@@ -204,14 +204,14 @@ class Choices:
         return best
 
     def _note_own(self, node: Node) -> None:
-        """Note where rows are the ranks' own."""
+        """Record that ranks gave their own rows, if a node places such rows over this mesh axis."""
         if "own" in node.params and is_named(node, self.across):
             self.own, ranks = True, self.across.ranks
             own = [each for name, _, each in node.params["layout"] if name == self.across.name]
             self.uneven |= not all(in_leaves(node, ranks, each) for each in own)
 
     def _rows_of(self, node: Node, strategy: Strategy) -> int:
-        """The number of the ranks' own rows that a pending sum adds; a gradient's do not count."""
+        """The number of the ranks' own rows that a pending sum adds, without those of gradients."""
         found = max(self.plan[x].rows for x in node.inputs)
         if reads(self.gradients, node, strategy, self.plan):
             return found
@@ -228,7 +228,11 @@ class Choices:
 
     def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
         """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
-        if node in self.shares and goes_on(node) and all(plan[x].share for x in node.inputs):
+        if (
+            node in self.shares
+            and commutes_with_sum(node)
+            and all(plan[x].share for x in node.inputs)
+        ):
             yield Strategy((Partial(),) * len(node.inputs), Partial(), own=True)
         if not (self.uneven or node in self.shares) or self.rows.isdisjoint(node.inputs):
             return
@@ -254,7 +258,7 @@ def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placemen
 @memo
 @cache
 def everywhere(given: tuple[Placement, ...], varying: bool) -> Strategy:
-    """The strategy in which every rank computes the whole result, from equal or its own values."""
+    """The strategy that computes the whole result on every rank, from replicated or own values."""
     return Strategy(given, VARYING if varying else REPLICATED)
 
 
@@ -270,43 +274,44 @@ def cheapest(
     if len(strategies) == 1:
         return strategies[0]
     return min(
-        strategies, key=lambda s: (away(node, s, plan, stay), *cost(node, s, plan, moved, across))
+        strategies,
+        key=lambda s: (bytes_moved(node, s, plan, stay), *cost(node, s, plan, moved, across)),
     )
 
 
 def has_rows(node: Node, plan: Plan, rows: set[Node]) -> bool:
-    """Whether a node that is split has parts of rows that stay."""
+    """Whether a split node's parts are rows that stay on the rank that gave them."""
     return bool(node.params.get("stays")) or reads(rows, node, plan[node], plan)
 
 
 def has_gradient(node: Node, plan: Plan, gradients: set[Node]) -> bool:
-    """Whether rows that stay are those of a gradient."""
+    """Whether a split node's rows are a gradient's: it places one, or reads such in place."""
     begins = node.op == "place" and "gradient" in node.params
     return begins or reads(gradients, node, plan[node], plan)
 
 
 def reads(values: set[Node], node: Node, strategy: Strategy, plan: Plan) -> bool:
-    """Whether a node reads any of these values in the placement that it has."""
+    """Whether a strategy reads any of these values in the placement that it has, without a move."""
     wanted = zip(node.inputs, strategy.wanted, strict=True)
     return any(x in values and plan[x].given == w for x, w in wanted)
 
 
 def is_kept(node: Node, weights: set[Node], across: MeshAxis) -> bool:
-    """Whether a split node is part of weights alone, which are used on the rank that has them."""
+    """Whether a split node is made of weights alone, whose parts are used on their own rank."""
     if node.op == "from_local":
         return across.name in node.params["keeps"]
     read = [x for x in node.inputs if x.rank]
     return bool(read) and all(x in weights for x in read)
 
 
-def away(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> float:
-    """The bytes of inputs which should stay that a strategy moves all the same."""
+def bytes_moved(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> float:
+    """The bytes of inputs that should stay on their rank and that a strategy moves."""
     wanted = zip(node.inputs, strategy.wanted, strict=True)
     return sum(x.size * x.dtype.itemsize for x, w in wanted if x in stay and plan[x].given != w)
 
 
 def follows(node: Node, strategy: Strategy, plan: Plan, rows: bool) -> bool:
-    """Whether some input has the wanted placement already, where that is not everywhere.
+    """Whether a strategy takes some split input as it is, so that it costs no message to divide.
 
     What a hand-written kernel computes is worth a message: any split will do. Where rows stay, two
     pending sums are those of a parameter's gradients: scattered they cost less than reduced.
@@ -331,7 +336,7 @@ def cost(
     moved: Mapping[Node, frozenset[Placement]],
     across: MeshAxis,
 ) -> Cost:
-    """The cost of a strategy for a node: what every rank repeats, and the moves of its inputs."""
+    """The cost of a strategy for a node: work that every rank repeats, and moves of its inputs."""
     price = sum(
         0.0 if w in moved.get(x, ()) else move_price(plan[x].given, w, x, across)
         for x, w in zip(node.inputs, strategy.wanted, strict=True)
@@ -347,7 +352,7 @@ def cost(
 def product_flops(node: Node) -> float:
     """The multiplications and additions of a product."""
     if node.op == "region":
-        return sum(map(product_flops, opened(node)))
+        return sum(map(product_flops, region_graph(node)))
     if node.op != "contract":
         return 0.0
     left, right, out = split_spec(node.params["spec"])
@@ -373,8 +378,8 @@ def options(node: Node, across: MeshAxis) -> list[Strategy]:
     return found
 
 
-def opened(node: Node) -> Graph:
-    """A region's result as primitives."""
+def region_graph(node: Node) -> Graph:
+    """The body of a region, cut down to the result that a node gives, as primitives."""
     return result_of(node.params["body"], node.params["index"])
 
 

@@ -36,7 +36,7 @@ def coalesce(graph: Graph) -> Graph:
 
 
 def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
-    """The moves of units, by what travels together."""
+    """The collectives of units, grouped by the message in which they are sent together."""
     found: dict[MessageKey, list[Node]] = defaultdict(list)
     behind: dict[Node, int] = {}
     """Node -> whether it depends on a gathered parameter or a scattered gradient, as bits."""
@@ -91,19 +91,19 @@ class Coalescing:
         return Graph(inputs, [self.images[key] for key in outputs])
 
     def needs(self, node: Node, phase: str) -> list[tuple[Node, str]]:
-        """The images that a node reads."""
+        """The inputs of a node, each with the pass whose image of it the node reads."""
         whole = self.whole
         return [(x, self.reading(node, phase) if x in whole else "") for x in node.inputs]
 
     def reading(self, reader: Node, phase: str) -> str:
-        """The pass for which a whole parameter is read; anything else is the same for both."""
+        """The pass, "forward" or "backward", for which a reader gathers a whole parameter."""
         if reader in self.whole:
             return phase
         late = reader.sites and reader.sites[0].phase == "backward"
         return "backward" if late else "forward"
 
     def order(self, roots: Iterable[tuple[Node, str]]) -> Iterator[tuple[Node, str]]:
-        """Everything that the roots need, what it reads first; members of a group as one."""
+        """The nodes that the roots need, inputs before readers, each with the pass it serves."""
         stack = [(key, False) for key in reversed(list(roots))]
         while stack:
             key, opened = stack.pop()
@@ -119,28 +119,28 @@ class Coalescing:
             stack += [(need, False) for need in reversed(needs) if need not in self.images]
 
     def join(self, node: Node, phase: str) -> None:
-        """Send the members of a group together; each gets its part of what comes."""
+        """Emit one message for the members of a group; each one's image is a part of the result."""
         members = self.group[node]
         operands = [self.images[key] for x in members for key in self.needs(x, phase)[:1]]
         with inherit(tuple(dict.fromkeys(site for x in members for site in x.sites))):
-            build = gathered if node.op == "all_gather" else scattered
+            build = gather_unit if node.op == "all_gather" else scatter_unit
             for member, made in zip(members, build(members, operands, phase), strict=True):
                 self.images[member, phase] = made
 
 
-def gathered(members: Sequence[Node], parts: Sequence[Node], phase: str) -> list[Node]:
-    """Whole parameters, of which this rank has parts."""
+def gather_unit(members: Sequence[Node], parts: Sequence[Node], phase: str) -> list[Node]:
+    """The whole parameters of a unit, by one all-gather of this rank's parts of all of them."""
     p = members[0].params
-    row = cat([reshape(x, (x.size,)) for x in parts], 0) if len(parts) > 1 else flat(parts[0])
+    row = cat([reshape(x, (x.size,)) for x in parts], 0) if len(parts) > 1 else flattened(parts[0])
     made = all_gather(row, 0, p["mesh"], p["ranks"], unit=p["unit"], phase=phase)
     rows = reshape(made, (p["ranks"], row.size))
     shapes = [(p["ranks"], *x.shape) for x in parts]
-    stretches = zip(members, stretched(rows, shapes), strict=True)
+    stretches = zip(members, split_columns(rows, shapes), strict=True)
     return [side_by_side(x, member.params["axis"]) for member, x in stretches]
 
 
-def scattered(members: Sequence[Node], sums: Sequence[Node], phase: str) -> list[Node]:
-    """The parts of this rank of sums over ranks."""
+def scatter_unit(members: Sequence[Node], sums: Sequence[Node], phase: str) -> list[Node]:
+    """The parts that a rank gets of a unit's summed gradients, by one reduce-scatter of all."""
     p = members[0].params
     ranks = p["ranks"]
     each = [one_each(x, m.params["axis"], ranks) for m, x in zip(members, sums, strict=True)]
@@ -150,16 +150,16 @@ def scattered(members: Sequence[Node], sums: Sequence[Node], phase: str) -> list
     if over := max(m.params.get("rows", 0) for m in members):
         keywords["rows"] = over
     made = reduce_scatter(together, 0, p["mesh"], ranks, **keywords)
-    return stretched(made, [(1, *m.shape) for m in members])
+    return split_columns(made, [(1, *m.shape) for m in members])
 
 
-def flat(x: Node) -> Node:
-    """The elements in a row."""
+def flattened(x: Node) -> Node:
+    """A tensor with all its elements along one axis."""
     return reshape(x, (x.size,))
 
 
-def stretched(rows: Node, shapes: Sequence[tuple[int, ...]]) -> list[Node]:
-    """Rows cut into one stretch for each shape, which has the rows as its first axis."""
+def split_columns(rows: Node, shapes: Sequence[tuple[int, ...]]) -> list[Node]:
+    """A matrix cut along its columns into one part for each shape, and each part reshaped to it."""
     found: list[Node] = []
     at = 0
     for shape in shapes:

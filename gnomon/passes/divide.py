@@ -33,11 +33,11 @@ ENDS = frozenset({"from_local", "to_local"})
 Hear = Callable[[MeshAxis, Graph, Plan], None]
 
 
-def unheard(across: MeshAxis, graph: Graph, plan: Plan) -> None:
-    """Do nothing with the plan of a mesh axis."""
+def ignore_plan(across: MeshAxis, graph: Graph, plan: Plan) -> None:
+    """Ignore a plan: the default of `hear`."""
 
 
-def divide(graph: Graph, hear: Hear = unheard, ranks_differ: bool = False) -> Graph:
+def divide(graph: Graph, hear: Hear = ignore_plan, ranks_differ: bool = False) -> Graph:
     """One rank's program; a program of one process stays as it is.
 
     hear: is called with each mesh axis, the program divided over it, and the decisions.
@@ -46,7 +46,7 @@ def divide(graph: Graph, hear: Hear = unheard, ranks_differ: bool = False) -> Gr
     axes = mesh_axes(graph)
     if not axes:
         return graph
-    own, graph = has_own_rows(graph), alone(open_up(graph), axes)
+    own, graph = has_own_rows(graph), without_single_ranks(open_up(graph), axes)
     for name, ranks in axes.items():
         if is_microbatches(name) or ranks == 1:
             continue
@@ -78,8 +78,8 @@ def refuse_uneven(graph: Graph, mesh: str, shares: int) -> None:
                 )
 
 
-def alone(graph: Graph, axes: Mapping[str, int]) -> Graph:
-    """A program without the mesh axes of one rank: a part along them is the whole."""
+def without_single_ranks(graph: Graph, axes: Mapping[str, int]) -> Graph:
+    """A program without the mesh axes of one rank: their placements change nothing."""
     if 1 not in axes.values():
         return graph
 

@@ -36,7 +36,7 @@ def iterations(node: Node) -> int:
 
 
 def rebuild(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
-    """A node over new inputs, or what it is of nothing."""
+    """A node over new inputs; a constant or a smaller node where an input has no elements."""
     if not node.size:
         return filled(arena, node, 0)
     if not iterations(node):
@@ -48,17 +48,17 @@ def rebuild(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
 
 
 def filled(arena: Arena, node: Node, value: float) -> Node:
-    """A node's shape, all of it one number."""
+    """A constant of a node's shape and dtype."""
     return expand(constant(arena, value, node.dtype), node.shape)
 
 
 def identity(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
-    """The fold of an empty axis: its identity everywhere."""
+    """The identity of a fold, in the shape of the node: what folding an empty axis gives."""
     return filled(arena, node, identity_of(node.params["monoid"], node.dtype))
 
 
 def unfound(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
-    """A lookup where there is nothing: in one row, where every position is outside."""
+    """A lookup in an empty table, as one in a row of zeros at positions outside of it."""
     x, index = inputs
     table, _, out = split_spec(node.params["spec"])
     shape = tuple(1 if c not in out else n for c, n in zip(table, x.shape, strict=True))

@@ -34,7 +34,7 @@ def axis_in(root: Node, places: Mapping[Node, int]) -> int | None:
 
 
 def after(node: Node, at: list[int | None]) -> int | None:
-    """The axis after one node, given where its inputs have it."""
+    """The axis of a node's result that the axes `at` of its inputs become; MixedAxis if mixed."""
     if not at:
         return None if node.op == "input" else FIXED
     if all(place in (None, FIXED) for place in at):
@@ -58,7 +58,7 @@ def after(node: Node, at: list[int | None]) -> int | None:
 
 
 def after_region(node: Node, at: list[int | None]) -> int | None:
-    """The axis after a region."""
+    """The axis of a region's result, found by following its body."""
     body = node.params["body"]
     known = {leaf: p for leaf, p in zip(body.inputs, at, strict=True) if p not in (None, FIXED)}
     try:

@@ -32,7 +32,7 @@ from gnomon.ops.op_calls import OpCall, fill
 from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.ops.registry import Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
-from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
+from gnomon.passes.calls import add_seed, gradients_of_call, is_whole, results_by_call
 from gnomon.passes.gradient_paths import GradientPaths
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def pull_back(
     calls = results_by_call(nodes, lambda x: is_whole(x) and not paths.is_passing(x))
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
-        added(total, paths.first.get(root, root), seed)
+        add_seed(total, paths.first.get(root, root), seed)
     layouts = gradient_layouts.GradientLayouts(paths) if mesh else None
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
@@ -104,7 +104,7 @@ def pull_back(
 def over_ranks(
     g: Node, reader: Node, x: Node, paths: GradientPaths, layouts: GradientLayouts
 ) -> tuple[Node, Node]:
-    """Over a mesh, the node that adds up the gradient which a reader gives x, and that gradient.
+    """The node at which a reader's gradient of x is added up on a mesh, and that gradient.
 
     The readers of a value that is read in several layouts are added up at the value, in one order.
     """
@@ -121,7 +121,7 @@ def over_ranks(
 def ranks_own(
     g: Node, x: Node, mesh: Mapping[str, int], wanted: AbstractSet[Node]
 ) -> tuple[Node, Node]:
-    """The gradient of a plain x, which counted as replicated beside whole values, and of which x.
+    """The gradient of a plain tensor that met sharded ones, and the node that it is added to.
 
     Of rows that ranks gave it is that of each rank's own. Elsewhere it is whole on each rank before
     what x is made of is read: no rank goes on with another's stretch. What x shows takes it, unless
@@ -144,12 +144,12 @@ def ranks_own(
 
 
 def shows(x: Node) -> bool:
-    """Whether a node shows another value as it is."""
+    """Whether a node is a view or a copy of its input, so that its gradient is the input's."""
     return bool(x.inputs) and x.op in SHOWS
 
 
 def is_stretch(g: Node) -> bool:
-    """Whether a gradient reaches one stretch along one axis, and is zero elsewhere."""
+    """Whether a gradient is zero but for a contiguous part of one axis: a pad with zeros."""
     p = g.params
     if g.op != "pad" or p["value"] != 0 or any(p["between"]):
         return False
@@ -157,7 +157,7 @@ def is_stretch(g: Node) -> bool:
 
 
 def whole_of(stretches: Sequence[Node]) -> Node:
-    """Add up gradients of stretches; many that do not overlap are joined, which costs less."""
+    """The sum of gradients of parts of a tensor; parts that do not overlap are concatenated."""
     around = [tuple(map(add, x.params["low"], x.params["high"])) for x in stretches]
     axis = next(k for k, n in enumerate(around[0]) if n)
     row = sorted(stretches, key=lambda x: x.params["low"][axis])
@@ -236,7 +236,7 @@ def derive(
         images = copy_into(arena, outputs, dict(zip(body.inputs, leaves, strict=True)))
         seeds: dict[Node, Node] = {}
         for image, g in zip(images, incoming, strict=True):
-            added(seeds, image, g)
+            add_seed(seeds, image, g)
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
         found = iter(pull_back(seeds, asked))
         parts = [next(found) if need else None for need in needed]

@@ -43,7 +43,7 @@ class GradientLayouts:
                 self.own[name] = with_own_gradients(passed, kinds, paths)
 
     def as_gathered(self, gs: Mapping[Node, Node]) -> Mapping[Node, Node]:
-        """The results of a call and their gradients, where each rank folded what is split whole.
+        """A call's results and gradients; the results read whole what they read split.
 
         Its gradient reads it whole too: a product with the split value would be split, and each
         rank's stretch of it is of that rank's own values.
@@ -62,7 +62,7 @@ class GradientLayouts:
         return {x.arena.with_inputs(x, inputs): g for x, g in gs.items()}
 
     def placed(self, g: Node, reader: Node | None, x: Node) -> Node:
-        """The gradient of x that one of its readers gives, in the layout of x where that varies."""
+        """The gradient that one reader gives x, moved to the layout that x has where ranks' own."""
         for name, kinds in self.kinds.items():
             kind, n = kinds.get(x), self.mesh[name]
             above = None if reader is None else kinds.get(reader, VARYING)
@@ -100,7 +100,7 @@ def with_own_gradients(
 
 
 def mixes(node: Node) -> bool:
-    """Whether a node reads a rank's own value beside one that is sharded over a mesh."""
+    """Whether a node combines a plain value of each rank with a value sharded over a mesh."""
     if node.op in LAYOUTS or not axes_of(node):
         return False
     return any(not axes_of(x) and not is_constant(x) for x in node.inputs)
@@ -109,7 +109,7 @@ def mixes(node: Node) -> bool:
 def types_of(
     nodes: Sequence[Node], values: Sequence[Node], mesh: Mapping[str, int]
 ) -> dict[str, dict[Node, Placement]]:
-    """By mesh axis the types of values among nodes."""
+    """The types of `values` among nodes, for each mesh axis."""
     leaves = [x for x in nodes if x.op == "input"]
     held = [REPLICATED if is_alike(x) or is_constant(x) else VARYING for x in leaves]
     graph = open_up(Graph(leaves, values))

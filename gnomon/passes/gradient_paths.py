@@ -49,7 +49,7 @@ class GradientPaths:
         return (self._image(node),) if self._is_open(node) else passed(node)
 
     def is_passing(self, node: Node) -> bool:
-        """Whether the gradient of a node goes to another one as it is."""
+        """Whether a node's gradient is another's: that of its opened body or its other history."""
         return has_other_history(node) or self._is_open(node)
 
     def summed_at(self, x: Node) -> Node:
@@ -66,11 +66,11 @@ class GradientPaths:
         return self.first.get(x, x)
 
     def _is_open(self, node: Node) -> bool:
-        """Whether a node is a result of a function that is opened."""
+        """Whether a gradient goes through the body of a captured function, not to its call."""
         return self.opens and is_captured(node) and node not in self.closed
 
     def _image(self, node: Node) -> Node:
-        """The value in a copy of its body that a result of an opened function is."""
+        """A result of a captured function as computed by a copy of its body, which is made once."""
         image = self.images.get(node)
         if image is None:
             body = node.params["body"]
@@ -86,9 +86,10 @@ class GradientPaths:
         self.nodes = topological(roots, to=self.predecessors)
 
     def _lone(self, roots: Iterable[Node]) -> set[Node]:
-        """The results of captured functions that read what nobody else does.
+        """The captured functions whose operands have no other reader, so that their calls stay.
 
-        Their bodies add up in a plain run's order by themselves, and their derivations are kept.
+        Inside, gradients are added in the order of a plain run anyway, and a derivation can be
+        kept.
         """
         on_the_way = depends_on(self.nodes, self.wanted)
         readers: dict[Node, set[Any]] = {self._value_of(x): {None} for x in roots}
@@ -118,7 +119,7 @@ class GradientPaths:
 
 
 def passed(node: Node) -> Sequence[Node]:
-    """The inputs to which a node's gradient goes; a value without a history has none."""
+    """The inputs of a node to which its gradient goes; only the first if it has another history."""
     return node.inputs[:1] if has_other_history(node) else node.inputs
 
 
@@ -130,7 +131,7 @@ def is_captured(node: Node) -> bool:
 
 
 def first_values(nodes: Sequence[Node], values: Values) -> dict[Node, Node]:
-    """For each further value of a leaf the first one in order, which is visited last."""
+    """For each further node that stands for the same leaf, the first such node in order."""
     places = {x: k for k, x in enumerate(nodes)} if values else {}
     first: dict[Node, Node] = {}
     for known in values:
@@ -158,7 +159,7 @@ def depends_on(
 def mark_dependents(
     nodes: Sequence[Node], marked: set[Node], predecessors: Predecessors = passed
 ) -> None:
-    """Mark the nodes, in order, through which gradients reach marked ones."""
+    """Add to `marked` the nodes, in order, through which gradients reach marked ones."""
     for node in nodes:
         if (
             node.op != "detach"

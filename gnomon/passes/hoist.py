@@ -32,7 +32,7 @@ def hoist(graph: Graph) -> Graph:
             return arena.with_inputs(node, inputs)
         call = call_of(node)
         if call not in calls:
-            calls[call] = freed(node, inputs, with_graphs(shared(node.params), inner))
+            calls[call] = hoisted(node, inputs, with_graphs(shared(node.params), inner))
         made = calls[call]
         return arena.node(node.op, made.inputs, **made.params, index=node.params["index"])
 
@@ -46,8 +46,8 @@ class Freed(NamedTuple):
     params: dict[str, Any]
 
 
-def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Freed:
-    """A call over new inputs; what its iterations have in common stands before it."""
+def hoisted(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Freed:
+    """A call whose loop-invariant nodes are computed before it and passed in as constants."""
     arena = inputs[0].arena
     if node.op == "cond":
         return Freed(inputs, params)
@@ -70,7 +70,7 @@ def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Freed
 
 
 def same_in_all_iterations(graph: Graph, constants: Sequence[Node]) -> list[Node]:
-    """The last nodes that depend on constants alone and take work."""
+    """The loop-invariant nodes that others, or outputs, read, as far as they take work."""
     alike, resting = set(constants), set(constants)
     for node in graph.nodes:
         if node.op == "input" or node.op in CHECKED or node.op in CONTROL:
@@ -84,7 +84,7 @@ def same_in_all_iterations(graph: Graph, constants: Sequence[Node]) -> list[Node
 
 
 def reading(graph: Graph, places: dict[Node, Node], before: Sequence[Node]) -> Graph:
-    """A graph that reads what was computed before."""
+    """A graph with further inputs, which it reads instead of computing these nodes."""
     arena = Arena()
     leaves = leaves_like(arena, [*graph.inputs, *before])
     known = dict(zip(graph.inputs, leaves, strict=False))

@@ -60,7 +60,7 @@ class Inlining:
         return [known[root] for root in roots]
 
     def inside(self, sites: tuple[Site, ...] | None) -> ChangedGraphs:
-        """The change of graphs inside, for these lines."""
+        """A change of graphs nested in a region with these sites: they are opened likewise."""
         return self.graphs.setdefault(
             sites, ChangedGraphs(lambda body: inline(body, self.claimed, sites))
         )

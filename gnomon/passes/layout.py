@@ -66,7 +66,7 @@ def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> f
 
 
 def is_whole(placement: Placement) -> bool:
-    """Whether every rank holds a value of the whole shape that nobody else adds to."""
+    """Whether a placement is replicated: each rank has the whole value, and no sum is pending."""
     return isinstance(placement, Replicated)
 
 

@@ -49,7 +49,7 @@ def leaving(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leav
 
 
 def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leaving:
-    """Work out the layout in which a program leaves its result."""
+    """Compute the layout of a program's one result, without looking at what is kept."""
     axes = mesh_axes(graph)
     graph = open_up(graph)
     layout: list[tuple[str, int, Placement]] = []
@@ -81,7 +81,7 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
 
 
 def rows_of(graph: Graph, plan: Plan) -> tuple[set[Node], set[Node]]:
-    """The nodes of a program whose parts are of rows that stay, and which are of a gradient's."""
+    """The nodes of a program whose parts are rows that stay, and those of gradients among them."""
     rows: set[Node] = set()
     gradients: set[Node] = set()
     for node in graph.nodes:
@@ -93,5 +93,5 @@ def rows_of(graph: Graph, plan: Plan) -> tuple[set[Node], set[Node]]:
 
 
 def meets(node: Node) -> bool:
-    """Whether ranks meet for a node of one rank's program."""
+    """Whether a node of one rank's program is a collective."""
     return node.op in COLLECTIVES and node.params["ranks"] > 1

@@ -61,7 +61,7 @@ def reads_float8(node: Node) -> bool:
 
 
 def sums_of(node: Node) -> DType | None:
-    """The dtype in which a product's kernel can sum without loss, if there is one."""
+    """The dtype in which a kernel can sum this product without loss; None if there is none."""
     given = node.inputs[0].dtype
     if given.is_floating_point or node.dtype.bits <= 32:
         return SUMMED_IN.get(given)
@@ -137,7 +137,7 @@ def integer_product(node: Node, a: Node, b: Node) -> Node:
 
 
 def along(x: Node, own: str, letters: str) -> Node:
-    """x with its axes in the order of letters, and size 1 for those that it lacks."""
+    """x permuted and expanded to the axes of `letters`: size 1 where it has none."""
     present = [c for c in letters if c in own]
     x = permute(x, tuple(own.index(c) for c in present))
     sizes = dict(zip(present, x.shape, strict=True))

@@ -48,7 +48,7 @@ class Locals:
         return self.arena.node(node.op, inputs, **{**node.params, **changed})
 
     def boundary(self, node: Node, x: Node) -> Node:
-        """A way between whole and part of which this mesh axis is done."""
+        """The node over the mesh axes that are left to divide, or x where this was the last one."""
         rest = tuple(each for each in node.params["layout"] if each[0] != self.across.name)
         return self.arena.node(node.op, (x,), **{**node.params, "layout": rest}) if rest else x
 
@@ -81,23 +81,23 @@ class Locals:
                 raise AssertionError(f"shard: no way from {have} to {want}")
 
     def offset(self, size: int, dtype: DType) -> Node:
-        """The number of the first element of this rank's stretch of an axis."""
+        """The position of this rank's first element along an axis, of which a rank has `size`."""
         return cast(elementwise("mul", self.rank, size), dtype)
 
     def positions(self, size: int, dtype: DType) -> Node:
-        """The numbers of this rank's stretch of an axis."""
+        """The positions along an axis of the elements of this rank's part."""
         here = self.arena.node("iota", (), size=size, dtype=dtype)
         return elementwise("add", here, self.offset(size, dtype))
 
     def own_part(self, x: Node, axis: int) -> Node:
-        """The own stretch of a value that every rank holds."""
+        """The rank's part, along an axis, of a value that every rank has whole."""
         out = LETTERS[: x.rank]
         table = out.replace(out[axis], "z")
         size = x.shape[axis] // self.across.ranks
         return gather(f"{table},{out[axis]}->{out}", x, self.positions(size, int64))
 
     def lookup(self, node: Node, table: Node, index: Node) -> Node:
-        """Rows that are here, and −0.0 for the others, which changes no sum."""
+        """Rows of this rank's part of a table; -0.0 for rows of others, which changes no sum."""
         names, own, out = split_spec(node.params["spec"])
         letter = next(c for c in names if c not in out)
         size = table.shape[names.index(letter)]
@@ -107,7 +107,7 @@ class Locals:
         return where(along(here, own, out), rows, nothing)
 
     def rows(self, node: Node, values: Node, index: Node) -> Node:
-        """A stretch of a scatter's result; what belongs elsewhere goes to a row that is dropped."""
+        """The rank's part of a scatter's result; other ranks' rows go to a row that is cut off."""
         own, _, out = split_spec(node.params["spec"])
         axis = next(k for k, c in enumerate(out) if c not in own)
         size = node.shape[axis] // self.across.ranks
@@ -118,7 +118,7 @@ class Locals:
         return slice_(full, bounds)
 
     def in_part(self, index: Node, size: int) -> tuple[Node, Node]:
-        """Positions counted from this rank's first row, and whether they are this rank's."""
+        """Positions relative to this rank's first row, and whether they are in this rank's part."""
         place = elementwise("sub", index, self.offset(size, index.dtype))
         above, below = elementwise("ge", place, 0), elementwise("lt", place, size)
         here = elementwise("and", above, below)
@@ -151,7 +151,7 @@ def is_rank(x: Node) -> bool:
 
 
 def is_alike(x: Node) -> bool:
-    """Whether all ranks along other mesh axes have an input alike; no input of a user's is so."""
+    """Whether an input of a rank's program is the same on all ranks along other mesh axes."""
     return x.params["name"] == NUMBER or is_rank(x)
 
 
@@ -175,20 +175,20 @@ def local_params(node: Node, strategy: Strategy, across: MeshAxis) -> dict[str, 
 
 
 def local_leaves(node: Node, strategy: Strategy, across: MeshAxis) -> int | tuple[int, ...]:
-    """The leaves of one rank's share: a subtree's, or without an order whatever divides."""
+    """The leaves of one rank's share of a sum: a subtree's, or, unordered, a count that divides."""
     if node.op == "reduce":
         axis: int = node.params["axis"]
-        return shared(node.params["leaves"], node.inputs[0].shape[axis], across)
+        return leaves_per_rank(node.params["leaves"], node.inputs[0].shape[axis], across)
     sizes, names = folded(node)
     left = split_spec(node.params["spec"])[0]
     place = strategy.wanted[0]
     cut = left[place.axis] if isinstance(place, Split) else ""
     counts = zip(names, node.params["leaves"], strict=True)
-    return tuple(shared(n, sizes[c], across) if c == cut else n for c, n in counts)
+    return tuple(leaves_per_rank(n, sizes[c], across) if c == cut else n for c, n in counts)
 
 
-def shared(leaves: int, size: int, across: MeshAxis) -> int:
-    """One rank's leaves of a split axis."""
+def leaves_per_rank(leaves: int, size: int, across: MeshAxis) -> int:
+    """The leaves of one rank's part of an axis that is split over ranks."""
     if across.ordered and leaves % across.ranks == 0:
         return leaves // across.ranks
     return leaves if size // across.ranks % leaves == 0 else 1

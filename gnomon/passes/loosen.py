@@ -36,7 +36,7 @@ def is_loose(node: Node) -> bool:
 
 
 def chain(node: Node) -> int:
-    """The number of roundings that follow each other in a sum without leaves."""
+    """The number of terms that are added one after another in a sum without leaves."""
     p, shapes = node.params, [x.shape for x in node.inputs]
     if node.op == "reduce":
         axis: int = p["axis"]
@@ -62,7 +62,7 @@ def kept(graph: Graph) -> list[str]:
 
 
 def without(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:
-    """One leaf for each axis that is summed."""
+    """The `leaves` parameter of a sum without a tree: 1 for each summed axis."""
     return (1,) * len(leaves) if isinstance(leaves, tuple) else 1
 
 

@@ -45,7 +45,7 @@ def lower_collectives(graph: Graph) -> Graph:
 
 
 def lowered(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-    """A node over new inputs, a collective as the transfers that it is made of."""
+    """A node over new inputs; a collective becomes transfers, folds and views."""
     if node.op not in MEETINGS:
         return arena.with_inputs(node, inputs)
     x, *before = inputs
@@ -56,14 +56,14 @@ def lowered(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def transfer_behind(made: Node) -> Node:
-    """The transfer that brought a collective's result: what comes next waits for no fold of it."""
+    """The transfer on whose data a lowered collective depends, which the next one waits for."""
     while made.op not in TRANSFERS and made.inputs:
         made = made.inputs[0]
     return made
 
 
 def all_gather(x: Node, node: Node, after: After) -> Node:
-    """Every rank's x side by side along an axis."""
+    """The values of all ranks, concatenated along an axis."""
     p = node.params
     if p["axis"] == 0:
         return gathered(x, node, after, node.shape)
@@ -71,7 +71,7 @@ def all_gather(x: Node, node: Node, after: After) -> Node:
 
 
 def all_to_all(x: Node, node: Node, after: After) -> Node:
-    """Parts of one axis for each rank; what comes is joined along another."""
+    """One part of an axis sent to each rank; the parts that come are concatenated along another."""
     p = node.params
     parts = one_each(x, p["axis"], p["ranks"])
     if p["joined"] == 0:
@@ -80,11 +80,11 @@ def all_to_all(x: Node, node: Node, after: After) -> Node:
 
 
 def permute_ranks(x: Node, node: Node, after: After) -> Node:
-    """The x of another rank."""
+    """The value of another rank, by a shift of ranks."""
     p = node.params
     if p["shift"] == 0:
         return x
-    return shift_ranks(x, p["shift"], p["mesh"], p["ranks"], named(node), after)
+    return shift_ranks(x, p["shift"], p["mesh"], p["ranks"], message_name(node), after)
 
 
 def reduce_scatter(x: Node, node: Node, after: After) -> Node:
@@ -113,46 +113,50 @@ LOWERED: dict[str, Callable[[Node, Node, After], Node]] = {
 """Collective -> what builds it of its operand."""
 
 
-def named(node: Node) -> str:
-    """A collective's name, as messages have it."""
+def message_name(node: Node) -> str:
+    """The name of a collective in messages."""
     monoid, rows = node.params.get("monoid", "add"), node.params.get("rows", 0)
     name = node.op if monoid == "add" else f"{node.op}[{monoid}]"
     return f"{name} over {rows:,} rows" if rows else name
 
 
 def gathered(x: Node, node: Node, after: After, shape: Shape | None = None, part: str = "") -> Node:
-    """Every rank's x, one after the other, for a collective."""
+    """The transfer that receives every rank's x, along a new first axis."""
     p = node.params
-    return gather_ranks(x, p["mesh"], p["ranks"], shape, named(node) + part, after, **unit_in(p))
+    return gather_ranks(
+        x, p["mesh"], p["ranks"], shape, message_name(node) + part, after, **unit_in(p)
+    )
 
 
 def exchanged(
     x: Node, node: Node, after: After, shape: Shape | None = None, part: str = ""
 ) -> Node:
-    """To each rank its stretch of x, for a collective."""
+    """The transfer that sends each rank its part of x, and receives its part from each."""
     p = node.params
-    return exchange_ranks(x, p["mesh"], p["ranks"], shape, named(node) + part, after, **unit_in(p))
+    return exchange_ranks(
+        x, p["mesh"], p["ranks"], shape, message_name(node) + part, after, **unit_in(p)
+    )
 
 
 def unit_in(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The unit that a collective serves, and in which pass, where it serves one."""
+    """The parameters `unit` and `phase` of a collective, if it has them."""
     return {name: params[name] for name in ("unit", "phase") if name in params}
 
 
 def folded(x: Node, node: Node) -> Node:
-    """A collective's fold along the axis of ranks."""
+    """The fold of a collective over its first axis, which is that of ranks."""
     return fold_slices(x, node.params["monoid"], ordered=node.params["ordered"])
 
 
 def folded_as_it_comes(x: Node, node: Node, after: After, part: str = "") -> Node:
-    """To each rank the fold of its stretch of every rank's x, for a collective."""
+    """The transfer that gives each rank the fold of its part, folded while data arrive."""
     p, ranks = node.params, x.shape[0]
     mean = p["monoid"] == "average"
     narrow = x.dtype.is_storage_only or (mean and accumulator(x.dtype) is not x.dtype)
     if narrow or p["monoid"].startswith("bits") or ranks > MOST_ROWS:
         return folded(exchanged(x, node, after, part=part), node)
     fold = "add" if mean else p["monoid"], leaves_of(x, p["monoid"], p["ordered"])
-    made = fold_ranks(x, fold, p["mesh"], named(node) + part, after, **unit_in(p))
+    made = fold_ranks(x, fold, p["mesh"], message_name(node) + part, after, **unit_in(p))
     return made / ranks if mean else made
 
 
@@ -183,14 +187,14 @@ def slices(x: Node) -> list[Node]:
 
 
 def one_each(x: Node, axis: int, ranks: int) -> Node:
-    """x with its parts along an axis, one for each rank, along a first axis of their own."""
+    """x with one axis cut into `ranks` parts, which are numbered by a new first axis."""
     shape = (*x.shape[:axis], ranks, x.shape[axis] // ranks, *x.shape[axis + 1 :])
     others = [k for k in range(len(shape)) if k != axis]
     return permute(reshape(x, shape), (axis, *others))
 
 
 def side_by_side(x: Node, axis: int) -> Node:
-    """Slices of the first axis joined along another one of what they are."""
+    """The parts along the first axis, concatenated along another one."""
     ranks, *shape = x.shape
     order = list(range(1, x.rank))
     order.insert(axis, 0)

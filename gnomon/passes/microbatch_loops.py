@@ -66,11 +66,11 @@ class Loops:
         self.loop_of = self.places()
 
     def is_meeting(self, node: Node) -> bool:
-        """Whether microbatches come together here."""
+        """Whether a node is a collective over microbatches: what stands between two loops."""
         return node.op in COLLECTIVES and node.params["mesh"] == self.mesh
 
     def own_values(self) -> set[Node]:
-        """The values of which each microbatch has its own."""
+        """The nodes that differ from microbatch to microbatch."""
         own = set(self.stacked)
         for node in self.graph.nodes:
             scattered = node.op in SCATTERED
@@ -79,7 +79,7 @@ class Loops:
         return own
 
     def places(self) -> dict[Node, int]:
-        """The loop of each value of a microbatch, and of each meeting, counted from the last."""
+        """The number of the loop in which each node is computed; the last loop has number 0."""
         found: dict[Node, int] = {}
         needed: dict[Node, int] = defaultdict(int)
         for node in reversed(self.graph.nodes):
@@ -99,7 +99,7 @@ class Loops:
         return [self.alike[x] for x in self.graph.outputs]
 
     def share(self) -> None:
-        """Rebuild what microbatches share, as far as its operands are known."""
+        """Rebuild the nodes that are alike in all microbatches and whose inputs are rebuilt."""
         for node in self.graph.nodes:
             known = node in self.alike or node in self.own or self.is_meeting(node)
             if not known and all(x in self.alike for x in node.inputs):
@@ -108,7 +108,7 @@ class Loops:
                     self.alike[node] = self.arena.node(node.op, inputs, **node.params)
 
     def loop(self, number: int) -> None:
-        """One loop, and what microbatches give each other at its end."""
+        """Emit one loop over all microbatches, and the collectives at its end."""
         members = [x for x in self.graph.nodes if self.loop_of.get(x) == number]
         own = [x for x in members if not self.is_meeting(x)]
         meetings = [x for x in members if self.is_meeting(x)]
@@ -128,7 +128,7 @@ class Loops:
             self.meet(node, self.stacked[node.inputs[0]])
 
     def kept(self, own: Sequence[Node], number: int) -> dict[Node, None]:
-        """The values of a loop that later ones read."""
+        """The nodes of a loop that later loops read, in order, as keys."""
         later = (x for x in self.graph.nodes if self.loop_of.get(x, number) < number)
         read = {x for node in later for x in node.inputs}
         return dict.fromkeys(x for x in own if x in read)
@@ -136,7 +136,7 @@ class Loops:
     def iterations(
         self, own: Sequence[Node], parts: Sequence[Node], monoids: Sequence[str]
     ) -> list[Node]:
-        """All iterations of a loop: its first results are folded, the others stacked."""
+        """The loop over all microbatches: results with a monoid are folded, others stacked."""
         inside = set(own)
         reads = dict.fromkeys(x for node in own for x in node.inputs)
         reads |= dict.fromkeys(parts)
@@ -154,7 +154,7 @@ class Loops:
         return TreeOfLoops(body, len(slices), tuple(monoids)).of(self.count, given)
 
     def meet(self, node: Node, made: Node) -> None:
-        """The result of a meeting, from what its loop made of all operands."""
+        """Record a collective's result, from what its loop folded or stacked of the operand."""
         p = node.params
         with inherit(node.sites):
             if node.op == "all_reduce":
@@ -177,7 +177,7 @@ class TreeOfLoops:
     """Of the first results, which are folded; the others are stacked."""
 
     def of(self, count: int, given: Sequence[Node]) -> list[Node]:
-        """The results of so many iterations, a power of two."""
+        """The results of `count` iterations, a power of two, as nested loops of two each."""
         body, halves = self.body, [2]
         while prod(halves) < count:
             arena = Arena()
@@ -191,12 +191,12 @@ class TreeOfLoops:
         return [*results[:folds], *rows]
 
     def kinds(self, halves: Sequence[int]) -> Iterator[tuple[Node, Shape]]:
-        """The inputs of a body, and their shapes for loops within each other."""
+        """The inputs of the body with the shapes that they have where so many loops are nested."""
         for k, x in enumerate(self.body.inputs):
             yield x, (*halves, *x.shape) if k < self.sliced else x.shape
 
     def pair(self, body: Graph, given: Sequence[Node]) -> list[Node]:
-        """Two iterations of a body."""
+        """A loop of two iterations of a body, whose results are folded or stacked."""
         about = {"carried": 0, "sliced": self.sliced, "length": 2, "reverse": False}
         folds = tuple(FOLDS[monoid] for monoid in self.monoids)
         return call("fold_over", given, body=body, folds=folds, **about)

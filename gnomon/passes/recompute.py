@@ -46,7 +46,7 @@ def recompute(graph: Graph) -> Graph:
 
 
 def between_marks(given: Sequence[Node]) -> set[Node]:
-    """The values that checkpointed functions compute of their arguments."""
+    """The nodes between the marks of checkpointed functions: what gradients recompute."""
     inner, stack = set[Node](), list(given)
     while stack:
         node = stack.pop()
@@ -76,7 +76,7 @@ class Twice:
                 self.recomputed[node] = self.arena.with_inputs(node, inputs)
 
     def image(self, node: Node) -> Node:
-        """A node of the new graph: inside of a function of images, outside of copies."""
+        """A node's image, reading images inside of checkpointed functions and copies outside."""
         if node.op == "input":
             return self.arena.input(node.shape, node.dtype, node.params["name"])
         if mark_of(node):

@@ -44,7 +44,7 @@ class Divided(NamedTuple):
 
 
 def is_closed(node: Node) -> bool:
-    """Whether a region stays one while programs are divided: a kernel claims it, or chunks do."""
+    """Whether a region is divided as one node, since a kernel claims it or it is chunked."""
     if node.op != "region" or not all(x.size for x in (*node.inputs, node)):
         return False
     return facts_of(node).claim is not None or asks_for_chunks(node)
@@ -71,7 +71,7 @@ def of_region(node: Node, across: MeshAxis) -> Iterator[Strategy]:
 
 
 def may_give(node: Node, placement: Placement) -> bool:
-    """Whether a result is in parts, or a sum whose leaves the kernel takes from the body."""
+    """Whether a claimed region may have a result in this placement on each rank."""
     claim = facts_of(node).claim
     if isinstance(placement, Partial):
         return claim is None or claim.sums
@@ -79,7 +79,7 @@ def may_give(node: Node, placement: Placement) -> bool:
 
 
 def counted_by(node: Node) -> Counted | None:
-    """The operand of a region that holds positions, if one does."""
+    """The positions operand of a region, whose positions have to be counted from a rank's part."""
     claim = facts_of(node).claim
     return claim.counted if claim else None
 
@@ -115,7 +115,7 @@ class TiedAxes:
         return place
 
     def tie(self, node: Node) -> None:
-        """Tie what has one letter in a node's signature."""
+        """Tie the axes of a node's inputs and result that have one letter in its signature."""
         signature = PRIMITIVES[node.op].signature(node)
         first: dict[str, Place] = {}
         for x, row in zip((*node.inputs, node), (*signature.inputs, signature.output), strict=True):
@@ -145,15 +145,17 @@ def divided(
     for node in graph:
         if node in plan:
             continue
-        found = [s for s in ways(node, across, counted) if finds(node, s, plan)]
+        found = [
+            s for s in strategies_of_any_rank(node, across, counted) if is_placed_for(node, s, plan)
+        ]
         if not found:
             return None
-        plan[node] = max(found, key=lambda s: worth(node, s, split, tied))
+        plan[node] = max(found, key=lambda s: preference(node, s, split, tied))
     return Divided(graph, plan)
 
 
-def ways(node: Node, across: MeshAxis, counted: bool) -> Iterator[Strategy]:
-    """The strategies that do not ask which rank runs them."""
+def strategies_of_any_rank(node: Node, across: MeshAxis, counted: bool) -> Iterator[Strategy]:
+    """The strategies of a node in a body that do not depend on the number of the rank."""
     for strategy in strategies(node, across):
         placed = node.op == "iota" and strategy.given != REPLICATED
         if strategy.rule == "letter" and (counted or not placed):
@@ -171,14 +173,14 @@ def is_zero(x: Node) -> bool:
     return x.op == "const" and x.params["value"] == 0
 
 
-def finds(node: Node, strategy: Strategy, plan: dict[Node, Strategy]) -> bool:
-    """Whether every operand has the placement that the strategy wants."""
+def is_placed_for(node: Node, strategy: Strategy, plan: dict[Node, Strategy]) -> bool:
+    """Whether the inputs of a node are placed as a strategy wants them."""
     wants = zip(node.inputs, strategy.wanted, strict=True)
     return all(plan[x].given == want for x, want in wants)
 
 
-def worth(node: Node, strategy: Strategy, split: set[Place], tied: TiedAxes) -> int:
-    """A split along the letter before a pending sum, and that before a repetition."""
+def preference(node: Node, strategy: Strategy, split: set[Place], tied: TiedAxes) -> int:
+    """A preference: 2 for a split along the letter, 1 for a pending sum, 0 for a repetition."""
     match strategy.given:
         case Split(axis):
             return 2 if tied.root((node, axis)) in split else -1
@@ -217,12 +219,12 @@ def region_part(node: Node, strategy: Strategy, parts: tuple[Node, ...], local: 
     across = replace(local.across, own=strategy.own)
     body = part_of(node.params["body"], strategy.wanted, across, counted)
     if counted:
-        parts = counted_anew(node, parts, local)
+        parts = with_local_positions(node, parts, local)
     return local.arena.node("region", parts, **{**node.params, "body": body})
 
 
-def counted_anew(node: Node, parts: tuple[Node, ...], local: Locals) -> tuple[Node, ...]:
-    """The operands, positions counted from the beginning of this rank's part."""
+def with_local_positions(node: Node, parts: tuple[Node, ...], local: Locals) -> tuple[Node, ...]:
+    """The operands, with positions shifted to count from the beginning of this rank's part."""
     counted = counted_by(node)
     assert counted is not None, "only such a region is divided so"
     operand, axis, positions = counted

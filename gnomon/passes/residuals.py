@@ -108,11 +108,11 @@ def residuals(graph: Graph) -> Graph:
 
 
 def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
-    """Calls as drafts, equal ones together."""
+    """A draft for each group of calls that can be one, and where each call's results are in it."""
     drafts: dict[tuple[Any, ...], Draft] = {}
     home: Home = {}
     for node, results in calls.items():
-        key = core(node)
+        key = merge_key(node)
         if key not in drafts:
             drafts[key] = Draft(node)
         places = drafts[key].merge(node)
@@ -122,8 +122,8 @@ def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
     return home
 
 
-def core(node: Node) -> tuple[Any, ...]:
-    """The key that calls have in common that can be one."""
+def merge_key(node: Node) -> tuple[Any, ...]:
+    """A key that is equal for calls that can be merged: same operation, inputs and recurrence."""
     p = shared(node.params)
     if node.op == "cond":
         return (node.op, node.inputs)
@@ -137,27 +137,27 @@ def core(node: Node) -> tuple[Any, ...]:
 
 
 def related(giver: Draft, reader: Draft, home: Home) -> bool:
-    """Whether two calls compute at the same times: branches of one choice, iterations over rows."""
+    """Whether one call can keep values for another: branches of one choice, or loops over rows."""
     if giver.op != reader.op:
         return False
     if giver.op != "scan_over":
         return giver.op == "cond" and giver.condition == reader.condition
-    rows = (where(reader.inputs[k], home) for k in reader.slices())
+    rows = (result_of(reader.inputs[k], home) for k in reader.slices())
     return giver.params["length"] == reader.params["length"] and any(
         result is not None and result[0] is giver and result[1] >= giver.fixed for result in rows
     )
 
 
-def where(x: Node | Result, home: Home) -> Result | None:
-    """The call whose result an input is, or None."""
+def result_of(x: Node | Result, home: Home) -> Result | None:
+    """The draft and place of the result that an input is; None if no call of `home` gives it."""
     return home.get(x) if isinstance(x, Node) else x
 
 
-def links(giver: Draft, reader: Draft, name: str, home: Home) -> Counterparts:
-    """The leaves of a reader's graph that have the value of something in the giver's."""
+def equal_leaves(giver: Draft, reader: Draft, name: str, home: Home) -> Counterparts:
+    """The leaves of the reader's graph that have the same value as a node of the giver's graph."""
     found: Counterparts = {}
     for k, (x, leaf) in enumerate(zip(reader.inputs, reader.leaves, strict=True)):
-        result, sliced = where(x, home), k in reader.slices()
+        result, sliced = result_of(x, home), k in reader.slices()
         if reader.op == "scan_over" and k < reader.fixed:
             continue
         if result is not None and result[0] is giver and sliced == (giver.op == "scan_over"):
@@ -171,9 +171,12 @@ def links(giver: Draft, reader: Draft, name: str, home: Home) -> Counterparts:
 
 
 def share(giver: Draft, reader: Draft, home: Home) -> None:
-    """Store in the giver what the reader would recompute."""
+    """Make the giver return what the reader would recompute, and the reader read it."""
     names = GRAPHS[reader.op]
-    found = [twice(giver, reader, name, links(giver, reader, name, home)) for name in names]
+    found = [
+        nodes_of_both(giver, reader, name, equal_leaves(giver, reader, name, home))
+        for name in names
+    ]
     known: list[Counterparts] = [{leaf: leaf for leaf in reader.leaves} for _ in names]
     for row in aligned(found):
         with inherit(like_of(row).sites):
@@ -189,7 +192,7 @@ def share(giver: Draft, reader: Draft, home: Home) -> None:
 
 
 def aligned(found: Sequence[Counterparts]) -> list[tuple[Node | None, ...]]:
-    """Nodes of one graph beside nodes of the other that have the same shape and dtype."""
+    """Rows of one node from each graph, of equal shape and dtype; None where a graph has fewer."""
     kinds = dict.fromkeys((x.shape, x.dtype) for pairs in found for x in pairs)
     rows: list[tuple[Node | None, ...]] = []
     for kind in kinds:
@@ -199,14 +202,14 @@ def aligned(found: Sequence[Counterparts]) -> list[tuple[Node | None, ...]]:
 
 
 def like_of(row: Sequence[Node | None]) -> Node:
-    """A node of a row."""
+    """The first node of a row."""
     return next(x for x in row if x is not None)
 
 
-def twice(giver: Draft, reader: Draft, name: str, same: Counterparts) -> Counterparts:
-    """The nodes of the reader's graph that the giver's has too, where keeping them is worth it.
+def nodes_of_both(giver: Draft, reader: Draft, name: str, same: Counterparts) -> Counterparts:
+    """The nodes of the reader's graph that the giver's computes too, if worth keeping, by image.
 
-    Only what other nodes of the reader, or its results, read.
+    They are only those which other nodes of the reader, or its results, read.
     """
     theirs, costs = set(topological(giver.graphs[name])), dict.fromkeys(same, 0)
     worth: set[Node] = set()
@@ -225,7 +228,7 @@ def twice(giver: Draft, reader: Draft, name: str, same: Counterparts) -> Counter
 
 
 def cost(node: Node, costs: Mapping[Node, int]) -> int:
-    """The number of scalar functions that compute a node from what is kept."""
+    """The number of scalar functions per element since the last kept values."""
     if is_index(node) or node.op in NUMBERS:
         return sum(costs[x] for x in node.inputs)
     if node.op != "map" or SCALARS[node.params["f"]].costly:

@@ -17,7 +17,7 @@ __all__ = ["in_several_layouts"]
 
 
 def in_several_layouts(paths: GradientPaths) -> set[Node]:
-    """The layouts whose gradients are added up at the values that they are layouts of."""
+    """The nodes through which gradients pass on to the value that is read in several layouts."""
     readers: dict[Node, list[Node]] = {}
     for node in paths.nodes:
         if node in paths.on_the_way and not paths.is_passing(node):
@@ -38,21 +38,21 @@ def in_several_layouts(paths: GradientPaths) -> set[Node]:
 
 
 def is_layout(node: Node, paths: GradientPaths, readers: Mapping[Node, Sequence[Node]]) -> bool:
-    """Whether a node is a layout of what it reads, or parts that layouts alone put together."""
+    """Whether a node only changes the layout of a value, or collects such changes of one."""
     joined = node.op == "to_local" and node in readers
     joined = joined and all(layout_source(x, paths) is not None for x in readers[node])
     return joined or layout_source(node, paths) is not None
 
 
 def source_of(x: Node, paths: GradientPaths) -> Node:
-    """The value of which a node is a layout."""
+    """The value of which a node is a layout, over any number of changes; x if it is none."""
     while (source := layout_source(x, paths)) is not None:
         x = source
     return x
 
 
 def layout_source(x: Node, paths: GradientPaths) -> Node | None:
-    """The value of which a node is a layout; None if it is a value by itself."""
+    """The value of which a node is a layout, one change back; None if it is no layout."""
     if not is_free(x, paths):
         return None
     inner = paths.summed_at(x.inputs[0])
@@ -64,7 +64,7 @@ def layout_source(x: Node, paths: GradientPaths) -> Node | None:
 
 
 def is_free(x: Node, paths: GradientPaths) -> bool:
-    """Whether a node is a layout whose gradient is nobody's, and is passed on as it comes."""
+    """Whether a node is a change of layout whose gradient nobody asks for."""
     if x.op not in LAYOUTS or x.watch or x in paths.wanted or x.params.get("stays"):
         return False
     return x.op == "place" or not any(map(x.params.get, ("back", "share", "shares")))

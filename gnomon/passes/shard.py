@@ -62,7 +62,7 @@ def shard(
     """
     check(graph, across, inputs, outputs)
     plan = choose(graph, across, dict(zip(graph.inputs, inputs, strict=True)))
-    ends = [end_of(x, want, plan) for x, want in zip(graph.outputs, outputs, strict=True)]
+    ends = [output_placement(x, want, plan) for x, want in zip(graph.outputs, outputs, strict=True)]
     sink(graph, across, plan, ends)
     check_varying(plan, across)
     return Sharded(emit(graph, across, plan, ends), tuple(ends), plan)
@@ -84,8 +84,8 @@ def check(
             )
 
 
-def end_of(x: Node, want: Placement | None, plan: Plan) -> Placement:
-    """The layout in which an output leaves."""
+def output_placement(x: Node, want: Placement | None, plan: Plan) -> Placement:
+    """The placement of an output: the wanted one, or its own, with pending sums reduced."""
     if want is not None:
         return want
     have = plan[x].given
@@ -96,7 +96,7 @@ def end_of(x: Node, want: Placement | None, plan: Plan) -> Placement:
 
 
 def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> None:
-    """Compute in parts what every reader wants in the same parts, where inputs need no message."""
+    """Split nodes whose readers all want the same split, if that takes no message."""
     wants: dict[Node, Placement | None] = {}
     """The placement that all readers want; none where they differ."""
 
@@ -116,7 +116,7 @@ def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) 
 
 
 def in_parts(node: Node, want: Split, plan: Plan, across: MeshAxis) -> Strategy | None:
-    """A strategy that gives this split without a message."""
+    """A strategy of a node that gives this split and moves no input; None if there is none."""
     for strategy in options(node, across):
         moves = zip(node.inputs, strategy.wanted, strict=True)
         if strategy.given == want and all(
@@ -184,7 +184,7 @@ class Emission:
         return self.build_first(node, strategy, tuple(parts))
 
     def compare(self, node: Node) -> None:
-        """Emit checks that what a node takes as alike is alike on all ranks, one per value."""
+        """Emit a check, one per value, that inputs counted as replicated are equal on all ranks."""
         for x in node.inputs:
             if self.plan[x].given == VARYING and x not in self.compared:
                 with inherit(node.sites):

@@ -16,7 +16,7 @@ from gnomon.ops.placements import VARYING, Split
 from gnomon.passes.layout import MeshAxis
 from gnomon.passes.strategies import CARRIERS, Strategy, is_named
 
-__all__ = ["goes_on", "in_shares", "is_share", "scaled_share"]
+__all__ = ["commutes_with_sum", "in_shares", "is_share", "scaled_share"]
 
 
 def is_share(node: Node) -> bool:
@@ -31,18 +31,20 @@ def in_shares(graph: Graph, across: MeshAxis) -> set[Node]:
 
 
 def behind(x: Node) -> Iterator[Node]:
-    """The steps back to the first folds of a sum, and these."""
+    """A sum's last fold, the nodes from which its partial sums come, and their folds."""
     waiting, seen = [x], {x}
     while waiting:
         x = waiting.pop()
         yield x
-        fresh = [y for y in dict.fromkeys(x.inputs if goes_on(x) else ()) if y not in seen]
+        fresh = [
+            y for y in dict.fromkeys(x.inputs if commutes_with_sum(x) else ()) if y not in seen
+        ]
         waiting.extend(fresh)
         seen.update(fresh)
 
 
-def goes_on(x: Node) -> bool:
-    """Whether an operation, applied to ranks' parts of a sum, gives the parts of its result."""
+def commutes_with_sum(x: Node) -> bool:
+    """Whether an operation of ranks' partial sums gives the partial sums of its result."""
     if x.op == "reduce":
         return x.params["monoid"] == "add"
     return x.op in CARRIERS or (x.op == "map" and x.params["f"] in ("cast", "add"))
@@ -53,7 +55,7 @@ def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: 
     (x,) = node.inputs
     if plan[x].share or plan[x].given == VARYING:
         return elementwise("mul", part, float(across.ranks))
-    if any(has_part(step, plan) for step in behind(x)):
+    if any(reads_part(step, plan) for step in behind(x)):
         raise LayoutError(
             f"fully_shard: a gradient {x.shape} of a plain tensor is of the rows of all ranks "
             f"of {across.name!r}, and none has its own share. Use it outside of the module."
@@ -61,7 +63,7 @@ def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: 
     return part
 
 
-def has_part(step: Node, plan: Mapping[Node, Strategy]) -> bool:
-    """Whether a rank's value before this step is a part of its own: of a split or a pending sum."""
+def reads_part(step: Node, plan: Mapping[Node, Strategy]) -> bool:
+    """Whether a step has a rank's own part: of an axis split over ranks, or of a pending sum."""
     split = any(isinstance(plan[y].given, Split) for y in (step, *step.inputs))
-    return split or (goes_on(step) and any(plan[y].share for y in step.inputs))
+    return split or (commutes_with_sum(step) and any(plan[y].share for y in step.inputs))

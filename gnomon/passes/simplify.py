@@ -31,8 +31,8 @@ def is_integer(**found: Node) -> bool:
     return next(iter(found.values())).dtype.is_integer
 
 
-def halves(C: Node, **_: Node) -> bool:
-    """Whether C has an exact reciprocal: a power of two, neither too large nor too small."""
+def has_exact_reciprocal(C: Node, **_: Node) -> bool:
+    """Whether 1 / C is exact: C is a power of two whose reciprocal is a normal number."""
     value = C.params["value"]
     if (
         not C.dtype.is_floating_point
@@ -71,7 +71,7 @@ floats += x - (-y) >> x + y, is_float
 floats += (-x) * (-y) >> x * y, is_float
 floats += (-x) / (-y) >> x / y, is_float
 floats += absolute(-x) >> absolute(x), is_float
-floats += x / C >> times_reciprocal, halves
+floats += x / C >> times_reciprocal, has_exact_reciprocal
 
 every = Rules("any dtype")
 every += where(c, x, x) >> x
@@ -122,11 +122,11 @@ def cast_back(node: Node) -> Node | None:
     if x.op != "map" or x.params["f"] != "cast":
         return None
     (first,) = x.inputs
-    return first if first.dtype is node.dtype and holds(x.dtype, first.dtype) else None
+    return first if first.dtype is node.dtype and includes(x.dtype, first.dtype) else None
 
 
-def holds(wide: DType, narrow: DType) -> bool:
-    """Whether every value of a dtype is one of the other."""
+def includes(wide: DType, narrow: DType) -> bool:
+    """Whether every value of dtype `narrow` is a value of dtype `wide`."""
     if narrow.kind == "bool":
         return wide.kind != "bool"
     if wide.kind == narrow.kind == "float":

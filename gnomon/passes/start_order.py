@@ -116,7 +116,7 @@ def when_due(nodes: Sequence[Node], ranks_differ: bool) -> dict[Node, tuple[bool
 
 
 def behind_messages(nodes: Sequence[Node]) -> set[Node]:
-    """Collectives, and all that is computed of their results."""
+    """The nodes that are collectives or depend on one."""
     found: set[Node] = set()
     for node in nodes:
         if meets(node) or not found.isdisjoint(node.inputs):
@@ -125,11 +125,11 @@ def behind_messages(nodes: Sequence[Node]) -> set[Node]:
 
 
 def is_prefetched(node: Node) -> bool:
-    """Whether a collective brings the parameters of a unit."""
+    """Whether a collective gathers the parameters of a unit, and may start early."""
     return node.op == "all_gather" and "unit" in node.params
 
 
 def meets(node: Node) -> bool:
-    """Whether ranks meet for a node."""
+    """Whether ranks exchange messages for a node; a shift by 0 moves nothing."""
     p = node.params
     return node.op in MEETINGS and p["ranks"] > 1 and p.get("shift", 1) != 0

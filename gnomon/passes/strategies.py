@@ -81,7 +81,7 @@ def legal(node: Node, strategy: Strategy, ranks: int) -> bool:
 
 
 def carrying(node: Node) -> Iterator[Strategy]:
-    """A pending sum passes through what commutes with it to the bit."""
+    """The strategy that passes a pending sum through an operation that commutes with it exactly."""
     scalar = SCALARS[node.params["f"]] if node.op == "map" else None
     if node.op in CARRIERS or (scalar is not None and scalar.passes_sum):
         yield Strategy((Partial(),), Partial())
@@ -102,12 +102,12 @@ def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
 
 
 def placed(letter: str, row: tuple[str | None, ...]) -> Placement:
-    """The placement of a tensor whose axes are these letters when one letter is split."""
+    """The placement, when one letter is split, of a tensor with these letters as axes."""
     return Split(row.index(letter)) if letter in row else REPLICATED
 
 
 def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
-    """Whether each rank's share of a folded letter is a node of the canonical tree."""
+    """Whether ranks may each fold their part of a letter without changing a bit of the result."""
     if monoid in UNORDERED:
         return True
     if monoid != "add":
@@ -123,7 +123,7 @@ def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
 
 
 def leaf_of(node: Node, letter: str) -> tuple[int, int]:
-    """The number of larger letters folded outside this one, and the number of its leaves."""
+    """The number of larger letters that are folded outside this one, and its number of leaves."""
     if node.op == "reduce":
         return 0, node.params["leaves"]
     sizes, names = folded(node)

@@ -64,7 +64,7 @@ def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -
 def rebuild(
     arena: Arena, node: Node, known: dict[Node, Node], kept: dict[tuple[Any, ...], Kept]
 ) -> Node:
-    """One node over new inputs."""
+    """A node over new inputs; a trimmed call gives what is left of it."""
     if node.op not in CONTROL:
         return arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
     left = kept[call_of(node)]
@@ -76,12 +76,12 @@ def rebuild(
 
 
 def read_by(outputs: Iterable[Node]) -> set[Node]:
-    """All that outputs are computed from."""
+    """The nodes from which these outputs are computed, the outputs among them."""
     return set(topological(outputs))
 
 
-def picked(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
-    """A graph with some of its inputs and outputs."""
+def subgraph(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
+    """A graph cut down to the inputs and outputs of these numbers."""
     return Graph([graph.inputs[k] for k in inputs], [graph.outputs[k] for k in outputs])
 
 
@@ -91,30 +91,30 @@ def trimmed_choice(node: Node, results: list[int]) -> Kept:
     reads = [read_by(graph.outputs[k] for k in results) for graph in graphs]
     pairs = enumerate(zip(*(graph.inputs for graph in graphs), strict=True))
     inputs = [k for k, pair in pairs if any(x in r for x, r in zip(pair, reads, strict=True))]
-    params = with_graphs(shared(node.params), lambda g: trim(picked(g, inputs, results)))
+    params = with_graphs(shared(node.params), lambda g: trim(subgraph(g, inputs, results)))
     return Kept((0, *(k + 1 for k in inputs)), tuple(results), params)
 
 
 def carried_for(node: Node, results: Iterable[int], others: Iterable[Node]) -> list[int]:
-    """The carried values that a loop needs for some of them and for other outputs of its graphs."""
+    """The carried values that a loop must keep to give these results and these other outputs."""
     body, count = node.params["body"], node.params["carried"]
     others, live, before = list(others), set(results), None
     while live != before:
         before = set(live)
         reads = read_by([*others, *(body.outputs[k] for k in live)])
         live |= {k for k in range(count) if body.inputs[k] in reads}
-        live |= {k for k in range(count) if "test" in node.params and tested(node, k)}
+        live |= {k for k in range(count) if "test" in node.params and test_reads(node, k)}
     return sorted(live)
 
 
-def tested(node: Node, k: int) -> bool:
-    """Whether the test of a loop reads an input."""
+def test_reads(node: Node, k: int) -> bool:
+    """Whether the condition of a loop reads its k-th input."""
     test = node.params["test"]
     return test.inputs[k] in test.nodes
 
 
 def unchanged(node: Node, live: Iterable[int]) -> list[int]:
-    """The carried values that every iteration gives as it took them."""
+    """The carried values, of those in `live`, that the body returns as they came."""
     body = node.params["body"]
     return [k for k in live if body.outputs[k] is body.inputs[k]]
 
@@ -127,10 +127,10 @@ def trimmed_while(node: Node, results: list[int]) -> Kept:
     moving = [k for k in live if k not in same]
     reads = read_by(body.outputs[k] for k in moving)
     rest = (*same, *range(count, len(node.inputs)))
-    inputs = [*moving, *(k for k in rest if body.inputs[k] in reads or tested(node, k))]
+    inputs = [*moving, *(k for k in rest if body.inputs[k] in reads or test_reads(node, k))]
     graphs = {
-        "test": trim(picked(node.params["test"], inputs, [0])),
-        "body": trim(picked(body, inputs, moving)),
+        "test": trim(subgraph(node.params["test"], inputs, [0])),
+        "body": trim(subgraph(body, inputs, moving)),
     }
     return Kept(tuple(inputs), tuple(moving), {"carried": len(moving), **graphs}, frozenset(same))
 
@@ -150,7 +150,7 @@ def trimmed_scan(node: Node, results: list[int]) -> Kept:
     )
     inputs, outputs = [*moving, *slices, *rest], [*moving, *rows]
     params = {**shared(p), "carried": len(moving), "sliced": len(slices)}
-    params["body"] = trim(picked(body, inputs, outputs))
+    params["body"] = trim(subgraph(body, inputs, outputs))
     return Kept(tuple(inputs), tuple(outputs), params, frozenset(same))
 
 
@@ -161,7 +161,7 @@ def trimmed_fold(node: Node, results: list[int]) -> Kept:
     inputs = [k for k, x in enumerate(body.inputs) if x in reads]
     params = {**shared(p), "sliced": sum(k < p["sliced"] for k in inputs)}
     params["folds"] = tuple(f for k, f in enumerate(p["folds"]) if k in results)
-    params["body"] = trim(picked(body, inputs, results))
+    params["body"] = trim(subgraph(body, inputs, results))
     return Kept(tuple(inputs), tuple(results), params)
 
 

@@ -24,7 +24,7 @@ ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
 
 
 def varies(node: Node, given: Sequence[Placement], across: MeshAxis) -> bool:
-    """Whether a node that is neither split nor pending is each rank's own."""
+    """Whether every rank has its own whole value of a node, given its inputs' placements."""
     if node.op in LAYOUTS and is_named(node, across):
         everywhere = (across.name, across.ranks, REPLICATED) in node.params["layout"]
         return "pins" in node.params and everywhere and VARYING in given
@@ -39,7 +39,7 @@ def ends_varying(node: Node, across: MeshAxis) -> bool:
 
 
 def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
-    """Whether a node places only varying values, or only split ones, and this is neither."""
+    """Whether a node that changes only "varying" or only "split" inputs has another one here."""
     only = node.params.get("only")
     if only == "split":
         return not isinstance(given[0], Split)
@@ -47,9 +47,9 @@ def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
 
 
 def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
-    """Whether a strategy gives parts since what it takes in parts is so by its layout.
+    """Whether a strategy gives parts because an input is in parts already.
 
-    What it moves into parts, or reduces into them, is so to save work.
+    Parts into which it would move or reduce an input first only save work.
     """
     pairs = zip(given, strategy.wanted, strict=True)
     return isinstance(strategy.given, Split) and any(
@@ -67,12 +67,12 @@ def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[St
         return every
     if all(map(is_whole, given)):
         return [s for s in every if all(map(is_whole, (*s.wanted, s.given)))]
-    found = [s for s in every if divides(s, given)]
-    return [s for s in found if stays(s, given)] or found
+    found = [s for s in every if keeps_split(s, given)]
+    return [s for s in found if moves_no_split(s, given)] or found
 
 
-def divides(strategy: Strategy, given: Sequence[Placement]) -> bool:
-    """Whether a strategy keeps the split of an input, and cuts no varying value for a sum."""
+def keeps_split(strategy: Strategy, given: Sequence[Placement]) -> bool:
+    """Whether a strategy takes a split input as it is, and splits no varying value for a sum."""
     if is_whole(strategy.given):
         return True
     pairs = list(zip(given, strategy.wanted, strict=True))
@@ -81,8 +81,8 @@ def divides(strategy: Strategy, given: Sequence[Placement]) -> bool:
     return kept and not (cut and isinstance(strategy.given, Partial))
 
 
-def stays(strategy: Strategy, given: Sequence[Placement]) -> bool:
-    """Whether a strategy moves nothing that is split, and leaves its result in parts."""
+def moves_no_split(strategy: Strategy, given: Sequence[Placement]) -> bool:
+    """Whether a strategy moves no split input and leaves its result split."""
     pairs = zip(given, strategy.wanted, strict=True)
     kept = [have == want for have, want in pairs if isinstance(have, Split)]
     divided = isinstance(strategy.given, Split) or strategy.rule == "lookup"

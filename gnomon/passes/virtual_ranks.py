@@ -97,12 +97,12 @@ class VirtualRanks:
         return range(self.share)
 
     def number(self, rank: Node, k: int) -> Node:
-        """The number of a share's virtual rank; where there are no more, the last one's."""
+        """The number of the k-th virtual rank of a rank; the last one's where there are fewer."""
         number = elementwise("add", elementwise("mul", rank, self.share), k)
         return elementwise("minimum", number, self.virtual - 1)
 
     def image(self, node: Node) -> list[Node]:
-        """A node for every virtual rank: one node where that makes no difference."""
+        """The images of a node for each virtual rank of this rank; the same one if none differ."""
         read = [self.images[x] for x in node.inputs]
         if node.op in COLLECTIVES and node.params["mesh"] == self.mesh:
             return self.together(node, read[0])
@@ -113,7 +113,7 @@ class VirtualRanks:
         return [self.arena.with_inputs(node, tuple([p[k] for p in read])) for k in self.each]
 
     def together(self, node: Node, parts: Sequence[Node]) -> list[Node]:
-        """The results of a collective of all virtual ranks."""
+        """The results of a collective for each virtual rank of this rank."""
         p = node.params
         if node.op in ("all_reduce", "reduce_scatter"):
             whole = self.folded(parts, p["monoid"], p["ordered"])
@@ -125,25 +125,25 @@ class VirtualRanks:
         return [self.stretch(whole, p["axis"], k) for k in self.each]
 
     def folded(self, parts: Sequence[Node], monoid: str, ordered: bool) -> Node:
-        """The fold over all virtual ranks, whose subtrees on this rank are folded first."""
+        """The fold over all virtual ranks; those of this rank are folded before the message."""
         size = self.share & -self.share
         nodes = [tree(parts[k : k + size], monoid) for k in range(0, self.share, size)]
         return fold_slices(self.gathered(nodes, self.virtual // size), monoid, ordered)
 
     def gathered(self, parts: Sequence[Node], count: int) -> Node:
-        """The first so many of all ranks' parts, along a first axis."""
+        """The parts of all ranks along a new first axis, cut to `count` of them."""
         rows = [reshape(x, (1, *x.shape)) for x in parts]
         every = all_gather(cat(rows, 0) if len(rows) > 1 else rows[0], 0, self.mesh, self.ranks)
         return slice_(every, ((0, count, 1), *((0, n, 1) for n in every.shape[1:])))
 
     def stretch(self, whole: Node, axis: int, k: int) -> Node:
-        """The stretch of an axis that is a virtual rank's."""
+        """The part of an axis that belongs to this rank's k-th virtual rank."""
         out, size = LETTERS[: whole.rank], whole.shape[axis] // self.virtual
         table, index = out.replace(out[axis], "z"), out[axis]
         return gather(f"{table},{index}->{out}", whole, self.places(size, self.numbers[k]))
 
     def places(self, size: int, number: Node) -> Node:
-        """The numbers of a virtual rank's elements of an axis."""
+        """The positions along an axis of the elements of a virtual rank."""
         kind: DType = number.dtype
         here = self.arena.node("iota", (), size=size, dtype=kind)
         return elementwise("add", here, cast(elementwise("mul", number, size), kind))

@@ -39,7 +39,7 @@ def is_rounded(x: Node) -> bool:
 
 
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-    """A node over new inputs, its rounding set apart."""
+    """A node over new inputs; a sum in its accumulator's dtype, followed by a cast."""
     if not is_narrow_sum(node):
         return arena.with_inputs(node, inputs)
     if node.op == "region":
@@ -50,5 +50,5 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def unrounded(body: Graph) -> Graph:
-    """A region's body that gives its sums as wide as it adds them."""
+    """The body of a region whose sums leave in the accumulator's dtype, without the last cast."""
     return Graph(body.inputs, [x.inputs[0] if is_rounded(x) else x for x in body.outputs])

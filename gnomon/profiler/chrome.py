@@ -79,6 +79,7 @@ class Hole:
     """A gap for numbers of one kind, each as wide as the widest."""
 
     def __init__(self, values: np.ndarray, point: bool = False) -> None:
+        """Write all values as texts of equal width; `point`: with a decimal point."""
         self.width = widest(values, point)
         self.blank = " " * self.width
         self.glyphs = decimals(values, self.width, point)

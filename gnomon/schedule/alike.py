@@ -110,19 +110,20 @@ class AlikeRun:
         which = loop_range(arena, len(self.parts), "part")
         made: dict[Node, Node] = {}
 
-        def index(where: BufferKey, x: Node) -> Node:
+        def index_of_part(where: BufferKey, x: Node) -> Node:
+            """An index of the first part, plus its step from part to part."""
             terms, offset = split(x)
             moved = {made[atom]: coef for atom, coef in terms.items()}
             return plus(join(arena, moved, offset), times(which, self.steps[where]))
 
         for k, node in enumerate(self.form.nodes):
             if node.op == "affine":
-                made[node] = index(("affine", k), node)
+                made[node] = index_of_part(("affine", k), node)
             elif node.op == "load":
                 slot = node.params["buffer"]
                 params = {**node.params, "buffer": sum(counts[:slot])}
                 params |= {"several": counts[slot]} if counts[slot] > 1 else {}
-                place = index(("load", k), node.inputs[0])
+                place = index_of_part(("load", k), node.inputs[0])
                 guards = tuple(made[x] for x in node.inputs[1:])
                 made[node] = arena.node("load", (place, *guards), **params)
             else:
@@ -130,7 +131,7 @@ class AlikeRun:
                 inputs += (number(arena, divisor_of(node)),) if is_quotient(node) else ()
                 made[node] = arena.with_inputs(node, inputs)
         stores = tuple(
-            Store(s.buffer, index(("store", s.buffer), s.place), made[s.value], s.dtype)
+            Store(s.buffer, index_of_part(("store", s.buffer), s.place), made[s.value], s.dtype)
             for s in kernel.stores
         )
         dtypes = tuple(d for d, n in zip(kernel.dtypes, counts, strict=True) for _ in range(n))

@@ -155,7 +155,7 @@ class Clustering(Placed):
         )
 
     def _is_padded(self, node: Node) -> bool:
-        """Whether its only reader puts it into a larger tensor, which has each element once."""
+        """Whether its only reader, behind views, is a pad: fused there, it is computed once."""
         readers = self.above.get(node, ())
         while self.fuse and len(readers) == 1 and is_index(readers[0]):
             if readers[0].op == "pad":

@@ -63,7 +63,7 @@ class Lowering:
         f, operands = node.params["f"], node.inputs
 
         def operand(x: Node) -> Node:
-            return self.at(x, clip(self.arena, x, node, index), guard, fill_for(x))
+            return self.at(x, clip(self.arena, x, node, index), guard, zero_of(x))
 
         if f == "where" and (known := operand(operands[0])).op == "const":
             x = operands[1 if known.params["value"] else 2]
@@ -192,7 +192,7 @@ class Lowering:
             zero = number(self.arena, 0)
             return cast(self.at(x, (*index[:axis], zero, *index[axis:]), guard, fill), node.dtype)
         turning = self.fold_ranges[node]
-        body = self.at(x, (*index[:axis], turning, *index[axis:]), guard, fill_for(x))
+        body = self.at(x, (*index[:axis], turning, *index[axis:]), guard, zero_of(x))
         folded = self.arena.node(
             "fold",
             (turning, body),
@@ -239,6 +239,6 @@ def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:
     )
 
 
-def fill_for(x: Node) -> Scalar:
-    """A zero of a value's dtype, for reads outside of its bounds whose results are not used."""
+def zero_of(x: Node) -> Scalar:
+    """The Python number 0 in a value's dtype: what guarded loads give outside of its bounds."""
     return False if x.dtype is bool_ else 0.0 if x.dtype.is_floating_point else 0

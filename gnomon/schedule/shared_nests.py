@@ -32,7 +32,7 @@ class SharedNests:
         self._taken: dict[Cluster, tuple[Hashable, Numbers]] = {}
         self._known = Specializations(CLUSTERS)
         for cluster, signature in signatures:
-            taken = taken_apart(signature)
+            taken = outline_and_numbers(signature)
             if taken is not None:
                 self._taken[cluster] = taken
                 self._known.of(taken[0]).samples[taken[1]] = None
@@ -52,7 +52,7 @@ class SharedNests:
         return found and NestAtSizes(found[0], found[1], [*signature.numbers])
 
 
-def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
+def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
     """The outline of a cluster, and its numbers; None where these are symbolic already.
 
     Numbers that are no sizes, and 0 and 1, which select code, are part of the outline. So is the

@@ -59,6 +59,7 @@ class Absent:
         self.name = name
 
     def __getattr__(self, name: str) -> Any:
+        """A function that gives a fixed answer or refuses, an unusable class, or a module."""
         asked = f"{self.__dict__.get('name')}.{name}"
         found: Any
         if name in ANSWERS:

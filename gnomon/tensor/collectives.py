@@ -30,7 +30,7 @@ from gnomon.runtime.comm import here
 from gnomon.runtime.comm.base import Message
 from gnomon.runtime.comm.capabilities import refusal, table_of
 from gnomon.runtime.comm.groups import ProcessGroup
-from gnomon.runtime.comm.posted import messages
+from gnomon.runtime.comm.posted import start_messages
 from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, grads, leaf, state, storage_of
@@ -194,7 +194,7 @@ def move(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -
     made = {id(p.tensor): received(p.tensor, receives) for p in receives}
     listed = [message(p, 1, values[id(p.tensor)]) for p in sends]
     listed += [message(p, 0, made[id(p.tensor)]) for p in receives]
-    posted = messages(group.link, listed, (values, made))
+    posted = start_messages(group.link, listed, (values, made))
     targets = {id(p.tensor): p.tensor for p in receives}
 
     def finish() -> None:

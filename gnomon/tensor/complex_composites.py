@@ -7,10 +7,12 @@ from functools import reduce
 from typing import Any
 
 from gnomon.dtypes import complex64, complex128, promote
+from gnomon.ops.combining import number_of_powers
 from gnomon.tensor.complex_math import complex_abs, conj
-from gnomon.tensor.complex_tensor import Complex, as_complex, cast, joined, parts
+from gnomon.tensor.complex_tensor import Complex, as_complex, joined, parts
 from gnomon.tensor.creation import ones
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.matrices import powers
 from gnomon.tensor.tensor import Tensor
 
 
@@ -112,10 +114,5 @@ def of_both_parts(name: str, xs: Sequence[Any]) -> Any:
 
 def complex_vander(x: Complex, n: int | None = None, increasing: bool = False) -> Any:
     """The powers of a vector's elements as columns, the highest first."""
-    count = len(x) if n is None else n
-    powers = [cast(ones(len(x), dtype=x.dtype.to_real()), x.dtype)]
-    for _ in range(count - 1):
-        powers.append(powers[-1] * x)
-    if not count:
-        return powers[0].reshape(-1, 1)[:, :0]
-    return FUNCTIONS["stack"](powers if increasing else powers[::-1], 1)
+    made = powers(x, N=number_of_powers(len(x), n))
+    return made if increasing else made.flip(-1)

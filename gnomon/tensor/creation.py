@@ -345,6 +345,11 @@ def eye(
     return finished(made, requires_grad)
 
 
+def settings_like(other: Tensor, dtype: object, device: object) -> dict[str, Any]:
+    """The `dtype` and `device` of a new tensor: those asked for, or else those of another."""
+    return {"dtype": dtype or other.dtype, "device": device or other.device}
+
+
 def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A creation function that takes its shape from a tensor."""
 
@@ -352,8 +357,8 @@ def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def make(
         input: Tensor, *, dtype: object = None, device: object = None, requires_grad: bool = False
     ) -> Tensor:
-        settings = {"device": device or input.device, "requires_grad": requires_grad}
-        return create(input.shape, dtype=dtype or input.dtype, **settings)
+        settings = settings_like(input, dtype, device)
+        return create(input.shape, **settings, requires_grad=requires_grad)
 
     make.__module__, make.__name__ = create.__module__, f"{create.__name__}_like"
     make.__qualname__ = make.__name__
@@ -366,11 +371,16 @@ zeros_like, ones_like, empty_like = map(like, (zeros, ones, empty))
 
 @with_placing
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: object = None, device: object = None
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of one value with the shape of another."""
-    shape, place = tuple(input.shape), device or input.device
-    return full(shape, fill_value, dtype=dtype or input.dtype, device=place)
+    settings = settings_like(input, dtype, device)
+    return full(tuple(input.shape), fill_value, **settings, requires_grad=requires_grad)
 
 
 def from_sizes_or_values(args: tuple, dtype: DType) -> Tensor:

@@ -33,8 +33,9 @@ SYMBOLS = {"__add__": "+=", "__sub__": "-=", "__mul__": "*=", "__truediv__": "/=
 NUMBERS = (bool, int, float)
 USUAL = frozenset({Tensor, *NUMBERS})
 """Classes of operands that nodes combine with as they are."""
-SQUARED = (2, float32)
-"""Stands for the left operand as the right one: what a power of 2 gave."""
+LEFT_OPERAND = (2, float32)
+"""In a pattern, in place of a constant: the right input is the left operand once more, since x ** 2
+is built as x * x. It is compared by identity."""
 MOST_PATTERNS = 4096
 _patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
 """What an operator gave for two kinds of operands, so that the next one is built at once."""
@@ -94,7 +95,7 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
     if (found := _patterns.get(key)) is not None:
         like, number = found
         if number is not None:
-            y = x if number is SQUARED else constant(x.arena, *number)
+            y = x if number is LEFT_OPERAND else constant(x.arena, *number)
         return x.arena.repeat(like, (x, y))
     result = computed(function, x, y)
     if len(result.inputs) == 2 and result.inputs[0] is x and "serial" not in result.params:
@@ -104,7 +105,7 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
         if right is y:
             _patterns[key] = like, None
         elif kind is not Node and right is x and x.op != "const":
-            _patterns[key] = like, SQUARED
+            _patterns[key] = like, LEFT_OPERAND
         elif kind is not Node and right.op == "const" and right is not x:
             _patterns[key] = like, (right.params["value"], right.dtype)
     return result

@@ -122,7 +122,7 @@ class CallPiece:
         self, nodes: Sequence[Node], inputs: Sequence[Term], writes: Sequence[int], sites: Sites
     ) -> None:
         self.nodes, self.inputs, self.writes, self.sites = nodes, inputs, writes, sites
-        self.kind = numbered(nodes, inputs)
+        self.kind = kind_of_call(nodes, inputs)
         self.reads = [place for term in inputs for place in term.places]
 
     def program(self, settings: Settings) -> Executable:
@@ -200,7 +200,7 @@ class PieceWalk:
             if node.op in BORROWERS - {"slice"}:
                 return known_at(at, node)
         places = tuple([place for x in inputs for place in x.places])
-        return Term(numbered([node], inputs), places, node, inputs)
+        return Term(kind_of_call([node], inputs), places, node, inputs)
 
     def follow(self, roots: Iterable[Node], terms: dict[Node, Term]) -> None:
         """Add the pieces behind the roots, and the terms of all nodes on the way."""
@@ -318,8 +318,8 @@ def are_neighbours(node: Node) -> bool:
     return True
 
 
-def numbered(nodes: Sequence[Node], inputs: Sequence[Term]) -> int:
-    """The number of a call of such inputs."""
+def kind_of_call(nodes: Sequence[Node], inputs: Sequence[Term]) -> int:
+    """The number that calls of these nodes on such inputs share: equal kinds, equal number."""
     key = (*[x.kind for x in nodes], *[x.kind for x in inputs])
     found = _kinds.get(key)
     if found is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gnomon.tensor.creation import empty, full, ones, tensor, zeros
+from gnomon.tensor.creation import empty, full, ones, settings_like, tensor, zeros
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["new_empty", "new_full", "new_ones", "new_tensor", "new_zeros"]
@@ -22,7 +22,7 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of values, of this one's dtype."""
-    return tensor(data, dtype or self.dtype, device or self.device, requires_grad)
+    return tensor(data, **settings_like(self, dtype, device), requires_grad=requires_grad)
 
 
 def beside(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -35,8 +35,8 @@ def beside(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
         device: object = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        options = {"dtype": dtype or self.dtype, "device": device or self.device}
-        return create(*size, **options, requires_grad=requires_grad)
+        settings = settings_like(self, dtype, device)
+        return create(*size, **settings, requires_grad=requires_grad)
 
     make.__name__ = make.__qualname__ = f"new_{create.__name__}"
     make.__doc__ = f"{(create.__doc__ or '').rstrip('.')}, of this tensor's dtype."
@@ -55,5 +55,5 @@ def new_full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One value, in this tensor's dtype."""
-    options = {"dtype": dtype or self.dtype, "device": device or self.device}
-    return full(size, fill_value, **options, requires_grad=requires_grad)
+    settings = settings_like(self, dtype, device)
+    return full(size, fill_value, **settings, requires_grad=requires_grad)

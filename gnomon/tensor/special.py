@@ -30,6 +30,7 @@ def polynomial(
 ) -> Callable:
     """A family of polynomials that begins with 1 and `first`; shift: over [0, 1], not [−1, 1]."""
 
+    @overridable
     def function(x: Any, n: Any) -> Tensor:
         x = as_floats(x, n)
         x = 2 * x - 1 if shift else x
@@ -82,7 +83,6 @@ POLYNOMIALS = {name: polynomial(name, *rule, False) for name, rule in FAMILIES.i
     for name, rule in FAMILIES.items()
     if rule[1] is chebyshev
 }
-POLYNOMIALS = {name: overridable(function) for name, function in POLYNOMIALS.items()}
 globals().update(ENTRIES | POLYNOMIALS)
 settle("gnomon.special", ENTRIES | POLYNOMIALS)
 __all__ = sorted([*ENTRIES, *POLYNOMIALS])

@@ -23,7 +23,7 @@ from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.comm.base import EXCHANGE, GATHER, Message
 from gnomon.runtime.comm.groups import ProcessGroup
-from gnomon.runtime.comm.posted import Comparison, Posted, messages, whole
+from gnomon.runtime.comm.posted import Comparison, Posted, start_collective, start_messages
 from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import leaf
@@ -261,7 +261,7 @@ def begin_slices(group: ProcessGroup, name: str, x: Node, kind: int, then: Then)
 
     def post(x: Node) -> Posted:
         ends = made.address, x.value.address
-        return whole(group.link, kind, ends, nbytes, lambda: name, (x.value, made))
+        return start_collective(group.link, kind, ends, nbytes, lambda: name, (x.value, made))
 
     return begin(group, name, x, post, lambda: then(leaf((ranks, size), x.dtype, made)))
 
@@ -307,7 +307,7 @@ def begin_reduce(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then:
             sends = [Message(root, 1, y.value.address, nbytes, OURS)]
             places: Any = range(ranks) if leads else ()
             comes = [Message(k, 0, made.address + k * nbytes, nbytes, OURS) for k in places]
-            return messages(group.link, sends + comes, (y.value, made))
+            return start_messages(group.link, sends + comes, (y.value, made))
 
         def finish() -> None:
             if leads:

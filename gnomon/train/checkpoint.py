@@ -147,10 +147,10 @@ def newest(run: Path) -> tuple[Checkpoint | None, list[str]]:
 
 def opened(folder: Path) -> Checkpoint:
     """A checkpoint whose trainer.json is verified; its tensors are not."""
-    return recorded(folder)[0]
+    return opened_with_record(folder)[0]
 
 
-def recorded(folder: Path) -> tuple[Checkpoint, Recorded]:
+def opened_with_record(folder: Path) -> tuple[Checkpoint, Recorded]:
     """A checkpoint and the checksums of its trainer.json, whose own checksum is verified."""
     path = folder / TRAINER
     trainer = read_json(path)
@@ -167,7 +167,7 @@ def recorded(folder: Path) -> tuple[Checkpoint, Recorded]:
 
 def verified(folder: Path) -> Checkpoint:
     """Open a checkpoint after verifying all checksums, and its name against the step."""
-    found, record = recorded(folder)
+    found, record = opened_with_record(folder)
     for name, wanted in record.sha256.items():
         if name != TRAINER and sum_of(folder / name) != wanted:
             raise damaged(folder / name)

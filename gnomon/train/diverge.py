@@ -106,7 +106,7 @@ def ordinal(count: int) -> str:
 
 def diverge(first: str, second: str) -> tuple[int, list[str]]:
     """Compare two runs: the exit code (0 equal, 1 different) and the lines of the report."""
-    runs = recorded(first), recorded(second)
+    runs = read_run(first), read_run(second)
     one, other = runs
     steps = sorted(one.hashes.steps.keys() & other.hashes.steps.keys())
     if not steps:
@@ -132,8 +132,8 @@ def diverge(first: str, second: str) -> tuple[int, list[str]]:
     ]
 
 
-def recorded(name: str) -> RecordedRun:
-    """A run's hashes."""
+def read_run(name: str) -> RecordedRun:
+    """The folder and the hashes of a run of this name; ConfigError where it recorded none."""
     folder = find_run(name)
     try:
         hashes = read_hashes(folder)

@@ -30,7 +30,7 @@ from gnomon.profiler.perfetto import write_perfetto
 from gnomon.profiler.ranks import as_one, standstill_table, standstills
 from gnomon.profiler.reports import why_recompiled
 from gnomon.profiler.schedule import schedule
-from gnomon.profiler.session import profile as recorded
+from gnomon.profiler.session import profile as profiled
 from gnomon.profiler.store import PROFILE, read_profile, write_profile
 from gnomon.profiler.tables import line_table, memory_table, summary, wide_console
 from gnomon.program import records
@@ -116,10 +116,10 @@ def measured(config: Config, steps: int) -> Profile:
 def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
     """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
     step = prepared(config, mesh)
-    with recorded() as compiling:
+    with profiled() as compiling:
         for _ in range(WARMING):
             step()
-    with recorded(schedule=schedule(wait=0, warmup=0, active=steps, repeat=1)) as running:
+    with profiled(schedule=schedule(wait=0, warmup=0, active=steps, repeat=1)) as running:
         for _ in range(steps):
             step()
             running.step()

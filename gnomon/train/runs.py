@@ -146,7 +146,7 @@ def go_on(folder: Path, changes: list[str]) -> TrainingRun:
         raise CheckpointError(
             "\n".join([f"resume: {folder} has no whole checkpoint. Start a new run.", *problems])
         )
-    before, remarks = recorded(folder, checkpoint)
+    before, remarks = recorded_config(folder, checkpoint)
     config = build(overridden(to_dict(before), changes))
     made, done, branches = before, 0, []
     if checkpoint is not None:
@@ -164,8 +164,8 @@ def go_on(folder: Path, changes: list[str]) -> TrainingRun:
     return TrainingRun(folder, config, lock, checkpoint, said, tuple(branches))
 
 
-def recorded(folder: Path, checkpoint: Checkpoint | None) -> tuple[Config, list[str]]:
-    """The configuration of a run, as it or else its checkpoint says."""
+def recorded_config(folder: Path, checkpoint: Checkpoint | None) -> tuple[Config, list[str]]:
+    """The configuration of a run, from its folder or else from its checkpoint, and remarks."""
     try:
         return read_config(folder), []
     except (CheckpointError, ConfigError) as wrong:

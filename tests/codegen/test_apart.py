@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnomon.codegen.apart import LEAST, taken_apart
+from gnomon.codegen.apart import LEAST, outline_functions
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.loops import Code
 from gnomon.runtime import cpu
@@ -22,7 +22,7 @@ def kernel(name: str, lines: int, *, alone: bool = True) -> tuple[LLVMModule, tu
     found = e.call("i64", f"{name}.add", ("i64", "%thread"))
     e.store(found, e.load("%buffers", "ptr", 8), "i64", 8)
     e.ret()
-    return module, taken_apart(module, name)
+    return module, outline_functions(module, name)
 
 
 def test_equal_functions_of_two_kernels_are_one():

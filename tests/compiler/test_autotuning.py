@@ -17,7 +17,7 @@ from gnomon.codegen import choices
 from gnomon.codegen.choices import Choice, candidates, class_of
 from gnomon.codegen.machine import COMMON
 from gnomon.compiler import autotuning
-from gnomon.compiler.build import form
+from gnomon.compiler.build import executable_of_part
 from gnomon.compiler.target import context, machine
 from gnomon.ir import memo
 from gnomon.ir.node import Graph
@@ -162,7 +162,7 @@ def test_without_being_asked_nothing_is_measured():
 def test_what_is_beyond_the_budget_is_left_to_the_model():
     asked = context(seconds=0.5, moments=Ticking(range(100)))
 
-    autotuning.Tuner(asked, partial(form, asked)).settle(product())
+    autotuning.Tuner(asked, partial(executable_of_part, asked)).settle(product())
 
     assert not choices._choices
 

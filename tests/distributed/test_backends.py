@@ -11,7 +11,7 @@ import pytest
 
 from gnomon.distributed.backends import BACKENDS, check, connected, met, place
 from gnomon.errors import ConfigError
-from gnomon.runtime.comm.environment import ALONE, BACKEND, Environment, standing
+from gnomon.runtime.comm.environment import ALONE, BACKEND, Environment, thread_place
 from gnomon.runtime.comm.groups import of_rank
 from gnomon.runtime.comm.threads import World
 
@@ -50,7 +50,7 @@ def test_ranks_that_nobody_connects_are_refused_with_what_to_do(source: str):
 
 
 def test_a_thread_meets_its_world():
-    with standing(Environment(2, 3, 2, 3, "a test")), of_rank(World(3).backend(2)):
+    with thread_place(Environment(2, 3, 2, 3, "a test")), of_rank(World(3).backend(2)):
         backend = connected()
 
     assert (backend.name, backend.rank, backend.size) == ("threads", 2, 3)

@@ -28,7 +28,7 @@ from gnomon.distributed.tensor import DTensor, Replicate
 from gnomon.distributed.wrapping import ModuleWrapPolicy, enable_wrap, size_based_auto_wrap_policy
 from gnomon.distributed.wrapping import wrap as annotated
 from gnomon.errors import ArgumentError
-from gnomon.runtime.comm.environment import Environment, standing
+from gnomon.runtime.comm.environment import Environment, thread_place
 from tests.distributed.on_threads import on_threads
 
 RNG = np.random.default_rng(0)
@@ -254,7 +254,10 @@ def test_parts_within_a_machine_divide_the_ranks():
     def work(rank: int, ranks: int) -> None:
         place = Environment(rank, ranks, rank, 2, "a test")
         given = {"sharding_strategy": ShardingStrategy.HYBRID_SHARD}
-        with standing(place), pytest.raises(ArgumentError, match="2 ranks of a machine do not"):
+        with (
+            thread_place(place),
+            pytest.raises(ArgumentError, match="2 ranks of a machine do not"),
+        ):
             FSDP(plain(), **given)
 
     on_threads(work, 3)

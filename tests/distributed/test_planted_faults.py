@@ -138,7 +138,7 @@ def leaves_not_divided(patch: pytest.MonkeyPatch) -> None:
     def wrong(leaves: int, size: int, across) -> int:
         return leaves if size // across.ranks % leaves == 0 else 1
 
-    patch.setattr(localize, "shared", wrong)
+    patch.setattr(localize, "leaves_per_rank", wrong)
 
 
 def leaves_cut_in_two(patch: pytest.MonkeyPatch) -> None:

@@ -138,8 +138,8 @@ def test_a_long_prompt_is_read_in_parts_between_the_others_steps(model, monkeypa
 def test_a_prompt_that_begins_as_the_last_one_is_not_read_anew(model):
     (ids,) = prompt(12)
     batch, read = TextBatch(model.passes, 2), []
-    inner = batch.prompt.read
-    batch.prompt.read = lambda fresh: (read.append(len(fresh[0])), inner(fresh))[1]
+    inner = batch.cache.prompt.read
+    batch.cache.prompt.read = lambda fresh: (read.append(len(fresh[0])), inner(fresh))[1]
     rows = [row_of(model, given, 4) for given in (ids, [*ids[:10], 7, 8], ids)]
 
     for row in rows:
@@ -160,7 +160,7 @@ def test_one_text_at_a_time_is_written_in_the_cache_of_its_prompt(model):
 
     assert {*places} == {1}
     assert [row.tokens for row in (*rows, again)] == [alone(model, row) for row in (*rows, again)]
-    assert batch.cached is batch.prompt
+    assert batch.cache.written is batch.cache.prompt
     assert model.passes.put.captures == puts
 
 
@@ -169,7 +169,7 @@ def test_one_text_whose_scores_are_no_numbers_harms_no_other(model):
     batch = TextBatch(model.passes, 1)
     batch.join(first)
     batch.read()
-    for pair in batch.cached.cache:
+    for pair in batch.cache.written.cache:
         for table in pair:
             table.fill_(float("nan"))
 
@@ -186,7 +186,7 @@ def test_scores_that_are_no_numbers_end_their_text_alone(model):
     for row in rows:
         batch.join(row)
         batch.read()
-    for pair in batch.cached.cache:
+    for pair in batch.cache.written.cache:
         for table in pair:
             table[1] = float("nan")
 
@@ -205,7 +205,7 @@ def test_a_prompt_that_cannot_be_read_ends_alone(model, monkeypatch):
     batch.join(row)
     batch.read()
     batch.join(bad)
-    monkeypatch.setattr(batch.prompt, "read", lambda _: 1 / 0)
+    monkeypatch.setattr(batch.cache.prompt, "read", lambda _: 1 / 0)
 
     ((lost, wrong),) = batch.read()
 

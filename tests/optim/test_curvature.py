@@ -36,8 +36,8 @@ def drawn(size: int, dtype: gn.dtype) -> gn.Tensor:
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (5, 3), (193, 20), (0, 4)])
 @pytest.mark.parametrize("small", [1, 1 << 20])
 def test_a_direction_has_the_bits_of_the_loops(size, most, dtype, small, monkeypatch):
-    monkeypatch.setattr(curvature, "SMALL", small)
-    monkeypatch.setattr(curvature, "FEWEST", 2)
+    monkeypatch.setattr(curvature, "FIRST_NUMBERS", small)
+    monkeypatch.setattr(curvature, "FIRST_ROWS", 2)
     guess, past = Curvature(most, drawn(size, dtype)), []
     for k in range(2 * most + 2):
         slope = drawn(size, dtype)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon.compiler import autotuning as tuning
-from gnomon.compiler.build import form
+from gnomon.compiler.build import executable_of_part
 from gnomon.compiler.target import context
 from gnomon.ir.node import Graph
 from gnomon.ops.primitives import contract, reduce, unsqueeze
@@ -53,7 +53,7 @@ def kinds_met(graph: Graph, arrays: list[np.ndarray]) -> set[str]:
             kinds.add(kind)
             part = forms[0].graph
             apart, together = (
-                execute(form(context(), x), part, arrays_for(part, 1)) for x in forms
+                execute(executable_of_part(context(), x), part, arrays_for(part, 1)) for x in forms
             )
             assert all(map(same_bits, apart, together))
             assert layout(forms[0]) != layout(forms[1])

@@ -14,7 +14,7 @@ from gnomon.nn import functional as F
 from gnomon.program.executable import Executable
 from gnomon.schedule import shared_nests
 from gnomon.schedule.nest import ClusterSignature
-from gnomon.schedule.shared_nests import SharedNests, taken_apart
+from gnomon.schedule.shared_nests import SharedNests, outline_and_numbers
 from tests.fenced import fenced, judged
 from tests.fuzz_empty import lawful
 from tests.fuzz_together import check
@@ -120,7 +120,7 @@ def test_a_nest_is_shared_from_so_many_sizes_on():
 
 def test_an_axis_of_one_is_another_outline():
     assert nests([1, *range(10, 10 + MANY)]) == [False, *[True] * MANY]
-    assert len({taken_apart(s)[0] for _, s in signatures([1, 2, 3])}) == 2
+    assert len({outline_and_numbers(s)[0] for _, s in signatures([1, 2, 3])}) == 2
 
 
 def test_a_cluster_for_which_a_decision_falls_otherwise_is_lowered_by_itself(monkeypatch):
@@ -158,7 +158,7 @@ def test_what_is_decided_while_code_is_written_counts_too(monkeypatch):
 @pytest.mark.parametrize("numbers", [(4, 21), (5, 20), (4, 1 << 31)])
 def test_numbers_that_do_not_follow_are_not_served(numbers: Numbers):
     ((cluster, signature), *others) = signatures([20, 30, 40])
-    own, *samples = [taken_apart(s)[1] for _, s in ((cluster, signature), *others)]
+    own, *samples = [outline_and_numbers(s)[1] for _, s in ((cluster, signature), *others)]
     nest = shared_nests.nest_for(cluster, signature, [own, *samples])
 
     assert nest is not None

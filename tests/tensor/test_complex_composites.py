@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.errors import ArgumentError
 
 RNG = np.random.default_rng(3)
 
@@ -36,6 +37,7 @@ CASES = {
     "corrcoef of one variable": ((V,), np.corrcoef(V)),
     "vander": ((V, 3), np.vander(V, 3)),
     "vander of no powers": ((V, 0), np.vander(V, 0)),
+    "vander from the zeroth power": ((V, 3, True), np.vander(V, 3, True)),
     "cartesian_prod": ((V, REAL), None),
     "block_diag": ((X, REAL[None], V[:, None]), None),
 }
@@ -59,6 +61,13 @@ def test_values_are_numpys(case):
     assert made.dtype == np.asarray(wanted).dtype
     assert made.shape == np.shape(wanted)
     np.testing.assert_allclose(made, wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 40])
+def test_powers_of_complex_numbers_are_as_many_as_those_of_real_ones(count):
+    for x in (V, REAL):
+        with pytest.raises(ArgumentError, match="vander: gives 0 to 65536 powers"):
+            gn.vander(gn.asarray(x), count)
 
 
 def test_covariances_of_weighted_columns():

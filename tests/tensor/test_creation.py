@@ -69,6 +69,16 @@ def test_new_tensors_take_after_another():
     assert gn.zeros_like(x, dtype=gn.int8).dtype is gn.int8
 
 
+def test_one_value_in_the_shape_of_another_may_be_a_leaf():
+    leaf = gn.full_like(gn.ones(3, dtype=gn.float64), 2.0, requires_grad=True)
+
+    (leaf * leaf).sum().backward()
+
+    assert leaf.dtype is gn.float64
+    assert leaf.grad.tolist() == [4, 4, 4]
+    assert not gn.full_like(leaf, 2.0).requires_grad
+
+
 def test_triangles_of_positions():
     assert gn.tril_indices(2, 3).tolist() == np.stack(np.tril_indices(2, 0, 3)).tolist()
     assert gn.triu_indices(2, 3, 1).tolist() == np.stack(np.triu_indices(2, 1, 3)).tolist()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gnomon.errors import GnomonError
-from gnomon.runtime.comm.environment import Environment, standing
+from gnomon.runtime.comm.environment import Environment, thread_place
 from gnomon.runtime.comm.groups import of_rank
 from gnomon.runtime.comm.threads import World
 from gnomon.tensor.layouts import layout_of, local_of
@@ -47,7 +47,12 @@ def train(
 
     def work(rank: int) -> Ending:
         place = Environment(rank, ranks, rank, ranks, "threads of a test")
-        with standing(place), of_rank(world.backend(rank)), own_stream(), Team(mesh) as team:
+        with (
+            thread_place(place),
+            of_rank(world.backend(rank)),
+            own_stream(),
+            Team(mesh) as team,
+        ):
             run = kind(config, folder, Progress(quiet=True), team=team)
             run.prepare()
             try:

@@ -88,7 +88,7 @@ def parts_of_the_next_rank(patch: pytest.MonkeyPatch) -> None:
 
 def gradients_of_others(patch: pytest.MonkeyPatch) -> None:
     """Gradients of a unit that are given to the next parameter of the same shape."""
-    true = coalesce.scattered
+    true = coalesce.scatter_unit
 
     def wrong(members, sums, phase):
         made = true(members, sums, phase)
@@ -97,7 +97,7 @@ def gradients_of_others(patch: pytest.MonkeyPatch) -> None:
                 made[k], made[k + 1] = made[k + 1], made[k]
         return made
 
-    patch.setattr(coalesce, "scattered", wrong)
+    patch.setattr(coalesce, "scatter_unit", wrong)
 
 
 def one_gradient_of_a_tied_table(patch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_the_page_of_a_step_says_so():
     step, _ = taken()
     told = explain(step.program).splitlines()
 
-    assert any(line.startswith("unit 1, forward: ") and "then let go" in line for line in told)
+    assert any(line.startswith("unit 1, forward: ") and "then freed" in line for line in told)
     assert any(line.startswith("modelled: ") for line in told)
 
 

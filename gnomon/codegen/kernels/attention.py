@@ -37,7 +37,7 @@ def emit_attention(module: LLVMModule, name: str, spec: AttentionSpec, machine: 
 
 @dataclass(frozen=True)
 class SoftmaxBlock:
-    """16 queries and a block of keys: addresses of scores and masks, last key of each query."""
+    """16 queries and a block of keys: the addresses of scores and masks, each query's last key."""
 
     parts: Parts
     e: Emitter
@@ -46,7 +46,7 @@ class SoftmaxBlock:
     limits: str
 
     def larger(self, hidden: bool, key: str, top: str) -> list[str]:
-        """The maximum of `top` and a key's scores; a mask is added to the scores in memory.
+        """The maximum of `top` and a key's scores, to which a mask is added in memory before.
 
         A score that is NaN may be passed over: its weight will be NaN.
         """
@@ -76,7 +76,7 @@ class SoftmaxBlock:
         return falling_exp(a, a.fma(score, a.const(spec.scale), a.neg(base)))
 
     def weigh(self, base: str, key: str, total: str) -> list[str]:
-        """Turn the scores of a key into weights, and add them to the sums."""
+        """Emit a key's weights, over its scores in memory; gives the sums with them added."""
         parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
         place = (key, parts.tile.columns)
         weight = self.weight(a, parts.value_at(e, self.scores, place), base)
@@ -85,12 +85,14 @@ class SoftmaxBlock:
         return [a.add(total, weight)]
 
     def weigh_pair(self, base: str, key: str, total: str) -> list[str]:
-        """Turn the scores of two keys that all queries see into weights; add to the sums."""
+        """Emit the weights of two keys that all queries see; gives the sums with them added."""
         parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
         places = [(at, parts.tile.columns) for at in (key, e.add(key, 1))]
         scores = [parts.value_at(e, self.scores, place) for place in places]
-        weights = self.weight(parts.wide(e), parts.joined(e, *scores), parts.joined(e, base, base))
-        for place, weight in zip(places, parts.taken_apart(e, weights), strict=True):
+        weights = self.weight(
+            parts.wide(e), parts.concatenated(e, *scores), parts.concatenated(e, base, base)
+        )
+        for place, weight in zip(places, parts.halves(e, weights), strict=True):
             parts.put(e, weight, self.scores, place)
             total = a.add(total, weight)
         return [total]
@@ -178,7 +180,7 @@ class Forward:
         parts.put(e, shrink, "%shrink", (lane, 1))
 
     def limits(self, e: Emitter, lane: str) -> str:
-        """The last key that each of 16 queries sees."""
+        """The number of the last key that each of 16 queries sees, as a vector."""
         limit = self.parts.spread(e, e.add("%limit", lane))
         return e.value(f"add {vector('i32')} {limit}, {self.parts.lane_numbers()}")
 
@@ -241,7 +243,7 @@ class Forward:
         e.ret()
 
     def pack_pair(self, number: str) -> None:
-        """Copy the keys and values of one head, block by block."""
+        """Emit the packing of one head's keys and values into panels, block by block."""
         e, parts, spec = self.e, self.parts, self.spec
         batch, head = e.divided(number, spec.key_heads)
         k, v = parts.head(e, spec.k, batch, head), parts.head(e, spec.v, batch, head)
@@ -275,7 +277,7 @@ class Forward:
         self.store(batch, head, start, count)
 
     def begin(self) -> None:
-        """Initialize the running maximum and sum of each query."""
+        """Emit the initial maximum and sum of each query."""
         e, parts = self.e, self.parts
         a = parts.algebra(e)
         for lane in range(0, BLOCK_QUERIES, LANES):
@@ -283,7 +285,7 @@ class Forward:
             parts.put(e, a.const(0.0), parts.at(e, "sum"), (lane, 1))
 
     def meet(self, key: str, seen: str, queries: tuple[str, str], masks: str | None) -> None:
-        """Process the block of keys that begins at `key` for all panels of queries."""
+        """Emit the scores, softmax and weighted values of one block of keys for all queries."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         start, wide = queries
         block = e.value(f"udiv i64 {key}, {BLOCK_KEYS}")
@@ -318,7 +320,7 @@ class Forward:
         e.loop(0, wide, 1, panel)
 
     def store(self, batch: str, head: str, start: str, count: str) -> None:
-        """Write the block's results, and the logarithms of its sums for the gradient."""
+        """Emit the stores of the block's results, and of log(sum(exp)) for the gradient."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         out = parts.skip(e, parts.head(e, spec.out, batch, head), (start, spec.out.row))
         lse = parts.lse(e, batch, head, start)

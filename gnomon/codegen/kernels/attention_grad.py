@@ -100,7 +100,7 @@ class Backward:
         return parts.bytes
 
     def define_packers(self) -> None:
-        """Keys and values as columns of B, queries and dO as they are."""
+        """Define the packers: keys and values as columns of B, queries and dO as rows."""
         parts, spec, tile = self.parts, self.spec, self.tile
         sizes = spec.keys, spec.width
         parts.packer("pack_k", tile.columns, spec.k, sizes)
@@ -113,7 +113,7 @@ class Backward:
             parts.packer("pack_mask", tile.columns, spec.mask, sizes, across=True)
 
     def reserve(self) -> None:
-        """Ask for scratch memory."""
+        """Reserve the kernel's scratch memory."""
         parts, spec, tile = self.parts, self.spec, self.tile
         keys = spec.key_blocks * BLOCK_KEYS
         # the last tile may take rows that are not there
@@ -166,7 +166,7 @@ class Backward:
         self.store_keys(batch, head)
 
     def seen_by(self, index: str) -> str:
-        """The number of panels of keys that the queries of a leaf see."""
+        """The number of key panels that the queries of this leaf see under the causal mask."""
         e, spec, columns = self.e, self.spec, self.tile.columns
         if not spec.queries:
             return "0"
@@ -175,12 +175,12 @@ class Backward:
         return e.value(f"udiv i64 {e.add(seen, columns - 1)}, {columns}")
 
     def stretches(self, level: str) -> tuple[tuple[str, int], ...]:
-        """The addresses of the panels of dK and dV, and the values of each."""
+        """The addresses of dK and dV at a level of the stack, and the values of a panel of each."""
         values = self.parts.skip(self.e, level, (self.key_panels, self.width_panel))
         return (level, self.width_panel), (values, self.value_panel)
 
     def combine(self, index: str, depth: str) -> str:
-        """Add what the tree owes after a leaf; gives the depth of the next."""
+        """Emit the additions of partial dK and dV that follow a leaf; gives the stack's depth."""
         e, parts = self.e, self.parts
         pops, seen = additions(e, self.letters, index), self.seen_by(index)
 
@@ -241,7 +241,7 @@ class Backward:
         self.store_dq(where, start, count)
 
     def pack_queries(self, where: tuple[str, str], start: str, count: str) -> None:
-        """Copy a block of q and dO, and find D."""
+        """Emit the packing of a block of q and dO, and delta, the sums of dO * O in its rows."""
         e, parts, spec, dout = self.e, self.parts, self.spec, self.grads.dout
         q, slope = parts.head(e, spec.q, *where), parts.head(e, dout, *where)
         parts.pack(e, "lines_q", q, (0, 1), (start, count), parts.at(e, "q"))
@@ -252,7 +252,7 @@ class Backward:
         parts.call(e, "delta", *(("ptr", p) for p in pointers), ("i64", count))
 
     def one_panel(self, key: str, block: QueryBlock, level: str) -> None:
-        """A panel of keys: P and dS, and what they add to dV and dK."""
+        """Emit P and dS of a panel of keys and a block of queries, and add to its dV and dK."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
         number = e.value(f"udiv i64 {key}, {tile.columns}")
         inside = e.value(f"urem i64 {number}, {self.columns}")
@@ -287,13 +287,13 @@ class Backward:
         e.when(e.value(f"xor i1 {met}, true"), lambda: gather("begin"))
 
     def first_query(self, limit: str) -> str:
-        """The first query that meets a panel of keys, of which the block's first sees `limit`."""
+        """The first query of a block that sees a panel of keys; the block's first sees `limit`."""
         if not self.spec.causal:
             return "0"
         return self.e.most(self.parts.together(self.e, self.e.sub("0", limit)), 0)
 
     def scores(self, key: str, first: str, count: str, into: tuple[str, str]) -> None:
-        """Scores and dP of a panel of keys, for the queries from `first` on that see any."""
+        """Emit the scores and dP of a panel of keys, for queries from `first` on."""
         e, parts, spec = self.e, self.parts, self.spec
         rows = e.sub(count, first)
         sides = (("q", "k", spec.width), ("dout", "v", spec.value_width))
@@ -361,7 +361,7 @@ class Backward:
 
 
 def height(letters: Sequence[Letter]) -> int | Lifted:
-    """The number of sums of dK and dV at once, at most."""
+    """The most partial sums of dK and dV that are on the stack at once."""
 
     def most(*flat: int) -> tuple[int]:
         nest = list(zip(flat[::2], flat[1::2], strict=True))

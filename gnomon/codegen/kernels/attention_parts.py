@@ -135,7 +135,7 @@ class Parts:
         self.bytes = 0
 
     def start(self, name: str, *parameters: tuple[str, str]) -> Emitter:
-        """Begin an internal function of the kernel, to be called by `call` with this name."""
+        """Begin the definition of an internal function; `call` calls it by this name."""
         return self.module.function(
             f"{self.name}.{name}", parameters, linkage="internal", attributes="noinline nounwind"
         )
@@ -151,11 +151,11 @@ class Parts:
         self.bytes += -(-size // 64) * 64
 
     def at(self, e: Emitter, label: str) -> str:
-        """The address of reserved memory."""
+        """The address of scratch memory that was reserved under this label."""
         return e.offset("%scratch", self.reserved[label][0])
 
     def skip(self, e: Emitter, base: str, *steps: tuple[str | int, int], item: int = 0) -> str:
-        """base moved by the sum of index * values, which have `item` bytes."""
+        """An address behind base, by the sum of index * values of `item` bytes each."""
         for index, values in steps:
             base = e.offset(base, e.mul(index, values * (item or self.item)))
         return base
@@ -165,14 +165,14 @@ class Parts:
         return Source(operand.narrow or self.spec.scalar)
 
     def head(self, e: Emitter, operand: Operand, batch: str, head: str) -> str:
-        """The address of one head of a tensor."""
+        """The address of the first value of one head of an operand."""
         base = e.buffer(operand.slot)
         item = self.source(operand).item
         base = e.offset(base, operand.start * item)
         return self.skip(e, base, (batch, operand.batch), (head, operand.head), item=item)
 
     def lse(self, e: Emitter, batch: str, head: str, start: str) -> str:
-        """The address of a head's logarithms of sums, from a query on."""
+        """The address of a head's log(sum(exp)), from the query `start` on."""
         base = e.buffer(self.spec.lse)
         flat = e.add(e.mul(batch, self.spec.heads), head)
         return self.skip(e, base, (flat, self.spec.queries), (start, 1))
@@ -192,14 +192,14 @@ class Parts:
         self.reserve(f"{name}.offsets", 8 * packing.slots // self.item)
 
     def liner(self, name: str, operand: Operand, sizes: tuple[int, int]) -> None:
-        """Define a function that copies (rows, columns) without gaps between rows."""
+        """Define a function that copies a matrix to contiguous rows."""
         self.packer(name, sizes[1], operand, sizes, across=True)
 
     def pack(
         self, e: Emitter, name: str, base: str, rows: tuple[str | int, str | int],
         steps: tuple[str | int, str | int], target: str,
     ) -> None:  # fmt: skip
-        """Copy (first row, panels), (first step, steps) into panels."""
+        """Emit a call of a packer: panels from a first row on, and steps from a first step on."""
         numbers = [("i64", str(number)) for number in (*rows, *steps)]
         counts = [("i64", str(number)) for number in self.packings[name].numbers]
         offsets = ("ptr", self.at(e, f"{name}.offsets"))
@@ -271,7 +271,7 @@ class Parts:
         )  # fmt: skip
 
     def row_writer(self, name: str, width: int, column: int, pitch: int = 0) -> None:
-        """name(panel, target, row, count): write `count` rows of a panel [width][columns].
+        """Define name(panel, target, row, count), which writes rows of a panel to a matrix.
 
         `row` is the stride of rows in bytes, `column` that of columns in elements. Zeros lose
         their sign. With a pitch the rows are stored unchanged, at this stride.
@@ -322,7 +322,7 @@ class Parts:
         return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, self.spec.leaf))
 
     def balanced(self, e: Emitter, unit: str) -> str:
-        """The block of a head's queries that comes as this one: first, last, second, ...
+        """The number of the query block to compute as unit number `unit`.
 
         Under a causal mask later blocks meet more keys; in this order equal runs cost alike.
         """
@@ -335,18 +335,18 @@ class Parts:
         return e.value(f"select i1 {is_odd}, i64 {last}, i64 {half}")
 
     def keys_seen(self, e: Emitter, end: str) -> str:
-        """The number of keys that the queries before `end` see."""
+        """The number of keys that some query before `end` sees."""
         if not self.spec.causal:
             return str(self.spec.keys)
         seen = e.least(e.add(end, self.spec.keys - self.spec.queries), self.spec.keys)
         return e.most(seen, 0)
 
     def together(self, e: Emitter, query: str) -> str:
-        """The first query that meets the same keys as this one, in a square."""
+        """The first query of the group that is treated as seeing the same keys as this one."""
         return e.value(f"and i64 {query}, {-SEEN_TOGETHER}")
 
     def keys_met(self, e: Emitter, limit: str, query: str, keys: str) -> str:
-        """The number of a square's keys that a query meets, by what the first query sees."""
+        """The number of a block's keys that the query's group sees."""
         if not self.spec.causal:
             return keys
         last = e.add(self.together(e, query), SEEN_TOGETHER)
@@ -360,12 +360,12 @@ class Parts:
         """Vector math on two times 16 lanes: chains of exp wait for each other, twice as many."""
         return LlvmAlgebra(e, self.spec.scalar, 2 * LANES)
 
-    def joined(self, e: Emitter, x: str, y: str) -> str:
-        """Two vectors as one."""
+    def concatenated(self, e: Emitter, x: str, y: str) -> str:
+        """The lanes of two vectors in one of twice the length."""
         return e.shuffle(x, y, range(2 * LANES), self.spec.scalar)
 
-    def taken_apart(self, e: Emitter, xy: str) -> tuple[str, str]:
-        """The two vectors that were joined."""
+    def halves(self, e: Emitter, xy: str) -> tuple[str, str]:
+        """The first and the last 16 lanes of a vector of 32."""
         halves = range(LANES), range(LANES, 2 * LANES)
         first, second = (e.shuffle(xy, xy, h, self.spec.scalar, 2 * LANES) for h in halves)
         return first, second
@@ -375,22 +375,22 @@ class Parts:
         return f"<{', '.join(f'i32 {lane}' for lane in range(LANES))}>"
 
     def spread(self, e: Emitter, index: str) -> str:
-        """An i64 in every lane, as i32."""
+        """An i64 index in all lanes of a vector of i32."""
         return e.broadcast(e.value(f"trunc i64 {index} to i32"), "i32")
 
     def each_group(self, e: Emitter, body: Callable[[str], None]) -> None:
-        """body(first lane) for every 16 lanes of a panel."""
+        """Emit a loop over the lanes of a panel in groups of 16: body(first lane)."""
         e.loop(0, self.tile.columns, LANES, body)
 
     def value_at(self, e: Emitter, base: str, *steps: tuple[str | int, int]) -> Value:
-        """A vector at base moved by the sum of index * values."""
+        """Load a vector; its address is that of `skip`."""
         return e.load(self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
 
     def put(self, e: Emitter, value: Value, base: str, *steps: tuple[str | int, int]) -> None:
-        """Store a vector at base moved by the sum of index * values."""
+        """Store a vector; its address is that of `skip`."""
         e.store(value, self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
 
 
 def falling_exp(a: LlvmAlgebra, x: Value) -> Value:
-    """e^x for an x that is NaN or hardly above 0."""
+    """e^x for an x that is NaN or at most slightly above 0."""
     return exp_within(a, a.at_least(x, EXP_RANGE[a.scalar][0]))

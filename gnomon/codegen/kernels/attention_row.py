@@ -29,7 +29,7 @@ LINE = 64
 
 
 def is_row(spec: AttentionSpec) -> bool:
-    """Whether there is one query, and neighbours along heads are neighbours in memory."""
+    """Whether there is one query, and a head's values are contiguous in memory."""
     return spec.queries == 1 and spec.k.column == spec.v.column == 1
 
 
@@ -79,7 +79,7 @@ class AttentionRowWriter:
         e.ret()
 
     def line(self, e: Emitter, k: Operand, first: str, *sums: str) -> list[str]:
-        """A line of memory of every key; those of the keys after these are asked for."""
+        """Emit the products along a cache line of each key; gives the sums. Prefetches more."""
         parts, item = self.parts, self.parts.source(k).item
         wide = BLOCK[self.scalar] * (2 if k.narrow else 1)
         for number in range(TOGETHER):
@@ -90,7 +90,7 @@ class AttentionRowWriter:
         return list(sums)
 
     def square(self, e: Emitter, k: Operand, first: str, *sums: str) -> list[str]:
-        """Several steps of all chains, from columns that are turned."""
+        """Emit several steps of all chains from vectors transposed in registers; gives the sums."""
         parts, side, made = self.parts, BLOCK[self.scalar], []
         item = parts.source(k).item
         here = parts.skip(e, "%keys", (first, 1), item=item)
@@ -106,7 +106,7 @@ class AttentionRowWriter:
         return made
 
     def column(self, e: Emitter, k: Operand, place: str, *sums: str) -> list[str]:
-        """Take a step of all chains, gathering the lanes of each vector one by one."""
+        """Emit one step of all chains, with lanes loaded one by one; gives the sums."""
         parts, side, made = self.parts, BLOCK[self.scalar], []
         source = parts.source(k)
         kind = vector(source.memory, side)
@@ -121,13 +121,13 @@ class AttentionRowWriter:
         return made
 
     def step(self, e: Emitter, column: str, place: str, total: str) -> str:
-        """total + a value of q times one of each key."""
+        """total + the products of one value of q with a vector of keys."""
         side = BLOCK[self.scalar]
         q = e.load(self.parts.skip(e, "%q", (place, 1)), self.scalar, self.parts.item)
         return e.fma(e.broadcast(q, self.scalar, side), column, total, self.scalar, side)
 
     def fill_scores(self, e: Emitter, keys: str, count: str) -> None:
-        """The scores of a block: many keys at a time, and the last from a copy."""
+        """Emit the scores of a block: many keys at a time; the last keys are copied first."""
         parts, row, item = self.parts, self.spec.k.row, self.parts.source(self.spec.k).item
         q, scores, few = (parts.at(e, label) for label in ("q", "scores", "few"))
         whole = e.value(f"and i64 {count}, {-TOGETHER}")
@@ -160,7 +160,7 @@ class AttentionRowWriter:
         e.loop(0, count, 1, lambda row: e.loop(0, spec.width, 1, partial(one, row)))
 
     def copy_line(self, e: Emitter, source: str, step: int, goal: str, count: str | int) -> None:
-        """Copy values that are `step` apart."""
+        """Emit a copy of `count` values that are `step` values apart, side by side."""
         parts = self.parts
 
         def one(place: str) -> None:
@@ -174,7 +174,7 @@ class AttentionRowWriter:
     def each_key(
         self, e: Emitter, count: str, body: Callable, state: Sequence[tuple[str, str]] = ()
     ) -> list[str]:
-        """body(first key, which of 16 there are, ...) over a block."""
+        """Emit a loop over a block's keys in groups of 16; gives the final state."""
         parts = self.parts
 
         def some(key: str, *values: str) -> list[str] | None:
@@ -185,7 +185,7 @@ class AttentionRowWriter:
         return e.loop(0, count, LANES, some, state)
 
     def soften(self, e: Emitter, count: str, top: str, total: str) -> tuple[str, str, str]:
-        """Scores become weights; gives the new maximum and sum, and what shrinks older sums."""
+        """Emit a block's softmax weights; gives the maximum, the sum and older sums' factor."""
         parts, spec, a = self.parts, self.spec, self.parts.algebra(e)
         kind, scale, never = vector(self.scalar), a.const(spec.scale), a.const(-inf)
         scores, masked = parts.at(e, "scores"), spec.mask is not None
@@ -216,7 +216,7 @@ class AttentionRowWriter:
         return new, shrink, self.added(e, count, a.mul(total, shrink))
 
     def added(self, e: Emitter, count: str, total: str) -> str:
-        """The sum and the weights of a block, one after the other, in every lane."""
+        """The sum of a block's weights added to `total` in order, in every lane."""
         parts, kind = self.parts, vector(self.scalar)
         scores = parts.at(e, "scores")
 
@@ -244,7 +244,7 @@ class AttentionRowWriter:
         e.ret()
 
     def gather(self, e: Emitter, shrink: str, wide: int, on: str | None, column: str) -> None:
-        """Add the weighted values of all keys to some columns; `on` masks the last ones."""
+        """Add the weighted values of all keys to some columns; `on` masks lanes past the end."""
         parts, kind, v = self.parts, vector(self.scalar), self.spec.v
         source, lanes = parts.source(v), range(0, wide * LANES, LANES)
         places = [parts.skip(e, "%results", (column, 1), (lane, 1)) for lane in lanes]
@@ -298,7 +298,7 @@ class AttentionRowWriter:
         self.close(batch, head, top, total)
 
     def block(self, k: str, v: str, masks: str | None, key: str, top: str, total: str) -> list[str]:
-        """Process a block of keys, or skip it if the mask hides all of it."""
+        """Emit the work on a block of keys, which is skipped if the mask hides it whole."""
         e, parts, spec, kind = self.e, self.parts, self.spec, vector(self.scalar)
         count = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
         meet = partial(self.meet, (k, v), key, count)
@@ -319,7 +319,7 @@ class AttentionRowWriter:
     def meet(
         self, keys_values: tuple[str, str], key: str, count: str, _: str, top: str, total: str
     ) -> list[str]:
-        """Process a block of keys of which the query sees at least one."""
+        """Emit the work on a block of keys of which the query sees at least one."""
         e, parts, spec = self.e, self.parts, self.spec
         here, values = (
             parts.skip(e, base, (key, x.row), item=parts.source(x).item)
@@ -335,7 +335,7 @@ class AttentionRowWriter:
         return [top, total]
 
     def close(self, batch: str, head: str, top: str, total: str) -> None:
-        """Write the results, and what a gradient would need of the sums."""
+        """Emit the stores of the results and of log(sum(exp)) for a gradient."""
         e, parts, spec = self.e, self.parts, self.spec
         a, results = parts.algebra(e), parts.at(e, "results")
         divisor = a.select(a.equal(total, a.const(0.0)), a.const(1.0), total)

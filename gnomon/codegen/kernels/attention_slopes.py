@@ -52,14 +52,14 @@ def write_delta(parts: Parts, dout: Operand) -> None:
     def one(row: str) -> None:
         e.loop(0, whole, LANES, lambda column: product(row, vector(scalar), column))
         e.loop(whole, width, 1, lambda column: product(row, scalar, column))
-        e.store(lanes_added(parts, e, rounds), parts.skip(e, "%target", (row, 1)), scalar, item)
+        e.store(sum_of_lanes(parts, e, rounds), parts.skip(e, "%target", (row, 1)), scalar, item)
 
     e.loop(0, "%count", 1, one)
     e.ret()
 
 
-def lanes_added(parts: Parts, e: Emitter, rounds: int) -> str:
-    """The sum of the products, as one scalar."""
+def sum_of_lanes(parts: Parts, e: Emitter, rounds: int) -> str:
+    """The sum of the lanes of the products, as one scalar."""
     a = parts.algebra(e)
     lanes = [parts.value_at(e, "%products", (lane, 1)) for lane in range(0, 64, LANES)]
     for number in range(1, rounds):
@@ -93,7 +93,7 @@ def write_weights(parts: Parts) -> None:
     def one(row: str) -> None:
         for lane in lanes:
             place = (row, columns), (lane, 1)
-            weight, slope = weighed(parts, e, [place], [row])
+            weight, slope = probabilities(parts, e, [place], [row])
             if parts.spec.causal:
                 limit = parts.spread(e, e.add("%limit", row))
                 key = f"<{', '.join(f'i32 {lane + k}' for k in range(LANES))}>"
@@ -107,9 +107,9 @@ def write_weights(parts: Parts) -> None:
         rows = row, e.add(row, 1)
         for lane in lanes:
             places = [((at, columns), (lane, 1)) for at in rows]
-            made = weighed(parts, e, places, rows)
+            made = probabilities(parts, e, places, rows)
             for base, values in zip(("%scores", "%slopes"), made, strict=True):
-                for place, value in zip(places, parts.taken_apart(e, values), strict=True):
+                for place, value in zip(places, parts.halves(e, values), strict=True):
                     parts.put(e, value, base, *place)
 
     e.loop(0, single, 1, one)
@@ -117,14 +117,16 @@ def write_weights(parts: Parts) -> None:
     e.ret()
 
 
-def weighed(parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]) -> tuple[str, str]:
-    """P and dS of 16 keys and one query, or two."""
+def probabilities(
+    parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]
+) -> tuple[str, str]:
+    """P and dS of 16 keys and one query, or two queries side by side in a vector of 32 lanes."""
     pair, spec = len(rows) == 2, parts.spec
     a = parts.wide(e) if pair else parts.algebra(e)
     scale = a.const(spec.scale)
 
     def join(values: list[str]) -> str:
-        return parts.joined(e, *values) if pair else values[0]
+        return parts.concatenated(e, *values) if pair else values[0]
 
     def read(base: str) -> str:
         return join([parts.value_at(e, base, *place) for place in places])

@@ -38,7 +38,7 @@ class Squares(Lines):
     """Steps in panels of as many columns as B's, at a distance of `stride`."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Write the distances of rows from the first: as in a panel of B."""
+        """Emit the distance of each row from the first."""
         self.rows = [row * tile.columns * tile.item for row in range(tile.rows)]
 
     def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
@@ -84,7 +84,7 @@ def emit_columns(
 
 
 def row_counts(e: Emitter, tile: Tile) -> tuple[str, Tile, str]:
-    """The number of whole tiles for all rows, and the number of lower ones for the last rows.
+    """The number of whole tiles for all rows, the lower tile for the rest, and its number.
 
     With fewer rows than the lower one, chains would wait for themselves.
     """
@@ -107,7 +107,7 @@ def row_counts(e: Emitter, tile: Tile) -> tuple[str, Tile, str]:
 def one_tile(
     e: Emitter, way: str, sides: Sides, pitch: int, tile: Tile, begin: str, index: str
 ) -> None:
-    """One of the tiles whose first row is `begin`, times B."""
+    """Emit the product of the tile of rows that begins at `begin` with the panel of B."""
     first, pitch = e.add(begin, e.mul(index, tile.rows)), (pitch or tile.columns) * tile.item
     into, a = e.offset("%into", e.mul(first, pitch)), sides.left.row(e, tile, "%a", first)
     vectors = range(tile.columns // tile.lanes)

@@ -70,7 +70,7 @@ class StepWriter(ScatterWriter):
         self.gradient = self.reserve(4 * (spec.width + GROUP * LANES))
 
     def write(self) -> int:
-        """The whole function; gives the bytes of scratch."""
+        """Define the kernel; gives the bytes of scratch memory per thread."""
         e, rows = self.e, self.bag_spec.rows
         self.low, self.high = part(e, rows, "%thread", "%threads")
         self.values_here = self.values
@@ -86,7 +86,7 @@ class StepWriter(ScatterWriter):
         return self.used
 
     def gather_own(self) -> str:
-        """Keys of the lookups in this thread's rows, (row, place) each, and how many share a digit.
+        """Emit the keys, row and place, of lookups in this thread's rows; gives how many.
 
         Gives their number.
         """
@@ -110,14 +110,14 @@ class StepWriter(ScatterWriter):
         return e.loop(0, self.bag_spec.lookups, 1, look, [("i64", "0")])[0]
 
     def counter(self, key: str, number: int) -> str:
-        """The counter of a key's digit."""
+        """The address of the counter of a key's digit in a pass of the radix sort."""
         e, size = self.e, 1 << self.digit
         shifted = e.value(f"lshr i64 {key}, {32 + self.digit * number}")
         digit = e.value(f"and i64 {shifted}, {size - 1}")
         return self.cell(self.counts, e.add(digit, size * number))
 
     def sort_pass(self, here: str, there: str, number: int) -> None:
-        """Put keys in order of one digit, equal ones as they stand."""
+        """Emit one stable pass of a radix sort, by one digit, from one table to the other."""
         e, first = self.e, number << self.digit
 
         def begin(k: str, total: str) -> list[str]:
@@ -137,7 +137,7 @@ class StepWriter(ScatterWriter):
         e.loop(0, self.total, 1, move)
 
     def at_end_of_run(self, i: str, start: str) -> list[str]:
-        """Step a row after its last lookup."""
+        """Emit the step of a row if this lookup is its last; gives where the next row's begin."""
         e = self.e
         row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
         self.ask_for(e.add(i, AHEAD))
@@ -162,7 +162,7 @@ class StepWriter(ScatterWriter):
         return self.e.value(f"and i64 {self.read(self.order, i)}, {POSITION}")
 
     def values_at(self, position: str, c: str, active: Sequence[int]) -> list[str]:
-        """The gradient of a lookup's bag, at the columns from c on."""
+        """The gradients of the bag of a lookup, at the columns from c on, as vectors."""
         e, spec = self.e, self.bag_spec
         bag = e.value(f"udiv i64 {position}, {spec.size}")
         place = e.offset(self.values, e.mul(e.add(e.mul(bag, spec.stride), c), 4))
@@ -173,7 +173,7 @@ class StepWriter(ScatterWriter):
         return [apply(e, "mul", part, weight) for part in found]
 
     def step_row(self, row: str, first: str, last: str) -> None:
-        """Sum a row's gradient up, then change the row."""
+        """Emit the sum of a row's gradients, and the update of the row."""
         e, count = self.e, self.e.sub(last, first)
         cases = (
             ("eq i64", 1, lambda c, on: self.values_at(self.occurrence(first), c, on)),
@@ -186,7 +186,7 @@ class StepWriter(ScatterWriter):
         RULES[self.bag_spec.rule](self, row)
 
     def pair_at(self, first: str, c: str, active: Sequence[int]) -> list[str]:
-        """The sum of two lookups, which every tree adds in one way."""
+        """The sum of the gradients of two neighbouring lookups."""
         places = (self.occurrence(k) for k in (first, self.e.add(first, 1)))
         older, newer = (self.values_at(place, c, active) for place in places)
         return [self.combine(a, b) for a, b in zip(older, newer, strict=True)]
@@ -194,12 +194,12 @@ class StepWriter(ScatterWriter):
     # what rules are made of
 
     def parts(self, table: str) -> list[str]:
-        """A row's vectors."""
+        """A row of a table, as vectors."""
         e = self.e
         return [load_lanes(e, e.offset(table, 4 * c), n) for c, n in self.bag_spec.vectors]
 
     def put(self, table: str, values: Sequence[str]) -> None:
-        """Write a row's vectors."""
+        """Emit the store of a row's vectors."""
         for (c, lanes), value in zip(self.bag_spec.vectors, values, strict=True):
             store_lanes(self.e, value, self.e.offset(table, 4 * c), lanes)
 
@@ -234,7 +234,7 @@ class StepWriter(ScatterWriter):
         return apply(e, "div", total, splat(float(self.bag_spec.width), "float"))
 
     def slope(self, gathered: str) -> str:
-        """The root of a state, kept from 0."""
+        """sqrt(state) + epsilon."""
         return apply(self.e, "add", apply(self.e, "sqrt", gathered), self.numbers["epsilon"])
 
 

@@ -47,14 +47,14 @@ class BagSpec:
 
 
 def load_lanes(e: Emitter, place: str, lanes: int) -> str:
-    """The first lanes of a vector; the others hold 0."""
+    """Load `lanes` floats as a vector of 16, with 0 in the others."""
     if lanes == LANES:
         return e.load(place, F32, 4)
     return e.load_masked(place, mask(lanes), "float")
 
 
 def store_lanes(e: Emitter, value: str, place: str, lanes: int) -> None:
-    """Write the first lanes of a vector."""
+    """Store the first lanes of a vector."""
     if lanes == LANES:
         e.store(value, place, F32, 4)
     else:
@@ -62,7 +62,7 @@ def store_lanes(e: Emitter, value: str, place: str, lanes: int) -> None:
 
 
 def prefetch_row(e: Emitter, row: str, width: int, write: bool = False) -> None:
-    """Ask for the lines of a row; it may be no row at all.
+    """Emit prefetches of a row's cache lines; the address may be outside of the table.
 
     A row that is no number of whole lines may end in one more.
     """
@@ -71,7 +71,7 @@ def prefetch_row(e: Emitter, row: str, width: int, write: bool = False) -> None:
 
 
 def apply(e: Emitter, f: str, *operands: str) -> str:
-    """A scalar function on vectors of float32."""
+    """Emit a scalar function of one or two vectors of float32."""
     return scalar.apply(e, f, list(operands), float32, float32)
 
 
@@ -97,7 +97,7 @@ class BagsWriter:
         self.first_check = e.load(e.offset("%buffers", 8 * buffers + 8), "i64", 8)
 
     def write(self) -> None:
-        """The whole function: threads share bags."""
+        """Define the kernel: threads share bags."""
         e, bags = self.e, self.spec.bags
         low, high = part(e, bags, "%thread", "%threads")
         self.last = e.mul(high, self.spec.size)
@@ -105,13 +105,13 @@ class BagsWriter:
         e.ret()
 
     def bag(self, bag: str) -> None:
-        """One bag, a few vectors of its row at a time."""
+        """Emit the sums of one bag, a few vectors of its rows at a time."""
         vectors = self.spec.vectors
         for k in range(0, len(vectors), GROUP):
             self.columns(bag, vectors[k : k + GROUP], first=k == 0)
 
     def columns(self, bag: str, vectors: Sequence[tuple[int, int]], first: bool) -> None:
-        """The sums of some vectors: one chain over the bag, in blocks."""
+        """Emit the sums of some vectors over a bag, as one chain in blocks of terms."""
         e, spec = self.e, self.spec
         begin = e.mul(bag, spec.size)
 
@@ -142,7 +142,7 @@ class BagsWriter:
     def added(
         self, row: str, i: str, vectors: Sequence[tuple[int, int]], sums: Sequence[str]
     ) -> list[str]:
-        """Add a row to the sums, unless its position is outside of the table."""
+        """The sums with a row added, or unchanged if its position is outside of the table."""
         e, inside, after = self.e, self.e.fresh("row"), self.e.fresh("next")
         there = e.value(f"icmp ult i64 {self.position(i)}, {self.spec.rows}")
         before = e.block
@@ -162,7 +162,7 @@ class BagsWriter:
         ]
 
     def position(self, i: str) -> str:
-        """The row that a lookup asks for."""
+        """The row number that a lookup has."""
         return self.e.load(self.e.offset(self.index, self.e.mul(i, 8)), "i64", 8)
 
     def row(self, position: str) -> str:

@@ -55,7 +55,7 @@ class Decoding:
         self.blocks = [e.offset(e.load(place, "ptr", 8), "%place") for place in places]
 
     def stretch(self, place: int | str) -> list[str]:
-        """Four words of the block from a place on, each of all rows."""
+        """Load 16 bytes of each row's block, from a place on, as four vectors of words."""
         e, narrow = self.e, vector("i32", WORD)
         rows = [e.load(e.offset(block, place), narrow, 1) for block in self.blocks]
         quarters = [self.joined(rows[k::WORD]) for k in range(WORD)]
@@ -65,7 +65,7 @@ class Decoding:
         return [self.zipped(*pair, 2, x) for pair in (low, high) for x in (0, 1)]
 
     def joined(self, four: Sequence[str]) -> str:
-        """Four short vectors as one."""
+        """Four vectors of 4 words as one of 16."""
         e = self.e
         pairs = [e.shuffle(*four[k : k + 2], range(2 * WORD), "i32", WORD) for k in (0, 2)]
         return e.shuffle(*pairs, range(LANES), "i32", LANES // 2)
@@ -80,17 +80,17 @@ class Decoding:
         )
 
     def whole(self, name: str, a: str, b: str | int) -> str:
-        """An operation on words."""
+        """Emit an integer operation on vectors of words; b may be a number."""
         return self.e.value(f"{name} {WORDS} {a}, {splat(b, 'i32') if isinstance(b, int) else b}")
 
     def field(self, word: str, shift: int, mask: int) -> str:
         """Extract some bits of each byte, shifted right, or left by a negative number."""
         name = "lshr" if shift > 0 else "shl"
-        moved = self.whole(name, word, abs(shift)) if shift else word
-        return self.whole("and", moved, mask)
+        shifted = self.whole(name, word, abs(shift)) if shift else word
+        return self.whole("and", shifted, mask)
 
     def number(self, word: str) -> str:
-        """A word as a float."""
+        """Convert words to floats."""
         return self.e.value(f"sitofp {WORDS} {word} to {FLOATS}")
 
     def times(self, a: str, b: str | float) -> str:
@@ -102,36 +102,36 @@ class Decoding:
         return self.e.value(f"fneg {FLOATS} {a}")
 
     def half(self, word: str, number: int) -> str:
-        """The first or the second half of a word, as a float."""
+        """The first or the second half of each word, a float of 16 bits, as a float."""
         e, wide, kind = self.e, vector("i16"), vector("half")
-        moved = self.whole("lshr", word, 16) if number else word
-        bits = e.value(f"trunc {WORDS} {moved} to {wide}")
+        shifted = self.whole("lshr", word, 16) if number else word
+        bits = e.value(f"trunc {WORDS} {shifted} to {wide}")
         return e.value(f"fpext {kind} {e.value(f'bitcast {wide} {bits} to {kind}')} to {FLOATS}")
 
     def scaled(self, factor: str) -> list[str]:
-        """The factors that scale the bits of each byte of a word in place."""
+        """factor times 2^-8k for each byte k of a word: factors for bytes that are not shifted."""
         return [factor, *(self.times(factor, 2.0 ** (-8 * k)) for k in (1, 2, 3))]
 
     def place(self, word: str, number: int, width: int) -> str:
-        """The bits of a byte in place, unshifted, as a non-negative float."""
+        """Byte `number` of each word, unshifted and `width` bits wide, as a float."""
         mask = ((1 << width) - 1) << 8 * number
         return self.number(self.whole("and", word, mask))
 
     def signed(self, word: str, number: int) -> str:
-        """A signed byte times 2^24, as a float."""
-        moved = self.whole("shl", word, 24 - 8 * number) if number < 3 else word
-        return self.number(self.whole("and", moved, -(1 << 24)))
+        """Byte `number` of each word as a signed number times 2^24, as a float."""
+        shifted = self.whole("shl", word, 24 - 8 * number) if number < 3 else word
+        return self.number(self.whole("and", shifted, -(1 << 24)))
 
     def keep(self, number: int, value: str) -> None:
-        """Put a vector into the tables."""
+        """Store a vector in the decoder's scratch tables under a number."""
         self.e.store(value, self.e.offset("%tables", LINE * number), FLOATS, LINE)
 
     def find(self, number: str | int) -> str:
-        """Take a vector from the tables."""
+        """Load the vector of this number from the decoder's scratch tables."""
         return self.e.load(self.e.offset("%tables", self.e.mul(number, LINE)), FLOATS, LINE)
 
     def put(self, first: str | int, values: Sequence[str]) -> None:
-        """Write numbers where they belong, from a place on."""
+        """Store decoded numbers of all rows to the target, from a place on."""
         e = self.e
         goal = e.offset("%target", e.mul(first, LINE))
         for k, value in enumerate(values):
@@ -139,12 +139,12 @@ class Decoding:
 
 
 def low_and_high(d: Decoding, content: Sequence[str]) -> list[str]:
-    """Words of the low 4 bits of bytes, then of the high ones."""
+    """The low 4 bits of each byte as words of bytes, then the high 4 bits."""
     return [d.field(word, shift, NIBBLES) for shift in (0, 4) for word in content]
 
 
 def with_fifth(d: Decoding, q: Sequence[str], bits: str) -> list[str]:
-    """Words of numbers of 4 bits, with the fifth ones from a word of a bit for each number."""
+    """Words q with a fifth bit for each byte, out of a word with one bit for each number."""
     found = []
     for k, word in enumerate(q):
         for number in range(WORD):
@@ -155,8 +155,8 @@ def with_fifth(d: Decoding, q: Sequence[str], bits: str) -> list[str]:
     return found
 
 
-def symmetric(d: Decoding, factor: str, q: Sequence[str], middle: int, width: int) -> list[str]:
-    """The numbers factor * (q - middle), of words of q."""
+def centered(d: Decoding, factor: str, q: Sequence[str], middle: int, width: int) -> list[str]:
+    """Decode words of bytes q to factor * (q - middle)."""
     factors, found = d.scaled(factor), []
     for word in q:
         for k in range(WORD):
@@ -166,36 +166,36 @@ def symmetric(d: Decoding, factor: str, q: Sequence[str], middle: int, width: in
     return found
 
 
-def moved(d: Decoding, factors: Sequence[str], q: Sequence[str], offset: str) -> list[str]:
-    """The numbers factor * q + offset, of words of q, of which no byte is negative."""
+def affine(d: Decoding, factors: Sequence[str], q: Sequence[str], offset: str) -> list[str]:
+    """Decode words of bytes q, none negative, to factor * q + offset."""
     return [d.e.fma(factors[k], d.place(x, k, 6), offset) for x in q for k in range(WORD)]
 
 
 def q4_0(d: Decoding) -> None:
     """Decode Q4_0: scale d, 16 bytes of 4-bit numbers; d · (q − 8)."""
     head, content = d.stretch(0), d.stretch(2)
-    d.put(0, symmetric(d, d.half(head[0], 0), low_and_high(d, content), 8, 4))
+    d.put(0, centered(d, d.half(head[0], 0), low_and_high(d, content), 8, 4))
 
 
 def q4_1(d: Decoding) -> None:
     """Decode Q4_1: scale d, minimum m, 16 bytes of 4-bit numbers; d · q + m."""
     head, content = d.stretch(0), d.stretch(4)
     factors = d.scaled(d.half(head[0], 0))
-    d.put(0, moved(d, factors, low_and_high(d, content), d.half(head[0], 1)))
+    d.put(0, affine(d, factors, low_and_high(d, content), d.half(head[0], 1)))
 
 
 def q5_0(d: Decoding) -> None:
     """Decode Q5_0: scale d, the fifth bits of all numbers, 16 bytes of their low 4 bits."""
     head, own, content = d.stretch(0), d.stretch(2), d.stretch(6)
     q = with_fifth(d, low_and_high(d, content), own[0])
-    d.put(0, symmetric(d, d.half(head[0], 0), q, 16, 5))
+    d.put(0, centered(d, d.half(head[0], 0), q, 16, 5))
 
 
 def q5_1(d: Decoding) -> None:
     """Decode Q5_1: scale d, minimum m, the fifth bits, 16 bytes of low 4 bits; d · q + m."""
     head, content = d.stretch(0), d.stretch(8)
     q = with_fifth(d, low_and_high(d, content), head[1])
-    d.put(0, moved(d, d.scaled(d.half(head[0], 0)), q, d.half(head[0], 1)))
+    d.put(0, affine(d, d.scaled(d.half(head[0], 0)), q, d.half(head[0], 1)))
 
 
 def q8_0(d: Decoding) -> None:
@@ -206,7 +206,7 @@ def q8_0(d: Decoding) -> None:
 
 
 def keep_scales(d: Decoding) -> None:
-    """Put eight scales and minima of 6 bits, times d and −m, into the tables."""
+    """Store eight scales and minima of 6 bits, times d and -m, in the scratch tables."""
     head, first, second, last = d.stretch(0)
     high = 0x30303030
     words = (
@@ -242,7 +242,7 @@ def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | N
                 if high is not None:
                     pairs = zip(own, high(half, part), strict=True)
                     own = [d.whole("or", a, b) for a, b in pairs]
-                values = moved(d, factors[k], own, offsets[k])
+                values = affine(d, factors[k], own, offsets[k])
                 d.put(e.add(first, 32 * k + 16 * half), values)
 
     e.loop(0, 4, 1, group)
@@ -285,19 +285,19 @@ def q6_k(d: Decoding) -> None:
             own = nibbles[k % 2][WORD * (k // 2) : WORD * (k // 2 + 1)]
             upper = [d.field(x, 2 * k - 4, 0x30303030) for x in high]
             q = [d.whole("or", a, b) for a, b in zip(own, upper, strict=True)]
-            values = symmetric(d, d.find(e.add(table, 2 * k)), q, 32, 6)
+            values = centered(d, d.find(e.add(table, 2 * k)), q, 32, 6)
             d.put(e.add(first, 32 * k), values)
 
     e.loop(0, 4, 1, quarter)
 
 
 def head_of(d: Decoding) -> str:
-    """The float at the beginning of the block."""
+    """The float32 at the beginning of the block of each row."""
     return d.e.value(f"bitcast {WORDS} {d.stretch(0)[0]} to {FLOATS}")
 
 
 def in_stretches(d: Decoding, count: int, decode: Callable[[list[str], str], None]) -> None:
-    """Decode stretches after a head of four bytes, in order; decode gets words and a number."""
+    """Emit the decoding of `count` times 16 bytes behind a head: decode(words, number)."""
     e = d.e
     e.loop(0, count, 1, lambda k: decode(d.stretch(e.add(e.mul(k, LANES), WORD)), k))
 
@@ -307,8 +307,8 @@ def int8_group(d: Decoding, size: int) -> None:
     factor = head_of(d)
 
     def one(words: list[str], number: str) -> None:
-        moved = (d.whole("shl", x, 24 - 8 * k) for x in words for k in range(WORD))
-        values = (d.number(d.whole("ashr", x, 24)) for x in moved)
+        shifted = (d.whole("shl", x, 24 - 8 * k) for x in words for k in range(WORD))
+        values = (d.number(d.whole("ashr", x, 24)) for x in shifted)
         d.put(d.e.mul(number, LANES), [d.times(factor, x) for x in values])
 
     in_stretches(d, size // LANES, one)
@@ -320,7 +320,10 @@ def int4_group(d: Decoding, size: int) -> None:
     factors, offset = d.scaled(d.half(head, 0)), d.half(head, 1)
 
     def one(words: list[str], number: str) -> None:
-        d.put(d.e.mul(number, 2 * LANES), moved(d, factors, low_and_high(d, words), offset))
+        d.put(
+            d.e.mul(number, 2 * LANES),
+            affine(d, factors, low_and_high(d, words), offset),
+        )
 
     in_stretches(d, size // (2 * LANES), one)
 
@@ -347,7 +350,7 @@ def float8_group(d: Decoding, size: int) -> None:
 
 
 def grouped(name: str, decode: Callable[[Decoding, int], None]) -> dict[str, EmitDecoder]:
-    """A decoder for each size of groups."""
+    """A decoder for each size of groups, by the format's name."""
     return {f"{name}_{n}": partial(decode, size=n) for n in GROUPS}
 
 

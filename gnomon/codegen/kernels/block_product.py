@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.block_decoding import LINE, TABLES, emit_decode
-from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, cut_for
+from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, numbers_of_tile
 from gnomon.codegen.kernels.microkernel import BroadcastRow, Right, Tile, emit_tile
 from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import emit_pack
@@ -73,7 +73,7 @@ class SidePanels(Right):
     def rows(
         self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
     ) -> Iterator[BroadcastRow]:
-        """Yield vectors of the rows of some units of K."""
+        """Yield for each unit of K the vectors of its row, from each panel of 16 columns."""
         units, vectors = part
         for number in range(units):
             start, places = e.offset(b, number * self.unit(tile)), []
@@ -105,7 +105,7 @@ class BlockProductWriter(PackedWriter):
         """Choose the blocking; for few rows one column panel at a time, through all of K."""
         if not self.few:
             return super().make_cut(machine)
-        cut = cut_for(machine, self.tile, self.sizes, self.spec.letters, deepest=DEEP)
+        cut = numbers_of_tile(machine, self.tile, self.sizes, self.spec.letters, deepest=DEEP)
         return replace(cut, column_panels=1)
 
     def write(self) -> int:
@@ -119,7 +119,7 @@ class BlockProductWriter(PackedWriter):
 
     @property
     def panel(self) -> int:
-        """Bytes of the panels of one tile."""
+        """The bytes of one tile's panels."""
         return self.tile.columns // LANES * self.far
 
     def write_parts(self) -> None:
@@ -166,13 +166,13 @@ class PanelDecoder:
         e.ret()
 
     def panel(self, number: str) -> None:
-        """Decode the rows of 16 columns into one panel."""
+        """Emit the decoding of rows of 16 columns of B into one panel."""
         e = self.e
         self.find_rows(e.add("%first", e.mul(number, LANES)))
         self.blocks_of(e.offset("%target", e.mul(number, self.far)))
 
     def find_rows(self, first: str) -> None:
-        """Store the addresses of rows; rows past the last one repeat it."""
+        """Emit the addresses of 16 rows of blocks; rows past the last one repeat it."""
         e, last = self.e, self.e.sub("%exist", 1)
 
         def one(lane: str) -> None:
@@ -183,7 +183,7 @@ class PanelDecoder:
         e.loop(0, LANES, 1, one)
 
     def blocks_of(self, goal: str) -> None:
-        """All blocks that have a step among those wanted."""
+        """Emit the decoding of all blocks that contain a wanted step."""
         e, size = self.e, self.form.elements
 
         def one(block: str) -> None:
@@ -205,7 +205,7 @@ class PanelDecoder:
         e.loop(first, last, 1, one)
 
     def copy(self, low: str, high: str, goal: str) -> None:
-        """Copy the wanted steps of a block that has others too."""
+        """Emit the copy of the wanted steps of a block that has others too."""
         e, kind = self.e, vector("float")
 
         def step(k: str) -> None:

@@ -58,7 +58,7 @@ class KBlocks:
 
     @property
     def between(self) -> int:
-        """The most partial sums that wait between blocks."""
+        """The most partial sums that are on the stack between two blocks."""
         return max(self.before[1:-1], default=0)
 
     @property
@@ -70,7 +70,7 @@ class KBlocks:
 def cut_k(
     letters: Sequence[Letter], item: int, step: ChainStep = FUSED, deepest: int = DEEPEST
 ) -> KBlocks:
-    """Cut the summed letters: whole chunks where a block holds them, else pieces of one."""
+    """Cut K into blocks: of whole chunks if one holds some, else of parts of a chunk."""
     limit, chunk = deepest * 4 // item, -(-chunk_length(letters) // step.together)
     counts = combine_counts(letters)
     if chunk > limit:
@@ -97,7 +97,7 @@ def largest_power(limit: int) -> int:
 def choose_tile(
     machine: Machine, scalar: str, rows: int, columns: int, step: ChainStep = FUSED
 ) -> Tile:
-    """The tile that takes fewest cycles for one step of K: in general, or over few tiles.
+    """The tile with the fewest cycles per step of K, in general or for so few tiles.
 
     Which sizes share one is decided for the common processor; each processor has its own for it.
 
@@ -119,7 +119,7 @@ def choose_tile(
 
 
 def panel_tile(machine: Machine, spec: MatmulSpec) -> Tile:
-    """The tile for panels that stay: all rows share the best tile's width, so one packing does."""
+    """The tile for panels that are kept: one width for all products, so that one packing serves."""
     step, rows = choose_step(machine, spec.scalar, spec.letters, spec.run), hint(count(spec.rows))
     common, own = (best_tile(each, spec.sums, step) for each in (COMMON, machine))
     tiles = [replace(common, rows=high) for high in range(1, min(rows, common.rows) + 1)]
@@ -128,14 +128,14 @@ def panel_tile(machine: Machine, spec: MatmulSpec) -> Tile:
 
 
 def best_tile(machine: Machine, scalar: str, step: ChainStep, widest: int = WIDEST * LANES) -> Tile:
-    """The tile of products of many rows: of the widths that divide those of most layers, 2^n."""
+    """The tile of products of many rows; its width is a power of two, as most layers' widths."""
     tiles = [tile for tile in all_tiles(machine, scalar, step) if tile.columns <= widest]
     tiles = [tile for tile in tiles if tile.columns.bit_count() == 1]
     return min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
 
 
 def counterpart(machine: Machine, tile: Tile) -> Tile:
-    """A processor's tile for one of the common processor: as many vectors, if they are as wide."""
+    """The tile of a machine that stands for one of the common machine: as many vectors."""
     lanes = machine.lanes(tile.scalar)
     columns = tile.columns * max(1, lanes // tile.lanes)
     while tile.rows > 1 and not fits(machine, tile.rows, columns // lanes):
@@ -144,7 +144,7 @@ def counterpart(machine: Machine, tile: Tile) -> Tile:
 
 
 def tile_of(machine: Machine, spec: MatmulSpec) -> Tile:
-    """The register tile of a product: its own, or the one to choose."""
+    """The register tile of a product: that in the description, else the chosen one."""
     step = choose_step(machine, spec.scalar, spec.letters, spec.run)
     if spec.tile != (0, 0):
         return Tile(spec.sums, machine.lanes(spec.sums), *spec.tile, step)
@@ -154,14 +154,14 @@ def tile_of(machine: Machine, spec: MatmulSpec) -> Tile:
 def tiles_for(
     machine: Machine, scalar: str, rows: int, columns: int, step: ChainStep
 ) -> list[Tile]:
-    """The tiles that a result of this size fills, by the registers of the machine."""
+    """The register tiles of a machine that a result of this size fills."""
     tiles = all_tiles(machine, scalar, step)
     widest = -(-columns // LANES) * LANES
     return [tile for tile in tiles if tile.rows <= rows and tile.columns <= widest]
 
 
 def all_tiles(machine: Machine, scalar: str, step: ChainStep) -> list[Tile]:
-    """Every tile whose sums stay in registers."""
+    """All tiles whose sums fit into the machine's registers."""
     lanes = machine.lanes(scalar)
     tiles = [
         Tile(scalar, lanes, high, wide * LANES, step)
@@ -173,7 +173,7 @@ def all_tiles(machine: Machine, scalar: str, step: ChainStep) -> list[Tile]:
 
 
 def fits(machine: Machine, rows: int, vectors: int) -> bool:
-    """Whether the sums, one row of B and one value of A stay in registers, and one to spare."""
+    """Whether a tile's sums, a row of B, a value of A and a spare vector fit into registers."""
     if rows == 1:
         # each vector of B is used once, but all may be on their way
         return 2 * vectors + 2 <= machine.registers
@@ -182,7 +182,7 @@ def fits(machine: Machine, rows: int, vectors: int) -> bool:
 
 
 def cycles(tile: Tile, rows: int, columns: int) -> int:
-    """About how long one step of K takes, in eighths: two additions a cycle, and some for loads.
+    """An estimate of the cycles of one step of K, in eighths.
 
     B weighs more than A, which comes from the nearest cache.
     """
@@ -193,7 +193,7 @@ def cycles(tile: Tile, rows: int, columns: int) -> int:
 
 @dataclass(frozen=True)
 class BlockingPlan:
-    """All of it: the tile, the cut of K, and panels of rows and columns in a cache block.
+    """A product's tile, its blocks of K, and the panels of rows and columns of a cache block.
 
     `span`: panels of rows whose partial sums wait together while K goes on; a multiple of blocks.
     """
@@ -256,12 +256,12 @@ def plan_with(
     far: int = 0,
     deepest: int = DEEPEST,
 ) -> BlockingPlan:
-    """The rest of a plan, for a tile; a block of B has `far` bytes at most, if that is known."""
+    """The blocking for a given tile; `far`: bytes of a block of B, if not for the cache to say."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step, deepest)
     deep = blocks.longest * tile.item
     # a block of A stays in L2, one of B in L3; for few rows B is met again soon, in L2
-    share = share_of(machine)
+    share = cache_share(machine)
     near = machine.l2 // 2
     far = far or (share if rows > FEW * tile.rows else near)
     panels = max(1, -(-rows // tile.rows))
@@ -274,13 +274,13 @@ def plan_with(
     return BlockingPlan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
 
 
-def share_of(machine: Machine) -> int:
-    """Bytes of the last cache for one operand."""
+def cache_share(machine: Machine) -> int:
+    """The bytes of the last-level cache that one operand may take."""
     return min(machine.l3 // 4, MOST)
 
 
-def cut_of(plan: BlockingPlan) -> BlockingNumbers:
-    """A plan's numbers."""
+def numbers_of_plan(plan: BlockingPlan) -> BlockingNumbers:
+    """The numbers of a plan that the kernel's code reads."""
     blocks, parts = plan.blocks, scratch_parts(plan)
     return BlockingNumbers(
         blocks.pieces,
@@ -298,7 +298,7 @@ def cut_of(plan: BlockingPlan) -> BlockingNumbers:
     )
 
 
-def cut_for(
+def numbers_of_tile(
     machine: Machine,
     tile: Tile,
     sizes: tuple[int, int],
@@ -306,11 +306,11 @@ def cut_for(
     far: int = 0,
     deepest: int = DEEPEST,
 ) -> BlockingNumbers:
-    """The numbers of a tile's plan; the caller makes it, where sizes are not known yet."""
+    """The numbers of a tile's plan, computed by the kernel's caller if sizes are symbolic."""
 
     def numbers(rows: int, columns: int, *flat: int) -> tuple[int, ...]:
         nest = list(zip(flat[::2], flat[1::2], strict=True))
-        cut = cut_of(plan_with(machine, tile, (rows, columns), nest, far, deepest))
+        cut = numbers_of_plan(plan_with(machine, tile, (rows, columns), nest, far, deepest))
         return tuple(getattr(cut, name) for name in names)
 
     names = [field.name for field in fields(BlockingNumbers)]
@@ -319,7 +319,7 @@ def cut_for(
 
 
 def scratch_parts(plan: BlockingPlan) -> tuple[int, ...]:
-    """Bytes of the private stack, packed A, packed B, partial sums, a block's numbers of additions.
+    """Bytes of the stack, packed A, packed B, partial sums and numbers of additions.
 
     Each is a multiple of 64.
     """

@@ -23,8 +23,8 @@ from gnomon.ir.sizes import hint
 
 WORD = 8
 """Bytes of a table's entry."""
-FEWEST = 8
-"""Columns below which most of a vector would be unused."""
+LEAST_COLUMNS = 8
+"""Least columns of a product for this kernel: with fewer, most lanes of a vector are unused."""
 
 
 def emit_convolution(module: LLVMModule, name: str, spec: MatmulSpec, machine: Machine) -> int:
@@ -47,17 +47,17 @@ def emit_convolutions(
 
 
 def is_convolution(spec: MatmulSpec) -> bool:
-    """Whether the left operand overlaps itself, the right one does not, and vectors fill up."""
+    """Whether A's windows overlap, B's do not, and rows of the result fill vectors."""
     return (
         spec.scalar in BLOCK
-        and hint(count(spec.columns)) >= FEWEST
+        and hint(count(spec.columns)) >= LEAST_COLUMNS
         and overlaps(spec.rows, spec.steps, "a")
         and not overlaps(spec.columns, spec.steps, "b")
     )
 
 
 def overlaps(across: tuple[Axis, ...], steps: tuple[Axis, ...], operand: str) -> bool:
-    """Whether an operand shows more elements than there are between its first and its last."""
+    """Whether several indices of these axes reach the same element of an operand."""
     axes = [axis for axis in (*across, *steps) if getattr(axis, operand)]
     reach = sum((axis.size - 1) * abs(getattr(axis, operand)) for axis in axes)
     return prod(axis.size for axis in axes) > reach + 1
@@ -69,12 +69,12 @@ class Gathered(Left):
     parameters = (("ptr noalias readonly", "base"), ("ptr readonly", "rows"))
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Find every row's beginning."""
+        """Load the address of every row's first element."""
         places = (e.load(e.offset("%rows", WORD * i), "i64", WORD) for i in range(tile.rows))
         self.rows = [e.offset("%base", place) for place in places]
 
     def unit(self, tile: Tile) -> int:
-        """One entry of the table of steps."""
+        """The bytes of an entry in the table of steps: the pointer advances by one per unit."""
         return WORD
 
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
@@ -109,14 +109,14 @@ class WindowWriter(PackedWriter):
         return self.cut.row_panels * self.tile.rows
 
     def table(self, label: str) -> str:
-        """The address of a table, behind what matmul.py keeps in scratch memory."""
+        """The address of a table, behind the scratch memory that a packed product has."""
         start = WORD * max(packing.slots for packing in self.packings.values())
         return self.e.offset(
             self.scratch.offsets, start + WORD * self.row_entries * (label == "steps")
         )
 
     def pack(self, operand: str, base: str, panels: SsaBounds, block: KBlock) -> None:
-        """Fill the tables instead of panels of A."""
+        """Emit the filling of the tables of A, or the packing of B."""
         if operand == "b":
             super().pack(operand, base, panels, block)
             return
@@ -129,7 +129,7 @@ class WindowWriter(PackedWriter):
     def left_of(
         self, panel: str, part: TileRegion, block: KBlock
     ) -> tuple[str, list[tuple[str, str]]]:
-        """The table of steps; where A begins, and the panel's part of the table of rows."""
+        """The table of steps; the address of A, and the panel's part of the table of rows."""
         rows = self.e.mul(panel, self.tile.rows * WORD)
         places = self.e.offset(self.table("rows"), rows)
         return self.table("steps"), [("ptr", part.a), ("ptr", places)]
@@ -138,13 +138,13 @@ class WindowWriter(PackedWriter):
 
     @property
     def upright(self) -> bool:
-        """Whether neighbouring rows are nearer to each other in memory than columns."""
+        """Whether the result is contiguous along rows of a tile instead of columns."""
         rows, columns = (walk(axes, "c")[-1][1] for axes in (self.spec.rows, self.spec.columns))
         return rows < columns
 
     @property
     def stores(self) -> bool:
-        """Whether the microkernel stores its tile itself: not if it has to be transposed."""
+        """Whether the microkernel stores its tile itself; a transposed one it does not."""
         return super().stores and not self.upright
 
     def prefetch(self, part: TileRegion, row: str, column: str) -> None:
@@ -202,12 +202,12 @@ class Upright:
         e.loop(columns, wide, 1, lambda column: self.single(column, high))
 
     def place(self, base: str, index: str, axes: tuple[Axis, ...]) -> str:
-        """The address of a row or column by its index."""
+        """An address behind base, by an index over these axes of the result."""
         far = offset(self.e, index, walk(axes, "c"))
         return self.e.offset(base, self.e.mul(far, self.spec.item))
 
     def squares(self, column: str, line: str) -> None:
-        """Write all rows of some columns; rows are contiguous from `line` on."""
+        """Emit the transposed store of some columns, for rows that are contiguous."""
         e, tile, side = self.e, self.tile, self.side
         kind, left = vector(tile.scalar, side), e.offset(self.sums, e.mul(column, tile.item))
         columns = [e.add(self.left, e.add(column, k)) for k in range(side)]
@@ -221,7 +221,7 @@ class Upright:
                 self.store_together(value, e.offset(goal, first * tile.item), len(some))
 
     def store_together(self, value: str, goal: str, some: int) -> None:
-        """The first lanes of a vector, in as few pieces as there are."""
+        """Emit the store of a vector's first lanes, in pieces of powers of two."""
         e, tile = self.e, self.tile
         for first, lanes in powers(some):
             piece = e.shuffle(value, "poison", range(first, first + lanes), tile.scalar, self.side)
@@ -229,7 +229,7 @@ class Upright:
             e.store(piece, there, vector(tile.scalar, lanes), tile.item)
 
     def column(self, column: str, lines: Sequence[str]) -> None:
-        """Write one column of a full panel of rows."""
+        """Emit the store of one column of a full panel of rows."""
         e, tile = self.e, self.tile
         far = offset(e, e.add(self.left, column), walk(self.spec.columns, "c"))
         far, left = e.mul(far, tile.item), e.offset(self.sums, e.mul(column, tile.item))
@@ -238,7 +238,7 @@ class Upright:
             e.store(value, e.offset(line, far), tile.scalar, tile.item)
 
     def single(self, column: str, high: str) -> None:
-        """Write one column row by row."""
+        """Emit the store of one column, element by element."""
         e, tile = self.e, self.tile
         line = self.place(self.base, e.add(self.left, column), self.spec.columns)
 

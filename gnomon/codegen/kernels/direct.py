@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from gnomon.codegen.emitter import LANES, Emitter
-from gnomon.codegen.kernels.blocking import BlockingNumbers, BlockingPlan, KBlocks, cut_of
+from gnomon.codegen.kernels.blocking import BlockingNumbers, BlockingPlan, KBlocks, numbers_of_plan
 from gnomon.codegen.kernels.microkernel import (
     Left,
     Sides,
@@ -48,7 +48,7 @@ WAITING = 128 << 10
 
 
 def layout_of(spec: MatmulSpec) -> str:
-    """The direct reading of B: "along" its steps, "across" them, or "" if there is none.
+    """The direction in which B is read in place: "along" or "across" steps; "" if it is packed.
 
     The same on every processor, whether or not it multiplies pairs at once.
     """
@@ -76,14 +76,14 @@ def layout_of(spec: MatmulSpec) -> str:
 
 
 def step_of(spec: MatmulSpec, machine: Machine, layout: str) -> ChainStep:
-    """The number of steps at once: one where pairs are no neighbours, or do not come out."""
+    """The instruction of a chain's step; pairs only if they are neighbours and chunks are even."""
     step = choose_step(machine, spec.scalar, spec.letters, spec.run)
     apart = step.together > 1 and (layout == "across" or chunk_length(spec.letters) % 2)
     return choose_single(machine, spec.scalar) if apart else step
 
 
 def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
-    """The rows in as few equal panels as fit, and wide enough that chains hide their latency."""
+    """The tile: rows in as few equal panels as fit, columns enough to hide latency."""
     rows = count(spec.rows)
     panels = -(-rows // HIGHEST)
     high = -(-rows // panels)
@@ -104,7 +104,7 @@ class DirectWriter(PackedWriter):
     def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The numbers of the plan."""
         self.plan = self.make_plan()
-        return cut_of(self.plan)
+        return numbers_of_plan(self.plan)
 
     def make_plan(self) -> BlockingPlan:
         """Plan the blocks: as many columns at once as the pending sums may take memory for."""
@@ -152,16 +152,16 @@ class DirectWriter(PackedWriter):
         return 0
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
-        """Sum up all rows, which are not divided between threads."""
+        """Emit the sums of all rows, which threads do not divide."""
         super().sum_up(replace(part, rows=("0", str(self.plan.row_panels))), fresh)
 
     def first_of(self, e: Emitter, column: str) -> str:
-        """The first column of B that a tile reads."""
+        """The first column that a tile computes; the last tile ends where B does."""
         wide = self.plan.tile.columns
         return e.least(e.mul(column, wide), self.sizes[1] - wide)
 
     def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
-        """Run the epilogue on one tile, from its first column that no other tile has."""
+        """Emit the epilogue of a tile, without columns that the tile before has computed."""
         e, tile = self.e, self.plan.tile
         extra = e.sub(e.mul(column, tile.columns), self.first_of(e, column))
         super().finish(part, row, column, e.offset(sums, e.mul(extra, tile.item)))
@@ -173,7 +173,7 @@ class AlongWriter(DirectWriter):
     layout = "along"
 
     def write_reader(self) -> None:
-        """The microkernel, which transposes squares."""
+        """Define the microkernel, which transposes squares of B."""
         tile, far = self.plan.tile, walk(self.spec.columns, "b")[-1][1] * self.source.item
         right = Along(self.source, far, tile.step.paired)
         emit_tile(self.module, f"{self.name}.tile", tile, right=right)
@@ -192,7 +192,7 @@ class AcrossWriter(DirectWriter):
 
     @property
     def level(self) -> int:
-        """Bytes of one partial sum for each element of the result."""
+        """The bytes of one partial sum of all elements of the result."""
         return self.plan.row_panels * self.plan.column_panels * self.plan.tile.bytes
 
     @property
@@ -201,7 +201,7 @@ class AcrossWriter(DirectWriter):
         return self.level * self.plan.blocks.deepest
 
     def write_reader(self) -> None:
-        """name.sweep: some rows of B; name.add: one partial sum to another."""
+        """Define name.sweep, which reads some rows of B, and name.add, for partial sums."""
         self.write_sweep()
         parameters = [("ptr", "older"), ("ptr", "newer"), ("i64", "bytes")]
         e = self.module.function(
@@ -259,7 +259,7 @@ class AcrossWriter(DirectWriter):
                 e.store(value, place, tile.kind, tile.item)
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
-        """Chunk by chunk; partial sums are added as they are due."""
+        """Emit the sums chunk by chunk, and the additions of partial sums in canonical order."""
         e, blocks = self.e, self.plan.blocks
         part = replace(part, rows=("0", str(self.plan.row_panels)))
         if not blocks.count:
@@ -285,14 +285,14 @@ class AcrossWriter(DirectWriter):
         return e.offset(self.scratch.sums, e.mul(number, self.plan.tile.bytes))
 
     def pop(self, _index: str, depth: str) -> list[str]:
-        """Add the newest partial sum to the one before."""
+        """Emit the addition of the newest partial sum to the one below; gives the new depth."""
         e, newer = self.e, self.e.offset(self.scratch.sums, self.e.mul(depth, self.level))
         older = e.offset(newer, -self.level)
         e.call("void", f"{self.name}.add", ("ptr", older), ("ptr", newer), ("i64", str(self.level)))
         return [e.sub(depth, 1)]
 
     def sweep(self, part: TileRegion, block: KBlock, sums: str) -> None:
-        """One chunk, a few rows of B at a time."""
+        """Emit the sums of one chunk, from a few rows of B at a time."""
         e, tile, chunk = self.e, self.plan.tile, str(self.plan.blocks.chunk)
         far = walk(self.spec.steps, "b")[-1][1] * self.source.item
         few = STREAMS if self.plan.row_panels == 1 else 2 * STREAMS

@@ -52,7 +52,7 @@ class FoldWriter:
         self.dtype = accumulator(spec.dtype) if adds else computed(spec.dtype)
 
     def write(self) -> None:
-        """The whole function: vectors of all lanes, then what is left."""
+        """Define the function: full vectors, then the lanes that are left."""
         e = self.e
         self.rows = [e.load(e.offset("%rows", 8 * k), "ptr", 8) for k in range(self.spec.rows)]
         count = e.value(f"udiv i64 %nbytes, {self.spec.dtype.itemsize}")
@@ -68,7 +68,7 @@ class FoldWriter:
         e.ret()
 
     def lanes_at(self, k: str, on: str | None) -> None:
-        """A vector of results from element k on."""
+        """Emit a vector of results from element k on; `on` masks its lanes."""
         e, spec = self.e, self.spec
         at = e.mul(k, spec.dtype.itemsize)
         values = [self.read(e.offset(row, at), on) for row in self.rows]
@@ -88,13 +88,13 @@ class FoldWriter:
         return range(0, self.spec.rows, self.spec.rows // self.spec.leaves)
 
     def start(self) -> str:
-        """The value that each chain starts from."""
+        """The identity from which each chain starts."""
         adds = self.spec.monoid == "add" and self.dtype.is_floating_point
         first = -0.0 if adds else identity_of(self.spec.monoid, self.dtype)
         return scalar.constant(first, self.dtype)
 
     def combine(self, a: str, b: str) -> str:
-        """a folded with b, a the earlier."""
+        """a folded with b, in this order."""
         return scalar.apply(self.e, COMBINE[self.spec.monoid], [a, b], self.dtype, self.dtype)
 
     def read(self, place: str, on: str | None) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnomon.codegen.emitter import Emitter, LLVMModule, splat, vector
-from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, cut_for
+from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, numbers_of_tile
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter
 from gnomon.codegen.kernels.packed import PackedWriter
@@ -21,7 +21,7 @@ from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, co
 from gnomon.codegen.kernels.sharing import TileWork, part, share_work
 from gnomon.codegen.kernels.steps import choose_step
 from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
-from gnomon.codegen.kernels.tally import KBlock, ones, some, trailing_ones
+from gnomon.codegen.kernels.tally import KBlock, bits_set, is_nonzero, trailing_ones
 from gnomon.codegen.machine import Machine
 
 
@@ -58,7 +58,7 @@ class GroupedWriter(PackedWriter):
         super().__init__(module, name, spec.product, machine, self.storing(spec.product))
 
     def storing(self, spec: MatmulSpec) -> Epilogue | None:
-        """The way in which sums are stored, if not as they are."""
+        """The epilogue of the product; None to store sums as they are."""
 
     @property
     def groups(self) -> int:
@@ -79,14 +79,14 @@ class GroupedWriter(PackedWriter):
         return share, e.sub(number, e.mul(share, size))
 
     def end_of(self, run: str, least: str, axis: int) -> str:
-        """The end of a run, no earlier than its beginning and no later than the axis's."""
+        """The end of a run of rows or steps, kept between `least` and the axis's end."""
         e = self.e
         ends = e.buffer(self.grouped.ends)
         end = e.load(e.offset(ends, e.mul(run, 8)), "i64", 8)
         return e.most(e.least(end, axis), least)
 
     def bounds_in(self, block: str, group: str) -> tuple[str, str]:
-        """The begin and the end of a group's run in a block."""
+        """The first row or step of a group in a block, and the one after its last."""
         e, size = self.e, self.grouped.block
         share, own = self.in_share(group, self.own_groups)
         behind = e.add(e.mul(share, self.grouped.runs), block)
@@ -110,7 +110,7 @@ class RowsWriter(GroupedWriter):
 
     @property
     def average(self) -> int:
-        """Rows of a group, about."""
+        """The average number of rows of a group, for the choice of a tile."""
         return -(-self.sizes[0] // (self.own_groups or 1))
 
     def make_tile(self, machine: Machine) -> Tile:
@@ -121,7 +121,7 @@ class RowsWriter(GroupedWriter):
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The blocking for groups of average size."""
-        return cut_for(machine, self.tile, (self.average, self.sizes[1]), self.spec.letters)
+        return numbers_of_tile(machine, self.tile, (self.average, self.sizes[1]), self.spec.letters)
 
     def share(self) -> None:
         """Compute one group after another, then zero the rows of no group."""
@@ -162,7 +162,7 @@ class RowsWriter(GroupedWriter):
         e.loop(0, blocks * self.grouped.shares, 1, none)
 
     def panels(self) -> SsaBounds:
-        """All panels of the group at hand."""
+        """The row panels of the group that is being computed."""
         e, high = self.e, self.tile.rows
         return "0", e.value(f"udiv i64 {e.add(e.sub(self.end, self.begin), high - 1)}, {high}")
 
@@ -180,7 +180,7 @@ class StepsWriter(GroupedWriter):
     """Steps are grouped. Every thread takes a rectangle of every group's result."""
 
     def storing(self, spec: MatmulSpec) -> Epilogue:
-        """Sums of nothing are -0.0, and shown as 0."""
+        """The epilogue, which stores 0.0 for an empty sum, whose chains begin at -0.0."""
         store = store_to(spec)
 
         def shown(e: Emitter, place: VectorPlace, value: str) -> None:
@@ -201,7 +201,7 @@ class StepsWriter(GroupedWriter):
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The blocking for long runs."""
-        return cut_for(machine, self.tile, self.sizes, self.letters)
+        return numbers_of_tile(machine, self.tile, self.sizes, self.letters)
 
     def share(self) -> None:
         """Compute this thread's rectangle of each group's product, one group after another."""
@@ -216,11 +216,11 @@ class StepsWriter(GroupedWriter):
         e.loop(0, self.groups, 1, group)
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
-        """Add up a tile's part of a group, run by run."""
+        """Emit the sums of a tile over all runs of its group."""
         self.e.loop(0, self.grouped.runs, 1, lambda run: self.one_run(part, run))
 
     def one_run(self, part: TileRegion, run: str) -> None:
-        """The steps of one run, in blocks; a run of nothing is one block of nothing."""
+        """Emit the sums over one run in blocks of steps; an empty run is one empty block."""
         e = self.e
         begin, end = self.bounds_of(run, part.batch)
         size = self.cut.piece * self.tile.step.together
@@ -236,7 +236,7 @@ class StepsWriter(GroupedWriter):
         e.loop(0, pieces, 1, piece)
 
     def bounds_of(self, run: str, group: str) -> tuple[str, str]:
-        """The begin and the end of a group's run."""
+        """The first step of a group in a run, and the one after its last."""
         if self.grouped.block:
             return self.bounds_in(run, group)
         e, steps = self.e, count(self.spec.steps)
@@ -246,12 +246,12 @@ class StepsWriter(GroupedWriter):
         return begin, self.end_of(number, begin, steps)
 
     def run_block(self, run: str, piece: str, last: str) -> KBlock:
-        """A piece of a run as a K block of the microkernel; all its sums are combined later."""
+        """A piece of a run as a block of K; a run's sum is combined after its last piece."""
         e, (start, length) = self.e, self.piece
         together, pops = self.tile.step.together, self.scratch.pops
         units = e.value(f"udiv i64 {e.add(length, together - 1)}, {together}")
-        carried = some(e, piece)
-        depth = e.add(ones(e, run), carried)
+        carried = is_nonzero(e, piece)
+        depth = e.add(bits_set(e, run), carried)
         # every run is a leaf of the tree, and nothing is owed after a piece
         owed = e.value(f"select i1 {last}, i64 {trailing_ones(e, run)}, i64 0")
         e.store(e.value(f"trunc i64 {owed} to i8"), pops, "i8", 1)
@@ -261,5 +261,5 @@ class StepsWriter(GroupedWriter):
         return KBlock(start, units, e.value(f"and i1 {finished}, {last}"), parameters)
 
     def steps_of(self, block: KBlock, together: int) -> tuple[str, str]:
-        """The first step of the piece at hand, and how many."""
+        """The first step of the current block, and the number of its steps."""
         return self.piece

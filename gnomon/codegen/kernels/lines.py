@@ -14,7 +14,7 @@ NARROW = 16
 
 
 def is_narrow(tile: Tile) -> bool:
-    """Whether a tile's sums leave few registers."""
+    """Whether a tile's sums leave only few registers for other values."""
     return tile.lanes * tile.item == NARROW
 
 
@@ -28,7 +28,7 @@ class Lines(Left):
         self.rows = [e.mul("%stride", row) for row in range(tile.rows)]
 
     def unit(self, tile: Tile) -> int:
-        """The next value of every row."""
+        """The bytes from one step of a row to the next."""
         return tile.item
 
     def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
@@ -49,12 +49,12 @@ class Turned(Lines):
     """A step of all rows is a line of memory; lines are `stride` apart."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Write the distances of rows from the first, and the next steps."""
+        """Emit the distances of rows from the first, and those of the next steps."""
         self.rows = [row * tile.item for row in range(tile.rows)]
         self.steps = [e.mul("%stride", step) for step in range(UNROLL + 1)]
 
     def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
-        """A row's first step."""
+        """The address of a row's first step."""
         return e.offset(a, e.mul(first, tile.item))
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:

@@ -37,7 +37,7 @@ class Tile:
 
     @property
     def wide(self) -> int:
-        """Vectors of a row that are counted."""
+        """The number of vectors in a row of the tile."""
         return (self.used or self.columns) // self.lanes
 
     @property
@@ -62,7 +62,7 @@ class Tile:
 
     @property
     def places(self) -> list[int]:
-        """The place of each accumulator in the tile, in bytes."""
+        """The offset of each accumulator in the tile's memory, in bytes."""
         lines = range(0, self.rows * self.columns, self.columns)
         return [(i + j * self.lanes) * self.item for i in lines for j in range(self.wide)]
 
@@ -94,7 +94,7 @@ class Left:
     parameters: tuple[tuple[str, str], ...] = ()
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Write what comes once, before any loop."""
+        """Emit what is computed once, before any loop."""
 
     def unit(self, tile: Tile) -> int:
         """Bytes by which the pointer into A advances per unit of K."""
@@ -117,14 +117,14 @@ class Right:
     """
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Write what comes once, before any loop."""
+        """Emit what is computed once, before any loop."""
 
     def groups(self, tile: Tile) -> list[range]:
-        """The groups of a row's vectors that are counted together: all, or one after another."""
+        """Vectors of a tile's row in groups whose chains run together: here one group of all."""
         return [range(tile.wide)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
-        """The numbers of units at once: as many as can be, then fewer, at last one."""
+        """The unroll factors of the loop over units, largest first, the last one 1."""
         # LLVM adds integers in another order, for which there are no registers
         if tile.scalar.startswith("i"):
             return 2, 1
@@ -149,12 +149,12 @@ class Right:
 
 
 def fence(e: Emitter) -> None:
-    """Keep later loads from being moved up, where their values would only wait for registers."""
+    """Emit a barrier that keeps later loads from moving up, where they would hold registers."""
     e.do('call void asm sideeffect "", "~{memory}"()')
 
 
 def in_order(tile: Tile, units: int) -> Sequence[int]:
-    """The order of several units; of a pair the odd one is first."""
+    """The order in which several units are multiplied; of a pair the odd one is first."""
     return [unit ^ 1 if tile.step.paired and units > 1 else unit for unit in range(units)]
 
 
@@ -206,13 +206,13 @@ def emit_tile(
 
 
 def minus_zero(tile: Tile) -> list[tuple[str, str]]:
-    """The start of every chain: the identity of addition, -0.0 for floats."""
+    """The initial accumulators: -0.0, the identity of addition of floats."""
     zero = 0 if tile.scalar.startswith("i") else -0.0
     return [(tile.kind, splat(zero, tile.scalar, tile.lanes))] * len(tile.places)
 
 
 def resume(e: Emitter, tile: Tile, depth: str, _index: str, *_sums: str) -> list[str]:
-    """The chain that an earlier K block left on top of the stack."""
+    """Load the accumulators that an earlier block of K left on top of the stack."""
     top = slot(e, tile, e.sub(depth, 1))
     return [e.load(e.offset(top, place), tile.kind, tile.item) for place in tile.places]
 
@@ -224,7 +224,7 @@ def combine(
     counts: tuple[str, str],
     environment: tuple[Switch, Switch],
 ) -> list[str]:
-    """Pop and add: older + newer, as often as the second count says; denormals are numbers here."""
+    """Emit additions of older partial sums from the stack; gives the sum. Denormals are kept."""
     depth, pops = counts
 
     def pop(index: str, *newer: str) -> list[str]:
@@ -247,7 +247,7 @@ def combine(
 
 
 def slot(e: Emitter, tile: Tile, position: str) -> str:
-    """The address of a partial sum: shared between K blocks, or this call's own, in L1."""
+    """The address of a partial sum: in the tile's slots if it outlives the call, else local."""
     outlives = e.value(f"icmp slt i64 {position}, %keep")
     home = e.value(f"select i1 {outlives}, ptr %slots, ptr %local")
     return e.offset(home, e.mul(position, tile.bytes))
@@ -256,7 +256,7 @@ def slot(e: Emitter, tile: Tile, position: str) -> str:
 def chain(
     e: Emitter, tile: Tile, sides: Sides, panels: tuple[str, str], sums: Sequence[str]
 ) -> list[str]:
-    """Go `length` units along K: one multiplication per accumulator and unit."""
+    """Emit `length` units along K, one multiply-add per accumulator and unit; gives the sums."""
     values, after = list(sums), list(panels)
     for vectors in sides.right.groups(tile):
         places = places_of(tile, vectors)
@@ -269,14 +269,14 @@ def chain(
 
 
 def places_of(tile: Tile, vectors: range) -> list[int]:
-    """The accumulators of these vectors of a row of B."""
+    """The numbers of the accumulators for these vectors of a row of B."""
     return [i * tile.wide + j for i in range(tile.rows) for j in vectors]
 
 
 def chain_group(
     e: Emitter, tile: Tile, sides: Sides, vectors: range, state: Sequence[str]
 ) -> list[str]:
-    """The chains of some of the tile's vectors; the state is a, b and their sums."""
+    """Emit the chains of some of the tile's vectors; state and result: a, b and the sums."""
     kinds, rest = ["ptr", "ptr", *[tile.kind] * (len(state) - 2)], "%length"
     for units in sides.right.unrolls(tile):
         times = rest if units == 1 else e.value(f"udiv i64 {rest}, {units}")
@@ -296,19 +296,19 @@ def advance(
     b: str,
     *sums: str,
 ) -> list[str]:
-    """Advance the chains of these vectors by some units of K."""
+    """Emit some units of K for these vectors; gives a, b and the sums."""
     units, left, right, values = part[0], sides.left, sides.right, list(sums)
     for number, columns in right.rows(e, tile, b, part):
         rows = left.values(e, tile, left.at(e, tile, a, number))
-        step_once(e, tile, rows, columns, values)
+        multiply_add_row(e, tile, rows, columns, values)
     after = left.at(e, tile, a, units), e.offset(b, units * right.unit(tile))
     return [*after, *values]
 
 
-def step_once(
+def multiply_add_row(
     e: Emitter, tile: Tile, rows: Sequence[str], columns: Sequence[str], values: list[str]
 ) -> None:
-    """Add to each row of the tile its value of A times these vectors of a row of B."""
+    """Emit one multiply-add for each row of the tile and each of these vectors of B's row."""
     for i, one in enumerate(rows):
         row = e.broadcast(one, tile.scalar, tile.lanes)
         for j, column in enumerate(columns):

@@ -29,19 +29,19 @@ def combine_counts(letters: Sequence[Letter]) -> list[int]:
     *outer, (_, leaves) = letters or [(1, 1)]
     counts = [trailing_ones(leaf) for leaf in range(leaves)]
     for size, leaves in reversed(outer):
-        owed = [after(index, size // leaves) for index in range(size)]
+        owed = [additions_after(index, size // leaves) for index in range(size)]
         counts = [c for more in owed for c in (*counts[:-1], counts[-1] + more)]
     return counts
 
 
-def after(index: int, chain: int) -> int:
-    """Additions owed when an index of an outer letter is done: to its chain, then up the tree."""
+def additions_after(index: int, chain: int) -> int:
+    """The number of additions after an index of an outer letter: to its chain, then in the tree."""
     done = (index + 1) % chain == 0
     return (index % chain != 0) + (trailing_ones(index // chain) if done else 0)
 
 
 def trailing_ones(number: int) -> int:
-    """The number of subtrees of a binary tree that end with this leaf.
+    """The number of subtrees that a leaf of a binary tree completes.
 
     >>> [trailing_ones(n) for n in range(8)]
     [0, 1, 0, 2, 0, 1, 0, 3]

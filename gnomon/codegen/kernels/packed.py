@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
-from gnomon.codegen.kernels.blocking import BlockingNumbers, cut_for, share_of, tile_of
+from gnomon.codegen.kernels.blocking import BlockingNumbers, cache_share, numbers_of_tile, tile_of
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.order import Letter
 from gnomon.codegen.kernels.packing import Packing, emit_pack
@@ -32,7 +32,7 @@ LINE = 64
 
 @dataclass(frozen=True)
 class Scratch:
-    """The layout of this thread's scratch memory: SSA names."""
+    """The addresses in this thread's scratch memory, as SSA names."""
 
     stack: str
     a: str
@@ -81,8 +81,8 @@ class PackedWriter(Storing):
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The blocking of the product."""
-        far = share_of(machine) if self.spec.ready else 0
-        return cut_for(machine, self.tile, self.sizes, self.spec.letters, far)
+        far = cache_share(machine) if self.spec.ready else 0
+        return numbers_of_tile(machine, self.tile, self.sizes, self.spec.letters, far)
 
     def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
         """The packing of an operand's panels."""
@@ -106,17 +106,17 @@ class PackedWriter(Storing):
 
     @property
     def summed(self) -> bool:
-        """Whether the product has a contracted axis with elements."""
+        """Whether there is anything to sum: a contracted axis that is not empty."""
         return count(self.spec.steps) > 0
 
     def parts(self) -> tuple[int, ...]:
-        """Bytes of each part of scratch memory, but for the last, which is the packers' own."""
+        """Bytes of each part of scratch memory, without the packers' part, which is last."""
         a, b = (getattr(self.cut, x) if x in self.copied else 0 for x in "ab")
         return self.cut.stack, a, b, self.cut.sums, self.cut.pops
 
     @property
     def row_panels(self) -> int:
-        """Panels of rows that threads share."""
+        """The number of row panels that threads share."""
         return -(-self.sizes[0] // self.tile.rows)
 
     def write_parts(self) -> None:
@@ -134,7 +134,7 @@ class PackedWriter(Storing):
 
     @property
     def narrow(self) -> int:
-        """The number of columns of the narrower microkernel; 0 if there is none."""
+        """The columns of the narrower microkernel for the last columns; 0 without one."""
         vectors = self.tile.wide
         return (vectors + 1) // 2 * self.tile.lanes if vectors > 1 else 0
 
@@ -149,7 +149,7 @@ class PackedWriter(Storing):
     # the kernel
 
     def share(self) -> None:
-        """One thread's part: some row panels, counted through all batches, and some columns."""
+        """Emit one thread's part: row panels over all batches, and columns."""
         e, tile, spec = self.e, self.tile, self.spec
         panels = self.row_panels
         columns = -(-self.sizes[1] // tile.columns)
@@ -179,12 +179,12 @@ class PackedWriter(Storing):
         return self.e.offset(self.e.buffer(slot), start * self.spec.item_of(operand))
 
     def advance(self, base: str, batch: str, operand: str) -> str:
-        """The address of an operand's part for one batch."""
+        """The address of an operand's part in a batch."""
         place = offset(self.e, batch, walk(self.spec.batch, operand))
         return self.e.offset(base, self.e.mul(place, self.spec.item_of(operand)))
 
     def cover(self, region: TileRegion) -> None:
-        """Cut a region into cache blocks: columns outermost, then rows, then K."""
+        """Emit the loops over cache blocks of a region: columns outermost, then rows, then K."""
         e = self.e
         row_step = evenly(e, region.rows, self.cut.span)
         column_step = evenly(e, region.columns, self.cut.column_panels)
@@ -208,7 +208,7 @@ class PackedWriter(Storing):
         )
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
-        """All blocks of K for one cache block of results."""
+        """Emit all blocks of K for one cache block of results."""
         if not self.summed:
             self.store_zeros(part)
             return
@@ -219,7 +219,7 @@ class PackedWriter(Storing):
         e.loop(0, count, 1, lambda k: self.one_block(part, self.block(k), both))
 
     def store_zeros(self, part: TileRegion) -> None:
-        """Sums of nothing: 0.0, which is what the tile in scratch then holds."""
+        """Emit the stores of a product with an empty sum, which is 0.0."""
         e, tile = self.e, self.tile
         for place in tile.places:
             e.store("zeroinitializer", e.offset(self.scratch.stack, place), tile.kind, tile.item)
@@ -250,11 +250,11 @@ class PackedWriter(Storing):
         e.when(left, lambda: self.finish(part, row, column, sums))
 
     def block(self, number: str) -> KBlock:
-        """Find a block of K, by its number, and write its numbers of additions."""
+        """A block of K by its number; writes the number of additions after each of its chunks."""
         return find_block(self.e, self.cut, self.spec.letters, number, self.scratch.pops)
 
     def pack(self, operand: str, base: str, panels: SsaBounds, block: KBlock) -> None:
-        """Copy the panels of one operand's block of K."""
+        """Emit the packing of one operand's part of a block of K."""
         if operand not in self.copied:
             return
         e, packing = self.e, self.packings[operand]
@@ -269,7 +269,7 @@ class PackedWriter(Storing):
         )  # fmt: skip
 
     def steps_of(self, block: KBlock, together: int) -> tuple[str, str]:
-        """The first step of a block, and how many."""
+        """The first step of a block, and the number of its steps."""
         e = self.e
         start, length = e.mul(block.start, together), e.mul(block.units, together)
         if together > 1:
@@ -278,7 +278,7 @@ class PackedWriter(Storing):
         return start, length
 
     def tiles(self, part: TileRegion, body: Callable[[str, str], None]) -> None:
-        """Every tile of a cache block; rows innermost, so that a panel of B stays in L1."""
+        """Emit the loops over a cache block's tiles; rows innermost keep a panel of B in L1."""
         self.e.loop(
             *part.columns,
             1,
@@ -318,12 +318,12 @@ class PackedWriter(Storing):
     def left_of(
         self, panel: str, part: TileRegion, block: KBlock
     ) -> tuple[str, list[tuple[str, str]]]:
-        """The microkernel's source of A, and its other arguments."""
+        """The first argument of the microkernel for A, and its other arguments."""
         place = self.e.mul(self.e.mul(panel, block.units), self.tile.rows * self.tile.item)
         return self.e.offset(self.scratch.a, place), []
 
     def right_of(self, panel: str, part: TileRegion, block: KBlock) -> str:
-        """The microkernel's source of B."""
+        """The argument of the microkernel for B: the address of a panel."""
         e, width = self.e, self.tile.columns * self.tile.item
         if not self.spec.ready:
             return e.offset(self.scratch.b, e.mul(e.mul(panel, block.units), width))

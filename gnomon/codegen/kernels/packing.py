@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, LLVMModule, vector
-from gnomon.codegen.kernels.strides import Dims, named, offset
+from gnomon.codegen.kernels.strides import Dims, named_walk, offset
 from gnomon.codegen.kernels.transposing import BLOCK, read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
@@ -50,7 +50,7 @@ class Packing:
     @property
     def numbers(self) -> tuple[int, ...]:
         """The numbers that the packer is given of the operand, at every call."""
-        return (*named(self.rows, "row").numbers, *named(self.steps, "step").numbers)
+        return (*named_walk(self.rows, "row").numbers, *named_walk(self.steps, "step").numbers)
 
     @property
     def across(self) -> bool:
@@ -81,7 +81,7 @@ class Form:
     """A packing as its packer's text has it: without numbers, which are parameters."""
 
     def __init__(self, packing: Packing) -> None:
-        rows, steps = named(packing.rows, "row"), named(packing.steps, "step")
+        rows, steps = named_walk(packing.rows, "row"), named_walk(packing.steps, "step")
         self.scalar, self.width, self.item = packing.scalar, packing.width, packing.item
         self.source, self.block, self.slots = packing.source, packing.block, packing.slots
         self.across, self.along = packing.across, packing.along
@@ -89,7 +89,7 @@ class Form:
         self.parameters = [("i64", name) for name in (*rows.parameters, *steps.parameters)]
 
     def begin(self, e: Emitter) -> None:
-        """Write what is computed once."""
+        """Emit what is computed once in a packer."""
         self.far = e.mul(self.steps[-1][1], self.source.item)
         """Bytes from one step of the innermost axis to the next."""
         self.stride = e.mul(self.far, self.source.together)
@@ -124,13 +124,13 @@ def emit_pack(module: LLVMModule, name: str, packing: Packing) -> None:
 
 
 def units_of(e: Emitter, form: Form, steps: str) -> str:
-    """The number of units for these steps."""
+    """The number of units for so many steps, rounded up."""
     together = form.source.together
     return e.value(f"udiv i64 {e.add(steps, 1)}, 2") if together == 2 else steps
 
 
 def copy_strips(e: Emitter, form: Form, stride: str) -> str:
-    """Copy several panels at a time, line by line, where one stride serves; gives how many."""
+    """Emit copies of several panels at once, line by line, where a stride serves; their number."""
     group, source = min(STRIP // form.width, MOST_PANELS), form.source
     if group < 2 or not form.across or len(form.rows) + len(form.steps) > 2:
         return "0"
@@ -158,7 +158,7 @@ def copy_strips(e: Emitter, form: Form, stride: str) -> str:
 
 
 def copy_line(e: Emitter, form: Form, places: tuple[str, list[str]], step: str, wide: int) -> None:
-    """One step of several panels, `wide` values each."""
+    """Emit one step of several panels: `wide` contiguous values for each."""
     source, (read, targets) = form.source, places
     line = e.offset(read, e.mul(step, form.stride))
     for panel, target in enumerate(targets):
@@ -177,7 +177,7 @@ def copy_line(e: Emitter, form: Form, places: tuple[str, list[str]], step: str, 
 
 
 def find_rows(e: Emitter, form: Form, first: str) -> None:
-    """Write where each row of the panel starts, in bytes; rows past the end repeat the last."""
+    """Emit the byte offset of each row of the panel; rows past the end repeat the last."""
 
     def one(slot: str) -> None:
         row = e.add(first, e.least(slot, form.width - 1))
@@ -189,7 +189,7 @@ def find_rows(e: Emitter, form: Form, first: str) -> None:
 
 
 def for_each_run(e: Emitter, form: Form, row: str, target: str) -> None:
-    """Copy the steps [start, start + length), one run of the innermost step axis after another."""
+    """Emit the copies of all steps, one run of the innermost step axis after another."""
     *outer, (inner, stride) = form.steps
     item, together = form.source.item, form.source.together
     if not outer:
@@ -217,7 +217,7 @@ Copy = tuple[str, str, str]
 
 
 def copy_run(e: Emitter, form: Form, row: str, run: Copy) -> None:
-    """Copy one run, by whole rows or transposed squares where they fit."""
+    """Emit the copy of one run: whole rows, transposed squares, or values one by one."""
     base, length, target = run
     full = length
     if form.source.together == 2:
@@ -268,7 +268,7 @@ def copy_rows(e: Emitter, form: Form, run: Copy) -> None:
 
 
 def places_of(form: Form) -> list[str]:
-    """The places of a unit's steps, in bytes from its first."""
+    """The byte offsets of a unit's steps from its first."""
     return ["0", form.far][: form.source.together]
 
 
@@ -355,7 +355,7 @@ def copy_square(e: Emitter, form: Form, run: Copy, square: tuple[str, int, Seque
 
 
 def copy_values(e: Emitter, form: Form, run: Copy, done: str) -> None:
-    """Pack one unit after another, with any strides."""
+    """Emit the copy of one unit after another, with any strides."""
     base, length, target = run
 
     def unit(step: str, row: str) -> None:
@@ -370,7 +370,7 @@ def copy_values(e: Emitter, form: Form, run: Copy, done: str) -> None:
 
 
 def copy_half_unit(e: Emitter, form: Form, run: Copy, full: str) -> None:
-    """The last unit of an odd number of steps."""
+    """Emit the last unit of an odd number of steps, which has one step only."""
     base, length, target = run
     e.loop(
         0,
@@ -386,7 +386,7 @@ def copy_half_unit(e: Emitter, form: Form, run: Copy, full: str) -> None:
 
 
 def store_unit(e: Emitter, form: Form, run: Copy, row: str, places: Sequence[str]) -> None:
-    """One unit of one row, from the steps at these places; `run` names it by its number."""
+    """Emit one unit of one row, from the steps at these places."""
     base, number, target = run
     source, one = form.source, vector(form.source.memory, 1)
     start = e.load(e.offset("%offsets", e.mul(row, 8)), "i64", 8)

@@ -32,7 +32,7 @@ class PaddingSpec:
 
     @property
     def whole(self) -> tuple[int, ...]:
-        """The sizes with their margins."""
+        """The sizes of the padded axes, margins included."""
         rows = zip(self.low, self.sizes, self.high, strict=True)
         return tuple(map(sum, rows))
 
@@ -65,7 +65,7 @@ def emit_padding(module: LLVMModule, name: str, spec: PaddingSpec) -> int:
 
 
 def find_row(e: Emitter, spec: PaddingSpec, index: str) -> tuple[str, str]:
-    """The row of the source that a row of the result shows, and whether it shows one."""
+    """The row of the source for a row of the result, and whether there is one."""
     place, *inner = unflatten(e, index, [spec.lead, *spec.whole[:-1]])
     inside = "true"
     for at, size, low in zip(inner, spec.sizes, spec.low, strict=False):
@@ -77,7 +77,7 @@ def find_row(e: Emitter, spec: PaddingSpec, index: str) -> tuple[str, str]:
 
 
 def move(e: Emitter, spec: PaddingSpec, here: str, there: str) -> None:
-    """Copy one row."""
+    """Emit the copy of one row."""
 
     def some(at: str | int, lanes: int) -> None:
         place, kind = e.mul(at, spec.item), vector(spec.scalar, lanes)
@@ -88,7 +88,7 @@ def move(e: Emitter, spec: PaddingSpec, here: str, there: str) -> None:
 
 
 def fill(e: Emitter, spec: PaddingSpec, there: str, count: int) -> None:
-    """Write zeros."""
+    """Emit `count` zeros."""
 
     def zeros(place: str | int, lanes: int) -> None:
         goal = e.offset(there, e.mul(place, spec.item))

@@ -27,7 +27,7 @@ LEAST_WORK = 1 << 24
 
 
 def wants_panels(spec: MatmulSpec, kept: bool) -> bool:
-    """Whether a product had better read panels that were made before.
+    """Whether a product is faster with panels of B packed by a kernel before it.
 
     Of few rows where they are `kept`. Of more where B would be packed again for each span of rows,
     as far as all of it stays in the last cache of a common processor.
@@ -46,7 +46,7 @@ def wants_panels(spec: MatmulSpec, kept: bool) -> bool:
 
 
 def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
-    """The key of packed panels, which products share: only what makes a difference to panels."""
+    """The description of a product's panels, equal for all products that can share them."""
     width = tile_of(machine, spec).columns
     columns = tuple(Axis(x.size, b=x.b) for x in spec.columns)
     steps = tuple(Axis(x.size, b=x.b, leaves=x.leaves) for x in spec.steps)
@@ -56,7 +56,7 @@ def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
 
 
 def units_of(spec: MatmulSpec, machine: Machine) -> int:
-    """The number of units in the panels of a description."""
+    """The number of units in a product's panels of B."""
     tile = tile_of(machine, spec)
     deep = -(-count(spec.steps) // tile.step.together)
     return -(-count(spec.columns) // tile.columns) * tile.columns * deep
@@ -75,7 +75,7 @@ class PanelWriter(PackedWriter):
         return 0, 0, 0, 0, self.cut.pops
 
     def write(self) -> int:
-        """The packer, and a call of it for each block."""
+        """Define the kernel: a call of the packer for each block of K."""
         e, tile, packing = self.e, self.tile, self.packings["b"]
         # a panel that stuck out would write where another thread does
         assert packing.width % LANES == 0, f"{self.name}: panels of {packing.width} stick out."

@@ -81,16 +81,16 @@ class MatmulSpec:
 
     @property
     def run(self) -> int:
-        """The number of steps that are neighbours at least."""
+        """The least number of contiguous steps."""
         return self.steps[-1].size if self.steps else 1
 
     @property
     def sums(self) -> str:
-        """The scalar of C."""
+        """The scalar type of the sums, and of C."""
         return sums_of(self.scalar)
 
     def held(self, operand: str) -> str:
-        """The scalar of the values that A ("a") or B ("b") holds."""
+        """The scalar type of the values of A ("a") or B ("b") in memory."""
         return self.narrow["ab".index(operand)] or self.scalar
 
     def item_of(self, operand: str) -> int:
@@ -129,12 +129,12 @@ buffer, write any place that is its element's alone, and must compute nothing fr
 
 
 def count(axes: tuple[Axis, ...]) -> int:
-    """The number of indices of a group."""
+    """The number of indices of a group of axes: the product of their sizes."""
     return prod(axis.size for axis in axes)
 
 
 def walk(axes: tuple[Axis, ...], operand: str) -> Dims:
-    """A group's axes as one operand ("a", "b" or "c") walks them, merged."""
+    """The sizes and strides by which an operand ("a", "b" or "c") walks a group of axes, merged."""
     return merge([(axis.size, getattr(axis, operand)) for axis in axes])
 
 

@@ -70,11 +70,11 @@ class PutRows:
         e.ret()
 
     def at(self, base: str, place: str) -> str:
-        """The address of an element."""
+        """The address of the element with this number behind base."""
         return self.e.offset(base, self.e.mul(place, self.spec.item))
 
     def copy_own(self) -> None:
-        """The slices of one thread, as they were."""
+        """Emit the copy of x for this thread's slices."""
         first = self.e.mul(self.low, self.inner)
         count = self.e.mul(self.e.sub(self.high, self.low), self.inner)
         self.copy(self.at(self.x, first), self.at(self.out, first), count)
@@ -93,7 +93,7 @@ class PutRows:
             e.loop(low, high, lanes, some)
 
     def put(self, outer: str, number: str) -> None:
-        """Write a slice if its row belongs to this thread."""
+        """Emit the write of a slice, if its row belongs to this thread."""
         e, spec = self.e, self.spec
         own = e.mul(e.value(f"udiv i64 {outer}, {spec.alike}"), spec.count) if spec.alike else ""
         place = position(e, self.index, e.add(own, number) if own else number, spec.index)

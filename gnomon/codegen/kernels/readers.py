@@ -39,12 +39,12 @@ class Along(Right):
         self.split = paired and source.scalar == "bfloat" and source.together == 1
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Room for the squares of a line of each column."""
+        """Reserve memory for the transposed squares of a cache line of each column."""
         squares = max(1, LINE // self.unit(tile) // self.side(tile))
         e.do(f"%turned = alloca [{tile.columns * squares} x {tile.kind}], align {LINE}")
 
     def side(self, tile: Tile) -> int:
-        """The units of each column in a square."""
+        """The units of each column in one transposed square; a lane may hold a pair of them."""
         return tile.lanes * (2 if self.split else 1)
 
     def groups(self, tile: Tile) -> list[range]:
@@ -62,13 +62,13 @@ class Along(Right):
         return (line, 2, 1) if self.split else (line, 1)
 
     def unit(self, tile: Tile) -> int:
-        """Bytes from one step to the next, inside a column's contiguous steps."""
+        """The bytes from one step of a column to the next."""
         return self.source.item * self.source.together
 
     def rows(
         self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
     ) -> Iterator[BroadcastRow]:
-        """Vectors of each unit: from squares, or gathered."""
+        """Yield for each unit the vectors of its row, from transposed squares or lane by lane."""
         (units, vectors), side = part, self.side(tile)
         groups = [j * tile.lanes for j in vectors]
         if units < side:
@@ -81,7 +81,7 @@ class Along(Right):
         yield from self.squares(e, tile, starts, groups)
 
     def ask_ahead(self, e: Emitter, tile: Tile, b: str, groups: Sequence[int]) -> None:
-        """Ask for the same line of the columns of the next tile."""
+        """Emit prefetches of the same cache line in the columns of the next tile."""
         for group in groups:
             for column in range(group, group + tile.lanes):
                 e.prefetch(e.offset(b, (tile.columns + column) * self.far))
@@ -89,7 +89,7 @@ class Along(Right):
     def squares(
         self, e: Emitter, tile: Tile, starts: Sequence[str], groups: Sequence[int]
     ) -> Iterator[BroadcastRow]:
-        """The units of neighbouring squares of each group; of a pair the odd one is first."""
+        """Yield the units of neighbouring squares of each group; of a pair the odd one is first."""
         if len(groups) == 1:
             for first, start in enumerate(starts):
                 for number, value in enumerate(self.square(e, tile, start, groups[0])):
@@ -109,7 +109,7 @@ class Along(Right):
     def units_of(
         self, e: Emitter, tile: Tile, number: int, columns: list[str]
     ) -> Iterator[BroadcastRow]:
-        """A unit as it was turned, or the two that a pair holds."""
+        """Yield a unit as transposed, or the two units of a pair."""
         if not self.split:
             yield number, columns
             return
@@ -122,7 +122,7 @@ class Along(Right):
         return vector("i32", tile.lanes) if self.split else tile.kind
 
     def square(self, e: Emitter, tile: Tile, b: str, group: int) -> list[str]:
-        """A square of one group of columns, turned: units, or pairs of them."""
+        """Emit one square of a group of columns, transposed: units, or pairs of them."""
         fence(e)
         starts = [e.offset(b, (group + k) * self.far) for k in range(tile.lanes)]
         if self.split or self.source.scalar == tile.scalar:
@@ -133,7 +133,7 @@ class Along(Right):
         return transpose(e, tile.scalar, units)
 
     def gather(self, e: Emitter, tile: Tile, b: str, number: int, group: int) -> str:
-        """One unit of a group of columns, loaded one by one."""
+        """Emit one unit of a group of columns, loaded lane by lane."""
         kind = vector(self.source.memory, tile.lanes * self.source.together)
         value = "poison"
         for place in range(tile.lanes * self.source.together):
@@ -154,7 +154,7 @@ class Across(Right):
         self.source, self.far = source, far
 
     def groups(self, tile: Tile) -> list[range]:
-        """All, or one after another where not all sums have registers."""
+        """All vectors of a row together, or one after another if registers do not suffice."""
         wide = tile.columns // tile.lanes
         together = wide if tile.rows <= HIGH else 1
         return [range(j, j + together) for j in range(0, wide, together)]
@@ -170,7 +170,7 @@ class Across(Right):
     def rows(
         self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
     ) -> Iterator[BroadcastRow]:
-        """The vectors of each row, widened."""
+        """Yield the vectors of each row of B, widened to the type of the sums."""
         (units, vectors), item = part, self.source.item
         kind = vector(self.source.memory, tile.lanes)
         for number in in_order(tile, units):

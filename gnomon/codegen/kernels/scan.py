@@ -66,7 +66,7 @@ class ScanWriter:
         e.ret()
 
     def mask(self, column: str) -> str | None:
-        """The mask of lanes that exist; None for all."""
+        """The mask of lanes inside of the row; None if all are."""
         if self.spec.inner % LANES == 0:
             return None
         e = self.e
@@ -74,7 +74,7 @@ class ScanWriter:
         return e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
 
     def column(self, start: str, on: str | None) -> None:
-        """One vector of columns from the first element to the last."""
+        """Emit the scan of one vector of columns."""
         if not self.is_cut():
             self.stretch(start, on, "0", str(self.spec.n), lambda x: x)
             return
@@ -91,14 +91,14 @@ class ScanWriter:
         e.loop(0, -(-n // canonical.BLOCK), 1, block, 2 * self.beginning())
 
     def is_cut(self) -> bool:
-        """Whether the order of a sum can be seen in it, and it is longer than a block."""
+        """Whether the scan is in blocks with a carried rounding error: a long sum of floats."""
         rounds = self.spec.monoid == "add" and self.dtype.is_floating_point
         return rounds and self.spec.n > canonical.BLOCK
 
     def stretch(
         self, start: str, on: str | None, low: str, high: str, after: Callable[[str], str]
     ) -> list[str]:
-        """The state after low..high, and what each element comes to, with what went before it."""
+        """Emit the scan over low..high, whose stored results `after` adds to; gives the state."""
 
         def step(i: str, *state: str) -> list[str]:
             place = self.e.add(start, self.e.mul(i, self.spec.inner))
@@ -112,7 +112,7 @@ class ScanWriter:
         return self.e.loop(low, high, 1, step, self.beginning())
 
     def carried(self, whole: str, part: str) -> list[str]:
-        """The sum of both, and what its rounding has left, if that is a number other than 0."""
+        """The sum of both, and its rounding error; the identity for an error that is 0 or NaN."""
         e, kind = self.e, vector(scalar.register(self.dtype))
 
         def less(a: str, b: str) -> str:
@@ -126,7 +126,7 @@ class ScanWriter:
         return [total, e.value(f"select {V1} {some}, {kind} {rest}, {kind} {nothing}")]
 
     def beginning(self) -> list[tuple[str, str]]:
-        """The state before the first element."""
+        """The initial state, as types and values."""
         kind = vector(scalar.register(self.dtype))
         if self.positions:
             worst = identity_of("max" if self.spec.monoid == "argmax" else "min", self.dtype)
@@ -158,7 +158,7 @@ class ScanWriter:
         ]
 
     def unless(self, stays: str, wins: str) -> str:
-        """wins, except where the state stays."""
+        """Select the old state where `stays` holds, else the new one."""
         flipped = self.e.value(f"xor {V1} {stays}, {splat(1, 'i1')}")
         return self.e.value(f"and {V1} {wins}, {flipped}")
 

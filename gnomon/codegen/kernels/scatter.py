@@ -81,7 +81,7 @@ class ScatterWriter:
         return address
 
     def write(self) -> int:
-        """The whole function; gives the bytes of scratch."""
+        """Define the kernel; gives the bytes of scratch memory per thread."""
         e, size = self.e, self.spec.size
         self.low, self.high = part(e, size, "%thread", "%threads")
         e.loop(0, self.spec.batch, 1, self.one_batch)
@@ -110,15 +110,15 @@ class ScatterWriter:
         e.loop(self.low, self.high, 1, self.fold_target)
 
     def cell(self, table: str, k: str) -> str:
-        """The address of an i64 in a table."""
+        """The address of the k-th i64 of a table."""
         return self.e.offset(table, self.e.mul(k, 8))
 
     def read(self, table: str, k: str) -> str:
-        """An i64 of a table."""
+        """The k-th i64 of a table."""
         return self.e.load(self.cell(table, k), "i64", 8)
 
     def occurrence(self, i: str) -> str:
-        """The occurrence at a place of the sorted ones."""
+        """The number of the occurrence at this place in sorted order."""
         return self.read(self.order, i)
 
     def position(self, index: str, i: str) -> str:
@@ -126,7 +126,7 @@ class ScatterWriter:
         return position(self.e, index, i, self.spec.index)
 
     def count_checked(self, index: str, i: str) -> None:
-        """Count an occurrence; report a position outside of the axis."""
+        """Emit the counting of an occurrence; a position outside of the axis is reported."""
         e = self.e
         outside = e.value(f"icmp uge i64 {self.position(index, i)}, {self.spec.size}")
         number = e.add(self.first_check, 1)
@@ -134,7 +134,7 @@ class ScatterWriter:
         self.mine(index, i, self.count)
 
     def mine(self, index: str, i: str, then: Callable[[str, str], None]) -> None:
-        """Do something with occurrence i if its position is this thread's."""
+        """Emit `then(target)` for an occurrence whose position belongs to this thread."""
         e, found = self.e, self.position(index, i)
         after = e.value(f"icmp sge i64 {found}, {self.low}")
         before = e.value(f"icmp slt i64 {found}, {self.high}")
@@ -158,7 +158,7 @@ class ScatterWriter:
         e.loop(self.low, self.high, 1, step, [("i64", "0")])
 
     def place(self, target: str, i: str) -> None:
-        """Put an occurrence into its position's list."""
+        """Emit the entry of an occurrence into the list of its position."""
         e = self.e
         cell = self.cell(self.starts, e.add(target, 1))
         at = e.load(cell, "i64", 8)
@@ -166,7 +166,7 @@ class ScatterWriter:
         e.store(e.add(at, 1), cell, "i64", 8)
 
     def fold_target(self, target: str) -> None:
-        """All occurrences of one position, a few vectors of free elements at a time."""
+        """Emit the fold of all values of one position, a few vectors at a time."""
         e = self.e
         first, last = self.read(self.starts, target), self.read(self.starts, e.add(target, 1))
         out = e.offset(self.out_here, e.mul(target, self.spec.free * self.width))
@@ -200,7 +200,7 @@ class ScatterWriter:
             columns(str(full), tuple(min(LANES, free - k) for k in range(full, free, LANES)))
 
     def settled(self, value: str) -> str:
-        """The result: a sum of nothing, or of negative zeros, is +0."""
+        """The result of a fold: +0.0 where the sum is empty or -0.0."""
         if self.spec.monoid != "add" or not self.spec.dtype.is_floating_point:
             return value
         return self.combine(value, scalar.constant(0.0, self.spec.dtype))
@@ -271,7 +271,7 @@ class ScatterWriter:
         return self.taken_up(waiting, waiting, ended[n:])
 
     def marks(self, position: str) -> list[str]:
-        """The place of an occurrence, innermost axis first: its leaf and, but there, its index.
+        """The leaf and index of an occurrence on each folded axis, innermost axis first.
 
         All are counted through the axes outside.
         """
@@ -315,7 +315,7 @@ class ScatterWriter:
         return marks, counts
 
     def meeting(self, before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-        """Whether two neighbours are in one chain, and the level at which their sums combine."""
+        """Whether two neighbours are in one chain, and else the level where their sums combine."""
         e, (innermost, *outer) = self.e, self.spec.folded[::-1]
 
         def highest(k: int, base: int) -> str:
@@ -333,7 +333,7 @@ class ScatterWriter:
         return near, level
 
     def put_by(self, waiting: str, below: str, sums: Sequence[str]) -> None:
-        """Combine the sums with pending ones of the levels below, and push the result."""
+        """Emit the push of sums, combined first with pending ones of the levels below."""
         e = self.e
         taken = self.taken_up(waiting, e.value(f"and i64 {waiting}, {below}"), sums)
         kept = e.value(f"and i64 {waiting}, {e.value(f'xor i64 {below}, -1')}")
@@ -342,7 +342,7 @@ class ScatterWriter:
             e.store(value, e.offset(place, u * LANES * 8), vector(self.register), 8)
 
     def taken_up(self, waiting: str, wanted: str, sums: Sequence[str]) -> list[str]:
-        """Sums with what waits at some of the levels, the last to come first."""
+        """The sums combined with pending ones at some levels, the last that came first."""
         e, kind = self.e, vector(self.register)
         top, some = (e.call("i64", "llvm.ctpop.i64", ("i64", x)) for x in (waiting, wanted))
 
@@ -354,11 +354,11 @@ class ScatterWriter:
         return e.loop(0, some, 1, one, [(kind, value) for value in sums])
 
     def on_stack(self, place: str) -> str:
-        """The address of a sum that waits."""
+        """The address of a pending sum."""
         return self.e.offset(self.stack, self.e.mul(place, GROUP * LANES * 8))
 
     def choose(self, condition: str, first: Sequence[str], other: Sequence[str]) -> list[str]:
-        """The first vectors if a condition holds, else the others."""
+        """Select the first vectors if a condition holds, else the others."""
         kind = vector(self.register)
         pairs = zip(first, other, strict=True)
         return [self.e.value(f"select i1 {condition}, {kind} {a}, {kind} {b}") for a, b in pairs]
@@ -371,12 +371,12 @@ class ScatterWriter:
         return [self.load(e.offset(place, LANES * u * self.width), a) for u, a in enumerate(active)]
 
     def joined(self, a: Sequence[str], b: Sequence[str]) -> list[str]:
-        """The sum of two slots, the earlier first."""
+        """The sum of two pending sums, the earlier one first."""
         return [self.combine(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def position(e: Emitter, table: str, number: str, dtype: DType) -> str:
-    """A position of a table of integers, as an i64."""
+    """The k-th entry of a table of positions, as an i64."""
     kind = scalar.memory(dtype)
     found = e.load(e.offset(table, e.mul(number, dtype.itemsize)), kind, dtype.itemsize)
     if kind == "i64":

@@ -37,7 +37,7 @@ class ThreadShare:
 
 
 def share_work(e: Emitter, work: TileWork) -> ThreadShare:
-    """Emit the choice of this thread's rectangle."""
+    """Emit the choice of this thread's rectangle of tiles."""
     cuts = best_cut(e, work)
     groups = e.value(f"udiv i64 %threads, {cuts}")
     group = e.value(f"udiv i64 %thread, {cuts}")
@@ -47,7 +47,7 @@ def share_work(e: Emitter, work: TileWork) -> ThreadShare:
 
 
 def part(e: Emitter, count: int, number: str, parts: str) -> tuple[str, str]:
-    """The bounds of one of several nearly equal parts."""
+    """The bounds of part `number` out of several nearly equal ones."""
     low = e.value(f"udiv i64 {e.mul(number, count)}, {parts}")
     high = e.value(f"udiv i64 {e.mul(e.add(number, 1), count)}, {parts}")
     return low, high
@@ -76,7 +76,7 @@ def best_cut(e: Emitter, work: TileWork) -> str:
 
 
 def price_of(e: Emitter, work: TileWork, groups: str, cuts: str) -> str:
-    """Multiplications of the busiest thread for one step of K, copying included.
+    """An estimate of the busiest thread's work for one step of K, packing included.
 
     With no cut of a letter there are `groups` = 0 groups when cuts exceed the threads.
     """
@@ -90,12 +90,12 @@ def price_of(e: Emitter, work: TileWork, groups: str, cuts: str) -> str:
 
 
 def ceil(e: Emitter, count: int, parts: str) -> str:
-    """The size of the largest part."""
+    """count / parts, rounded up."""
     return e.value(f"udiv i64 {e.sub(e.add(parts, count), 1)}, {parts}")
 
 
 def evenly(e: Emitter, bounds: tuple[str, str], most: int) -> str:
-    """The step that cuts [low, high) into as few equal blocks as hold at most `most`."""
+    """The step that cuts a range into the fewest equal blocks of at most `most`."""
     length = e.sub(bounds[1], bounds[0])
     some = e.call("i64", "llvm.smax.i64", ("i64", length), ("i64", "1"))
     blocks = e.value(f"udiv i64 {e.add(some, most - 1)}, {most}")

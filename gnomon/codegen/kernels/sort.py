@@ -51,7 +51,7 @@ class SortWriter:
         e.ret()
 
     def row(self, t: str) -> None:
-        """Read keys, merge runs of 1, 2, 4, ..., write positions."""
+        """Emit the sort of one row: load keys, merge runs of 1, 2, 4, ..., store positions."""
         e, spec = self.e, self.spec
         outer = e.value(f"udiv i64 {t}, {spec.inner}")
         start = e.add(e.mul(outer, spec.n * spec.inner), e.value(f"urem i64 {t}, {spec.inner}"))
@@ -74,13 +74,13 @@ class SortWriter:
         e.loop(0, spec.n, 1, give)
 
     def put(self, table: str, i: str, key: str, position: str) -> None:
-        """Write a pair."""
+        """Emit the store of a pair of key and position."""
         place = self.e.offset(table, self.e.mul(i, PAIR))
         self.e.store(key, place, "i64", 8)
         self.e.store(position, self.e.offset(place, 8), "i64", 8)
 
     def key(self, place: str) -> str:
-        """The integer by which an element is ordered."""
+        """An integer that orders an element as its value does."""
         e, dtype = self.e, self.spec.dtype
         kind = scalar.memory(dtype)
         raw = e.load(e.offset(self.x, e.mul(place, dtype.itemsize)), kind, dtype.itemsize)
@@ -92,7 +92,7 @@ class SortWriter:
         return e.value(f"{'sext' if signed else 'zext'} {kind} {raw} to i64")
 
     def float_key(self, raw: str) -> str:
-        """Order-preserving bits: negative numbers mirrored, zeros equal, NaN above all."""
+        """An integer that orders a float: negative ones mirrored, zeros equal, NaN above all."""
         e = self.e
         wide = self.as_double(raw)
         settled = e.value(f"fadd double {wide}, 0.0")
@@ -146,7 +146,7 @@ class SortWriter:
         e.loop(low, high, 1, step, [("i64", low), ("i64", middle)])
 
     def pair_at(self, table: str, i: str) -> tuple[str, str]:
-        """A pair; past the end, the last one, which is not used."""
+        """Load the i-th key and position; past the end, the last ones, which are not used."""
         e = self.e
         place = e.offset(table, e.mul(e.least(i, self.spec.n - 1), PAIR))
         return e.load(place, "i64", 8), e.load(e.offset(place, 8), "i64", 8)

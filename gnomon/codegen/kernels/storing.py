@@ -33,7 +33,7 @@ class TileRegion:
 
 
 class Storing:
-    """The destination of sums; a writer gives it the rest."""
+    """The part of a writer that stores finished sums; the writer has the other parts."""
 
     e: Emitter
     spec: MatmulSpec
@@ -44,7 +44,7 @@ class Storing:
     """Whether the epilogue stores sums as they are."""
 
     def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
-        """The epilogue over one tile."""
+        """Emit the epilogue over one tile."""
         e, tile = self.e, self.tile
         first, left = self.first_row(row), e.mul(column, tile.columns)
         high = e.least(e.sub(self.rows, first), tile.rows)
@@ -57,7 +57,7 @@ class Storing:
         e.loop(0, high, 1, line)
 
     def finish_row(self, sums: str, start: VectorPlace, wide: str) -> None:
-        """The epilogue over one row of a tile: whole vectors, then a ragged one."""
+        """Emit the epilogue over one row of a tile: full vectors, then a masked one."""
         e, kind, item = self.e, vector(self.spec.sums), self.spec.item
 
         def piece(column: str, on: str | None) -> None:
@@ -76,7 +76,7 @@ class Storing:
 
     @property
     def rows(self) -> str:
-        """The row after the last."""
+        """The number of rows: where the last panel ends."""
         return str(self.sizes[0])
 
     def first_row(self, panel: str) -> str:
@@ -90,7 +90,7 @@ class Storing:
         return self.plain and len(rows) == 1 and len(columns) == 1 and columns[0][1] == 1
 
     def goal_of(self, part: TileRegion, row: str, column: str, block: KBlock) -> tuple[str, str]:
-        """The address for the microkernel's finished sums, or null; whether some are left to do."""
+        """The address for finished sums, or null; and whether an epilogue has to follow."""
         e, tile = self.e, self.tile
         if not self.stores:
             return "null", block.last
@@ -102,7 +102,7 @@ class Storing:
         return goal, e.value(f"xor i1 {block.last}, {whole}")
 
     def prefetch(self, part: TileRegion, row: str, column: str) -> None:
-        """Ask for the lines that the epilogue will write, while the microkernel counts."""
+        """Emit prefetches of the lines that the epilogue will write."""
         e, tile = self.e, self.tile
         where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
         step = walk(self.spec.rows, "c")[-1][1] * self.spec.item

@@ -48,8 +48,8 @@ class NamedWalk:
     numbers: tuple[int, ...]
 
 
-def named(dims: Dims, stem: str) -> NamedWalk:
-    """A walk's numbers as parameters; the size of the outermost axis is that of them all."""
+def named_walk(dims: Dims, stem: str) -> NamedWalk:
+    """The sizes and strides of a walk as parameters of a function, and their values."""
     pairs: list[tuple[str, int]] = []
     walk: list[tuple[str | int, str | int]] = []
     for k, (size, stride) in enumerate(dims):
@@ -62,7 +62,7 @@ def named(dims: Dims, stem: str) -> NamedWalk:
 
 
 def unflatten(e: Emitter, index: str, sizes: Sequence[int]) -> list[str]:
-    """The index along each axis, from the flat one."""
+    """The index along each axis, from a flat index over these sizes."""
     parts: list[str] = []
     for size in reversed(sizes[1:]):
         parts.append(e.value(f"urem i64 {index}, {size}"))
@@ -71,7 +71,7 @@ def unflatten(e: Emitter, index: str, sizes: Sequence[int]) -> list[str]:
 
 
 def offset(e: Emitter, index: str, dims: Dims) -> str:
-    """The place of a flat index, in elements."""
+    """The offset in elements that a flat index has by these sizes and strides."""
     place = "0"
     parts = unflatten(e, index, [size for size, _ in dims])
     for part, (_, stride) in zip(parts, dims, strict=True):

@@ -44,8 +44,8 @@ def find_block(
         e.store(e.value(f"trunc i64 {owed} to i8"), e.offset(pops, index), "i8", 1)
 
     e.loop(0, chunks, 1, chunk)
-    whole, carried = standing(e, letters, first), some(e, piece)
-    following = standing(e, letters, e.add(first, chunks))
+    whole, carried = sums_on_stack(e, letters, first), is_nonzero(e, piece)
+    following = sums_on_stack(e, letters, e.add(first, chunks))
     # a chunk that goes on leaves its chain, and the last block leaves nothing for a next one
     left = e.value(f"select i1 {ends}, i64 {following}, i64 {e.add(whole, 1)}")
     left = e.value(f"select i1 {last}, i64 0, i64 {left}")
@@ -58,49 +58,49 @@ def find_block(
 def additions(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
     """The number of pairwise additions on the stack of sums after a chunk is pushed."""
     *outer, (_, leaves) = letters or [(1, 1)]
-    leaf, rest = split(e, chunk, leaves)
+    leaf, rest = remainder_and_quotient(e, chunk, leaves)
     total = trailing_ones(e, leaf)
     ended = e.value(f"icmp eq i64 {leaf}, {e.sub(str(leaves), 1)}")
     for size, leaves in reversed(outer):
-        index, rest = split(e, rest, size)
-        owed = after(e, index, size // leaves)
+        index, rest = remainder_and_quotient(e, rest, size)
+        owed = additions_after(e, index, size // leaves)
         total = e.add(total, e.value(f"select i1 {ended}, i64 {owed}, i64 0"))
         last = e.value(f"icmp eq i64 {index}, {e.sub(str(size), 1)}")
         ended = e.value(f"and i1 {ended}, {last}")
     return total
 
 
-def standing(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
-    """The number of partial sums on the stack before a chunk, which is not past the end."""
+def sums_on_stack(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
+    """The number of partial sums on the stack before a chunk."""
     *outer, (_, leaves) = letters or [(1, 1)]
-    leaf, rest = split(e, chunk, leaves)
-    total = ones(e, leaf)
+    leaf, rest = remainder_and_quotient(e, chunk, leaves)
+    total = bits_set(e, leaf)
     for size, leaves in reversed(outer):
-        index, rest = split(e, rest, size)
-        done, inside = split(e, index, size // leaves)[::-1]
-        total = e.add(total, e.add(ones(e, done), some(e, inside)))
+        index, rest = remainder_and_quotient(e, rest, size)
+        done, inside = remainder_and_quotient(e, index, size // leaves)[::-1]
+        total = e.add(total, e.add(bits_set(e, done), is_nonzero(e, inside)))
     return total
 
 
-def after(e: Emitter, index: str, chain: int) -> str:
-    """The number of additions after an index of an outer letter: to its chain, then up the tree."""
-    leaf, inside = split(e, index, chain)[::-1]
+def additions_after(e: Emitter, index: str, chain: int) -> str:
+    """The number of additions after an index of an outer letter: to its chain, then in the tree."""
+    leaf, inside = remainder_and_quotient(e, index, chain)[::-1]
     done = e.value(f"icmp eq i64 {inside}, {e.sub(str(chain), 1)}")
     tree = e.value(f"select i1 {done}, i64 {trailing_ones(e, leaf)}, i64 0")
-    return e.add(some(e, inside), tree)
+    return e.add(is_nonzero(e, inside), tree)
 
 
-def split(e: Emitter, index: str, size: int) -> tuple[str, str]:
-    """The remainder and the quotient of an index."""
+def remainder_and_quotient(e: Emitter, index: str, size: int) -> tuple[str, str]:
+    """The remainder and the quotient of an index, in this order."""
     return e.value(f"urem i64 {index}, {size}"), e.value(f"udiv i64 {index}, {size}")
 
 
-def some(e: Emitter, number: str) -> str:
-    """0 for 0, else 1."""
+def is_nonzero(e: Emitter, number: str) -> str:
+    """1 if a number is not 0, else 0."""
     return e.value(f"zext i1 {e.value(f'icmp ne i64 {number}, 0')} to i64")
 
 
-def ones(e: Emitter, number: str) -> str:
+def bits_set(e: Emitter, number: str) -> str:
     """The number of bits that are set."""
     return e.call("i64", "llvm.ctpop.i64", ("i64", number))
 

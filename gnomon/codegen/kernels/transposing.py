@@ -46,14 +46,14 @@ def inside_halves(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
 
 
 def in_order(values: Sequence[str]) -> list[str]:
-    """The columns of a square, which units have left in another order."""
+    """The columns of a transposed square in order, after the exchanges of units."""
     half = len(values) // 2
     first = (0, 2, 1, 3) if half == 4 else (0, 1)
     return [values[at + low] for low in (0, half) for at in first]
 
 
 def halves(e: Emitter, pairs: str, lanes: int) -> tuple[str, str]:
-    """The even and the odd values of pairs of bfloat, as floats."""
+    """The even and the odd lanes of pairs of bfloat, each widened to floats."""
     kind, wide = vector("i32", lanes), vector("float", lanes)
     even = e.value(f"shl {kind} {pairs}, {splat(16, 'i32', lanes)}")
     odd = e.value(f"and {kind} {pairs}, {splat(-65536, 'i32', lanes)}")

@@ -30,7 +30,7 @@ class Source:
 
     @property
     def most(self) -> int:
-        """The number of a unit's steps on any processor."""
+        """The most steps that a unit holds on any processor."""
         return 2 if self.scalar in ("bfloat", "i8", "u8") else 1
 
     @property
@@ -45,7 +45,7 @@ class Source:
 
 
 def widened(e: Emitter, source: Source, value: str, lanes: int) -> str:
-    """Values as loaded -> as units hold them."""
+    """Loaded values converted to the type of units."""
     pairs = source.together == 2
     loaded, wide = vector(source.memory, lanes), vector("i32", lanes)
     if source.scalar in ("i8", "u8"):
@@ -62,7 +62,7 @@ def widened(e: Emitter, source: Source, value: str, lanes: int) -> str:
 
 
 def units_along(e: Emitter, source: Source, value: str, lanes: int) -> str:
-    """Neighbouring steps of one row, as loaded -> units."""
+    """Units from neighbouring steps of one row, as they were loaded."""
     value = widened(e, source, value, lanes * source.together)
     if source.together == 1:
         return value
@@ -70,7 +70,7 @@ def units_along(e: Emitter, source: Source, value: str, lanes: int) -> str:
 
 
 def units_across(e: Emitter, source: Source, steps: Sequence[str], lanes: int) -> str:
-    """Neighbouring rows of each of a unit's steps, as loaded -> units."""
+    """Units from one vector of rows for each of the unit's steps."""
     values = [widened(e, source, value, lanes) for value in steps]
     if len(values) == 1:
         return values[0]

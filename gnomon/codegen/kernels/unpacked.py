@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, cut_for
+from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, numbers_of_tile
 from gnomon.codegen.kernels.lines import Lines, Turned
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.packed import LINE, PackedWriter
@@ -26,7 +26,7 @@ MOST_COLUMNS = 128
 
 
 def reader_of(spec: MatmulSpec) -> type[Lines] | None:
-    """The reader of an unpacked A; None if packing it is faster on every processor."""
+    """The class that reads an unpacked A; None if packing is faster on every processor."""
     rows, steps = walk(spec.rows, "a"), walk(spec.steps, "a")
     if spec.held("a") not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
         return None
@@ -44,7 +44,7 @@ def reader_of(spec: MatmulSpec) -> type[Lines] | None:
 
 
 def place_of(size: int) -> str:
-    """The cache level of so many bytes: "near" if they fit into the second cache, or "far"."""
+    """The nearest cache that holds so many bytes: "near", the second one, or "far"."""
     return "near" if size <= COMMON.l2 else "far"
 
 
@@ -61,10 +61,12 @@ class UnpackedWriter(PackedWriter):
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The blocking, with as many columns as fit into L2 beside the part of A that is read."""
-        return cut_for(machine, self.tile, self.sizes, self.spec.letters, machine.l2 * 3 // 4)
+        return numbers_of_tile(
+            machine, self.tile, self.sizes, self.spec.letters, machine.l2 * 3 // 4
+        )
 
     def first_read(self, panel: str) -> str:
-        """The first row that a panel reads."""
+        """The first row that a panel reads; the last panel ends where A does."""
         return self.e.least(self.first_row(panel), self.e.sub(self.rows, self.tile.rows))
 
     def left_of(
@@ -78,7 +80,7 @@ class UnpackedWriter(PackedWriter):
         return place, [("i64", str(step if self.reader is Turned else row))]
 
     def tiles(self, part: TileRegion, body: Callable[[str, str], None]) -> None:
-        """Every tile of a cache block; columns innermost, so that rows of A stay in L1."""
+        """Emit the loops over a cache block's tiles; columns innermost keep rows of A in L1."""
         e = self.e
         e.loop(
             *part.rows, 1, lambda row: e.loop(*part.columns, 1, lambda column: body(row, column))
@@ -97,7 +99,7 @@ class UnpackedWriter(PackedWriter):
         super().one_tile(part, row, column, block)
 
     def ask_ahead(self, part: TileRegion, row: str, column: str, block: KBlock) -> None:
-        """Ask for some lines of the next panel; all columns together ask for all of them."""
+        """Emit prefetches of a share of the next panel's rows; all columns' shares cover it."""
         e, item = self.e, self.tile.item
         start, ((_, far),) = self.left_of(e.add(e.sub(row, part.rows[0]), 1), part, block)
         size, wide = e.mul(block.units, item), e.mul(e.sub(part.columns[1], part.columns[0]), LINE)
@@ -111,7 +113,7 @@ class UnpackedWriter(PackedWriter):
         e.loop(begin, e.least(e.add(begin, share), size), LINE, some)
 
     def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
-        """The epilogue over a tile's own rows."""
+        """Emit the epilogue over a tile's own rows."""
         e = self.e
         extra = e.sub(self.first_row(row), self.first_read(row))
         width = self.tile.columns * self.tile.item

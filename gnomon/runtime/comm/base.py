@@ -107,7 +107,7 @@ class Pieces(NamedTuple):
 
 
 def transfer_at(slots: int) -> Transfer:
-    """The transfer that stands in the slots of a call."""
+    """Read a transfer from the slots of the native call that starts or awaits it."""
     words = (ctypes.c_int64 * WORDS).from_address(slots)
     if words[KIND] == FOLD:
         return Transfer(*words, fold=(ctypes.c_int64 * (WORDS + 1)).from_address(slots)[WORDS])
@@ -119,7 +119,7 @@ def transfer_at(slots: int) -> Transfer:
 
 
 def pieces_of(transfer: Transfer, place: int, count: int) -> Pieces:
-    """A transfer as messages, those of a rank to itself too; what is folded has no place.
+    """The messages that one rank of the group sends and receives for a transfer.
 
     >>> moved = pieces_of(Transfer(0, 1000, 0, RING, 8, 0, 1), place=0, count=3)
     >>> moved.sends[0].peer, moved.receives[0].peer
@@ -144,7 +144,7 @@ def pieces_of(transfer: Transfer, place: int, count: int) -> Pieces:
 
 
 def requests_of(transfer: Transfer, count: int) -> int:
-    """The number of requests that a transfer of so many ranks is, as MPI counts."""
+    """The number of MPI requests that a transfer in a group of `count` ranks takes."""
     kinds = {MESSAGES: len(transfer.messages), RING: 2, FOLD: 2 * (count - 1)}
     return kinds.get(transfer.kind, 1)
 
@@ -154,31 +154,31 @@ FOLDING = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int6
 
 
 def fold_rows(transfer: Transfer, rows: Sequence[int]) -> None:
-    """Fold rows at these addresses, in rank order, to where a transfer receives."""
+    """Call a transfer's fold on the rows at these addresses, given in rank order."""
     places = (ctypes.c_void_p * len(rows))(*rows)
     FOLDING(transfer.fold)(transfer.receive, ctypes.addressof(places), transfer.nbytes)
 
 
 class Caller(Protocol):
-    """A program that moves bytes, as messages name what it moves."""
+    """A program that starts transfers and can describe them for error messages."""
 
     def collective(self, number: int, precise: bool) -> str:
-        """A transfer by its number; `precise` where its line may take long to find."""
+        """Describe the transfer of this number; `precise` allows a slow search for its line."""
         ...
 
 
 class UnderWay(Protocol):
-    """A transfer that Python began."""
+    """A transfer that Python started and may wait for."""
 
     gives: bool
     """Whether others expect something of this rank."""
 
     def is_done(self) -> bool:
-        """Whether a wait for it would return at once."""
+        """Whether the transfer is complete, so that `wait` would return at once."""
         ...
 
     def wait(self) -> None:
-        """Return when it is over."""
+        """Block until the transfer is complete."""
         ...
 
 
@@ -186,7 +186,7 @@ _links: WeakValueDictionary[int, Link] = WeakValueDictionary()
 
 
 def links_of_process() -> list[Link]:
-    """All ends of groups that this process holds."""
+    """The ends of all groups that this process holds, for error messages and the board."""
     return [link for link in (found() for found in _links.valuerefs()) if link is not None]
 
 
@@ -220,14 +220,14 @@ class Link(ABC):
         return len(self.ranks)
 
     def enter(self, caller: Caller) -> None:
-        """A program is about to move bytes here."""
+        """Record the program that starts the next transfers here, by which messages name them."""
         number = self.block[STARTED]
         if number and self._caller is not None:
             self._before, self.block[STARTED] = (self._caller, number), 0
         self._caller = caller
 
     def keep(self, begun: UnderWay) -> None:
-        """Hold what has begun; nobody may wait for it, so what is over is let go at times."""
+        """Hold a started transfer; from time to time, those that are complete are released."""
         if len(self.under_way) >= self._look_at:
             for done in [each for each in self.under_way if each.is_done()]:
                 done.wait()
@@ -235,20 +235,20 @@ class Link(ABC):
         self.under_way.add(begun)
 
     def finish(self) -> None:
-        """Give others what they expect of this rank, though nobody here waits for it."""
+        """Wait for the started transfers of which other ranks still need data from this one."""
         for begun in list(self.under_way):
             if begun.gives and not self.block[FAILED]:
                 begun.wait()
 
     def waiting(self, precise: bool = False) -> str:
-        """The transfer that this rank waits for here; empty while it waits for nothing."""
+        """Describe the transfer that this rank waits for; "" while it waits for none."""
         if self.talk is not None:
             return self.talk(precise)
         found, number = self._caller, self.block[AWAITED]
         return found.collective(number - 1, precise) if found is not None and number else ""
 
     def latest(self, precise: bool = False) -> str:
-        """The last transfer that was begun here."""
+        """Describe the last transfer that was started here; "" before the first one."""
         found, number = self._caller, self.block[STARTED]
         if not number and self._before is not None:
             found, number = self._before
@@ -256,23 +256,23 @@ class Link(ABC):
 
     @abstractmethod
     def tell(self, message: bytes) -> list[bytes]:
-        """Give every rank some bytes, and get theirs, in rank order."""
+        """Exchange short messages between all ranks of the group; theirs, in rank order."""
 
     @abstractmethod
     def is_done(self, transfer: Transfer) -> bool:
-        """Whether a wait for a transfer that has started would return at once."""
+        """Whether a started transfer is complete, so that a wait for it would return at once."""
 
     @property
     def numbers_at(self) -> int:
-        """The address from which numbers of transfers are counted."""
+        """The address relative to which native code numbers the group's requests."""
         return 0
 
     @abstractmethod
     def failure(self) -> CollectiveError | None:
-        """The error of a transfer that went wrong."""
+        """The error of a transfer that failed; None if none did."""
 
     def check(self) -> None:
-        """Raise what went wrong in a run, if something did."""
+        """Raise the error of a transfer that failed in a run, if one did."""
         found = self.failure() if self.block[FAILED] else None
         if found is not None:
             raise found
@@ -293,11 +293,11 @@ class Backend(ABC):
 
     @abstractmethod
     def link(self, name: str, ranks: Sequence[int]) -> Link:
-        """Make this rank's end of a new group; all its ranks ask for it, in the same order."""
+        """Create this rank's end of a new group; all its ranks call it, in the same order."""
 
     @abstractmethod
     def abort(self, cause: BaseException) -> None:
-        """End all ranks, since this one failed."""
+        """End all ranks, because this one failed with `cause`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -309,7 +309,7 @@ opened: list[Backend] = []
 
 
 class CallbackLink(Link):
-    """A group's end whose transfers are Python's work: for tests, and for models of networks."""
+    """An end of a group whose transfers are done in Python: for tests and simulated networks."""
 
     def __init__(self, name: str, ranks: Sequence[int], place: int) -> None:
         super().__init__(name, ranks, place)
@@ -320,23 +320,23 @@ class CallbackLink(Link):
 
     @abstractmethod
     def start(self, transfer: Transfer) -> None:
-        """Begin a transfer; what it sends does not change until it is waited for."""
+        """Start a transfer; its data do not change until it is waited for."""
 
     @abstractmethod
     def wait(self, transfer: Transfer) -> None:
         """Wait until a transfer has received its data."""
 
     def close(self) -> None:
-        """Drop the callbacks that native code has: they keep this object alive."""
+        """Release the callbacks that native code holds: they keep this object alive."""
         self._entries.clear()
 
     def _started(self, transfer: Transfer) -> None:
-        """Begin, and note which transfer is the latest."""
+        """Start a transfer, and record it as the latest."""
         self.block[STARTED] = transfer.first + 1
         self.start(transfer)
 
     def _awaited(self, transfer: Transfer) -> None:
-        """Wait, and note for which transfer meanwhile."""
+        """Wait for a transfer, recorded meanwhile as the one that is waited for."""
         self.block[AWAITED] = transfer.first + 1
         self.wait(transfer)
         self.block[AWAITED] = 0
@@ -348,7 +348,7 @@ class CallbackLink(Link):
         return CollectiveError(f"{self.name}: {type(self.cause).__name__}: {self.cause}")
 
     def _guarded(self, do: Callable[[Transfer], None]) -> Callable[[int], None]:
-        """The entry that native code calls: an error can't be raised there, so it is kept."""
+        """Wrap a callback for native code, through which no exception can pass: it is recorded."""
 
         def entry(slots: int) -> None:
             if self.block[FAILED]:

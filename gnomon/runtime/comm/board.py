@@ -67,7 +67,7 @@ class LeftOut(NamedTuple):
 
 
 def table(rows: dict[int, Row], size: int) -> list[str]:
-    """A line for each rank, those that never came too."""
+    """The rows as text, one line for each rank, those that never connected included."""
     places = {rank: str(row) for rank, row in rows.items()}
     return [f"  rank {rank}: {places.get(rank, 'has not begun')}" for rank in range(size)]
 
@@ -98,7 +98,7 @@ class Board:
         Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def hear(self, rank: int, message: dict[str, Any]) -> object:
-        """Keep what a rank says; what it asked for."""
+        """Process a message of a rank; returns the answer if it was a question."""
         with self.changed:
             row = self.rows.setdefault(rank, Row())
             row.heard = monotonic()
@@ -107,36 +107,36 @@ class Board:
         return answer
 
     def state(self, row: Row, rank: int, message: dict[str, Any]) -> None:
-        """Keep where a rank is."""
+        """Record where a rank is."""
         row.place, row.last = message["place"], message["last"]
 
     def fail(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """A rank failed; whether another one did before, and for the same reason."""
+        """Record that a rank failed; returns whether another one failed before, for this reason."""
         row.failed, row.last, row.code = message["text"], message["last"], message["code"]
         before = any(self.rows[k].failed == row.failed for k in self.ended)
         self.ended.setdefault(rank, monotonic())
         return before
 
     def leave(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """A rank's program has ended."""
+        """Record that a rank's program has ended."""
         row.left = True
         return True
 
     def leave_out(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """The next job is to be without some ranks."""
+        """Record that the next job is to run without some ranks."""
         self.left_out = LeftOut(tuple(message["hosts"]), message["remaining"], message["why"])
         return True
 
     def ask(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """Give where all ranks are."""
+        """Return the places of all ranks."""
         return table(self.rows, message["size"])
 
     def clock(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """The time here."""
+        """Return the board's time."""
         return monotonic_ns()
 
     def lost(self, rank: int, when: float) -> None:
-        """A rank's connection was closed."""
+        """Record that a rank's connection was closed."""
         with self.changed:
             row = self.rows.setdefault(rank, Row())
             row.gone = row.gone or when
@@ -145,7 +145,7 @@ class Board:
             self.changed.notify_all()
 
     def verdict(self, size: int) -> tuple[str, int]:
-        """The rank that ended the job, in a line, and its exit code; nothing where none did."""
+        """The rank that ended the job, as a line of text, and its exit code; none if none did."""
         with self.changed:
             # what was killed is found gone a little later than who noticed says so
             self.changed.wait_for(lambda: all(x.gone for x in self.rows.values()), 0.5)
@@ -192,7 +192,7 @@ class Talk(StreamRequestHandler):
     server: Server
 
     def handle(self) -> None:
-        """Answer until the rank goes."""
+        """Process a rank's messages until its connection closes."""
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         rank, board = -1, self.server.board
         try:

@@ -50,12 +50,12 @@ Table = Mapping[tuple[str, str, str], Support]
 @memo
 @cache
 def table_of(native: tuple[tuple[str, str], ...]) -> Table:
-    """The table of a backend with these transfers, each under the name of what does it."""
+    """The table of a backend, given its native transfers and the name of what does each."""
     known = dict(native)
     found: dict[tuple[str, str, str], Support] = {}
     for dtype in ALL:
         for op, transfer in MOVING.items():
-            found[op, dtype.name, ""] = moved(known, transfer)
+            found[op, dtype.name, ""] = support_of(known, transfer)
         for op, made_of in FOLDING.items():
             for name, fold in FOLDS.items():
                 reason = refusal_of(fold, dtype)
@@ -64,14 +64,14 @@ def table_of(native: tuple[tuple[str, str], ...]) -> Table:
     return found
 
 
-def moved(native: Mapping[str, str], transfer: str) -> Support:
-    """A transfer by its own function, or by what stands for it."""
+def support_of(native: Mapping[str, str], transfer: str) -> Support:
+    """The entry of a transfer: native if the backend has a function for it, else unsupported."""
     if transfer in native:
         return Support("native", native[transfer])
     return Support("unsupported", f"the backend has no {transfer}")
 
 
 def refusal(table: Table, op: str, dtype: DType, fold: str = "") -> str:
-    """Why a row is refused; empty where it is not."""
+    """The reason why a backend cannot do an operation; "" where it can."""
     how, by = table[op, dtype.name, fold]
     return by if how == "unsupported" else ""

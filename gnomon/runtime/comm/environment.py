@@ -23,11 +23,11 @@ __all__ = [
     "by_mpi",
     "declare",
     "environment",
-    "hinted",
     "meeting_place",
-    "standing",
+    "thread_place",
     "variables",
     "wanted_backend",
+    "was_launched",
 ]
 
 BOARD = "GNOMON_BOARD"
@@ -65,7 +65,7 @@ class Names:
         self.local_rank, self.local_size = local_rank, local_size
 
     def given(self, given: Mapping[str, str]) -> str:
-        """The text of the launcher's variables that are set, for messages."""
+        """The launcher's variables that are set, as text for messages."""
         names = (self.rank, self.size, self.local_rank, self.local_size)
         return " ".join(f"{name}={given[name]}" for name in names if name in given)
 
@@ -120,13 +120,13 @@ def declare(rank: int, size: int) -> None:
     _declared[:] = [Environment(rank, size, rank, size, DECLARED)]
 
 
-def standing(place: Environment) -> holding[Environment | None]:
-    """Give a thread a place of its own."""
+def thread_place(place: Environment) -> holding[Environment | None]:
+    """A block in which this thread has this place among the ranks."""
     return holding(_standing, place)
 
 
 def found_in(given: Mapping[str, str]) -> Environment:
-    """The place that variables tell."""
+    """The place that launchers' variables tell; ConfigError where two of them differ."""
     found = [(names, read(names, given)) for names in launchers(given) if given.get(names.size)]
     if len({each.size for _, each in found}) > 1:
         said = "; ".join(f"{each} ({names.given(given)})" for names, each in found)
@@ -146,8 +146,8 @@ def launchers(given: Mapping[str, str]) -> Sequence[Names]:
     return (KUBERNETES, *LAUNCHERS[:-1])
 
 
-def hinted(given: Mapping[str, str] = os.environ) -> bool:
-    """Whether some launcher left its sign, whatever it says of sizes."""
+def was_launched(given: Mapping[str, str] = os.environ) -> bool:
+    """Whether a variable shows that some launcher started this process."""
     return any(name in given for name in HINTS)
 
 
@@ -158,7 +158,7 @@ def variables(given: Mapping[str, str] = os.environ) -> str:
 
 
 def meeting_place(given: Mapping[str, str] = os.environ) -> tuple[str, int] | None:
-    """The host and port at which the first rank listens, by torchrun's names, if they are there.
+    """The host and port of the first rank, by torchrun's variables; None if unset.
 
     An agent of torchrun's listens at the port itself: then it is the next one.
 
@@ -172,8 +172,8 @@ def meeting_place(given: Mapping[str, str] = os.environ) -> tuple[str, int] | No
 
 
 def by_mpi(place: Environment, given: Mapping[str, str] = os.environ) -> bool:
-    """Whether MPI's own launcher started this process."""
-    return place.source in MPIS or hinted(given)
+    """Whether the place was found in variables that MPI's own launcher sets."""
+    return place.source in MPIS or was_launched(given)
 
 
 def board_address(given: Mapping[str, str] = os.environ) -> str:
@@ -187,7 +187,7 @@ def wanted_backend(given: Mapping[str, str] = os.environ) -> str | None:
 
 
 def read(names: Names, given: Mapping[str, str]) -> Environment:
-    """The place that one launcher's variables say."""
+    """The place of this process by the variables of one launcher."""
     if names.rank not in given:
         raise ConfigError(
             f"launch: {names.size}={given[names.size]} without {names.rank}. Set both, or none."
@@ -203,7 +203,7 @@ def read(names: Names, given: Mapping[str, str]) -> Environment:
 
 
 def tasks_of(names: Names, text: str, given: Mapping[str, str]) -> int:
-    """Ranks of one machine; SLURM lists them by machine, as 2(x3),1."""
+    """The number of ranks on this machine; SLURM lists them by machine, as 2(x3),1."""
     counts = []
     for part in text.split(","):
         count, _, times = part.partition("(x")
@@ -212,7 +212,7 @@ def tasks_of(names: Names, text: str, given: Mapping[str, str]) -> int:
 
 
 def number(name: str, text: str) -> int:
-    """A variable's number."""
+    """The value of a launcher's variable as an integer; ConfigError if it is none."""
     if not text.isdecimal():
         raise ConfigError(f"launch: {name}: expected a number >= 0: got {text!r}.")
     return int(text)

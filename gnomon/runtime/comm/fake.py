@@ -68,5 +68,5 @@ class FakeLink(CallbackLink):
         return True
 
     def tell(self, message: bytes) -> list[bytes]:
-        """A message from each rank: this rank's own."""
+        """The messages of all ranks, as if each had sent this rank's own."""
         return [message] * self.count

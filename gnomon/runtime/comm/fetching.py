@@ -27,8 +27,8 @@ from gnomon.runtime.comm.streams import (
     is_null,
     is_zero,
     leave,
-    leave_if,
     put,
+    return_zero_if,
     unlink,
 )
 from gnomon.runtime.native import private, word
@@ -44,7 +44,7 @@ WITHDRAWN = errno.ECANCELED
 
 
 def write_read(module: LLVMModule) -> None:
-    """`read_peer` reads a peer's memory: how many bytes came, or -1."""
+    """Define `read_peer`, which reads a peer's memory: gives the bytes read, or -1."""
     given = ("ptr", "peer"), ("i64", "to"), ("i64", "source"), ("i64", "nbytes")
     e = private(module, "read_peer", *given, returns="i64")
     here, there = (e.value("alloca [2 x i64], align 8") for _ in range(2))
@@ -57,18 +57,18 @@ def write_read(module: LLVMModule) -> None:
 
 
 def read(e: Emitter, to: str, source: str, nbytes: str | int) -> str:
-    """Call `read_peer`."""
+    """Emit a call of `read_peer`; gives the number of bytes read, or -1."""
     given = ("ptr", "%peer"), ("i64", to), ("i64", source), ("i64", str(nbytes))
     return e.call("i64", "read_peer", *given)
 
 
 def write_fetch(module: LLVMModule) -> None:
-    """`fetch` reads one round of a message out of its sender's memory; whether there was one."""
+    """Define `fetch`, which reads one round of a message from its sender; gives whether it did."""
     e = private(module, "fetch", ("ptr", "peer"), returns="i64")
     still = e.value("alloca i64, align 8")
     fetched = e.offset("%peer", 8 * FETCHED)
     message = e.load(fetched, "ptr", 8)
-    leave_if(e, is_null(e, message))
+    return_zero_if(e, is_null(e, message))
     moved, source, address = (word(e, message, k) for k in (MOVED, SOURCE, ADDRESS))
     nbytes = e.least(e.sub(word(e, message, NBYTES), moved), FETCH)
     # what was given up here has no place
@@ -115,7 +115,7 @@ def still_valid(e: Emitter, place: str, message: str, source: str) -> tuple[str,
 
 
 def answer(e: Emitter, peer: str, message: str) -> None:
-    """Tell a peer that its message has been read."""
+    """Emit the answer to a peer that its message has been read."""
     made = e.call("ptr", "malloc", ("i64", str(MESSAGE_BYTES)))
     fill(e, made, "null", "0", "-2", "0")
     put(e, ANSWER, made, KIND)
@@ -124,7 +124,7 @@ def answer(e: Emitter, peer: str, message: str) -> None:
 
 
 def refuse(e: Emitter, listed: str, message: str, number: str) -> None:
-    """Give a message up that can't be read, by the system's error, unless it may yet."""
+    """Emit the end of a message that cannot be read, unless the system's error is temporary."""
     passes = "false"
     for each in PASSING:
         passes = e.value(f"or i1 {passes}, {e.value(f'icmp eq i32 {number}, {each}')}")

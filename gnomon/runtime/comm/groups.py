@@ -66,7 +66,7 @@ class Membership:
         return self.add(backend, WORLD, range(backend.size))
 
     def make(self, ranks: Sequence[int]) -> ProcessGroup | None:
-        """A group of some ranks, which all ranks make; None on those that are not in it."""
+        """Create a group of some ranks; all ranks call it. None on ranks that are not in it."""
         world = self.world()
         self.made += 1
         wrong = [k for k in ranks if k not in world.ranks]
@@ -85,18 +85,18 @@ class Membership:
         return found
 
     def number(self, kind: str) -> int:
-        """The number of one more of its kind, which all ranks ask for."""
+        """The next number of a kind of groups; all ranks ask for it in the same order."""
         self.named[kind] += 1
         return self.named[kind] - 1
 
     def fresh(self, name: str) -> str:
-        """A name for a group along a mesh axis that no other has, which all ranks ask for."""
+        """A new name for a group along a mesh axis; all ranks ask for it in the same order."""
         self.named[name] += 1
         taken = self.named[name] > 1 or name in here.links()
         return f"{name} {self.named[name]}" if taken else name
 
     def remove(self, group: ProcessGroup) -> None:
-        """Leave a group, or with that of all ranks, every one."""
+        """Leave a group; leaving that of all ranks leaves every group."""
         leaving = list(self.groups.values())[::-1] if group.name == WORLD else [group]
         if group.name == WORLD:
             self.meshes.clear()
@@ -131,7 +131,7 @@ def default_group() -> ProcessGroup | None:
 
 
 class of_rank(holding["Membership | None"]):
-    """For a while this thread is a rank of its own, with groups of its own."""
+    """A block in which this thread is a rank of its own, with its own groups."""
 
     def __init__(self, backend: Backend) -> None:
         self.own = Membership(backend)

@@ -20,13 +20,13 @@ _of_process: dict[str, Link] = {}
 
 
 def links() -> dict[str, Link]:
-    """The groups of this rank by mesh axis."""
+    """The ends of groups that this rank has, by the names of mesh axes."""
     own = _own.get()
     return _of_process if own is None else own
 
 
 def link_along(mesh: str) -> Link:
-    """The group along a mesh axis, as this rank has it."""
+    """The end that this rank has of the group along a mesh axis; CollectiveError without one."""
     found = links().get(mesh)
     if found is None:
         raise CollectiveError(
@@ -42,7 +42,7 @@ def along(own: Mapping[str, Link]) -> holding[dict[str, Link] | None]:
 
 
 def settle(found: Mapping[str, Link]) -> None:
-    """Use these groups in the whole process, beside those that it has."""
+    """Add these groups to those of the process, which threads without their own use."""
     _of_process.update(found)
 
 
@@ -52,5 +52,5 @@ def add(link: Link) -> None:
 
 
 def remove(name: str) -> None:
-    """Use a group no more."""
+    """Forget the group of this name."""
     links().pop(name, None)

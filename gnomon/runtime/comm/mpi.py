@@ -134,7 +134,7 @@ class MpiBackend(Backend):
         MPI.Finalize()
 
     def settle(self, request: Any, what: Callable[[], str], name: str) -> None:
-        """Wait for a request: wide awake at first, then asleep, and not for ever."""
+        """Wait for a request by polling, later with pauses, and at most for the timeout."""
         began, nap = monotonic(), 0.0
         while not request.Test():
             passed = monotonic() - began
@@ -144,7 +144,7 @@ class MpiBackend(Backend):
             sleep(nap)
 
     def nobody(self, name: str, what: str) -> str:
-        """The message where nobody answered, with where all ranks are."""
+        """The error message of a timeout, with the places of all ranks."""
         return (
             f"rank {self.rank}: no answer along mesh axis {name!r} within {self.patience:g} s: "
             f"{what or WORD}.{watch.table()}\nLook for a rank that is somewhere else."
@@ -170,13 +170,13 @@ class MpiLink(Link):
         block[native.BYTE] = MPI._handleof(MPI.BYTE)
         block[waiting.REQUESTS], block[native.STATUS] = place(self._requests), place(self._status)
         block[native.FLAG] = place(self._status) + STATUS_BYTES
-        waiting.settle(self, backend.patience, backend.beside > system.usable_cores())
+        waiting.write_waiting(self, backend.patience, backend.beside > system.usable_cores())
         for k, address in enumerate(functions()):
             block[native.CALLED + k] = address
 
     @property
     def numbers_at(self) -> int:
-        """The address of the first request."""
+        """The address of the group's first request."""
         return ctypes.addressof(self._requests)
 
     def is_done(self, transfer: Transfer) -> bool:
@@ -206,7 +206,7 @@ class MpiLink(Link):
         return [found[k : k + n].tobytes() for k, n in zip(starts, sizes, strict=True)]
 
     def failure(self) -> CollectiveError | None:
-        """Nobody answered in time, or MPI refused."""
+        """The error of a timeout, or of a call that MPI refused; None if there is none."""
         if self.block[FAILED] < waiting.REFUSED:
             return CollectiveError(self.backend.nobody(self.name, self.waiting(precise=True)))
         why = MPI.Get_error_string(self.block[FAILED] - waiting.REFUSED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.runtime.comm import base, scratch, waiting
-from gnomon.runtime.comm.waiting import COUNT, PLACE, REFUSED, group_of, note, request_of
+from gnomon.runtime.comm.waiting import COUNT, PLACE, REFUSED, group_of, request_of, store_number
 from gnomon.runtime.device import Target
 from gnomon.runtime.native import private, word, write_now, write_relax
 
@@ -38,7 +38,7 @@ def write_start(module: LLVMModule) -> None:
     """`mpi_start` takes the slots of a transfer's call."""
     e = module.function("mpi_start", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.STARTED)
+    store_number(e, group, base.STARTED)
     kinds = (
         *((base.EXCHANGE, "exchange"), (base.RING, "ring"), (base.MESSAGES, "messages")),
         (base.FOLD, "fold"),
@@ -61,7 +61,7 @@ def write_start(module: LLVMModule) -> None:
 
 
 def collective(e: Emitter, group: str, function: int) -> None:
-    """MPI's own collective of bytes."""
+    """Emit the call of a collective that MPI has itself, on bytes."""
     receive, send, nbytes, byte, comm, request = common(e, group)
     call(
         e,
@@ -72,7 +72,7 @@ def collective(e: Emitter, group: str, function: int) -> None:
 
 
 def ring(e: Emitter, group: str) -> None:
-    """A message to one rank and one from another; the second request stands behind the first."""
+    """Emit a send to one rank and a receive from another; the second request follows the first."""
     receive, send, nbytes, byte, comm, request = common(e, group)
     place, count = word(e, group, PLACE), word(e, group, COUNT)
     shift = word(e, "%slots", base.SHIFT)
@@ -91,7 +91,7 @@ def ring(e: Emitter, group: str) -> None:
 
 
 def messages(e: Emitter, group: str) -> None:
-    """A list of messages, a request for each; whoever made it put what is received first."""
+    """Emit a list of messages, a request for each; received ones come first in the list."""
     receive, send, count, byte, comm, request = common(e, group)
 
     def one(number: str) -> None:
@@ -110,7 +110,7 @@ def messages(e: Emitter, group: str) -> None:
 
 
 def stretches(e: Emitter, group: str) -> None:
-    """A message to each other rank and one from it, nearest ranks first, into scratch memory."""
+    """Emit a send to and a receive from each other rank, nearest first, into scratch memory."""
     _, send, nbytes, byte, comm, request = common(e, group)
     place, count = word(e, group, PLACE), word(e, group, COUNT)
     bytes_ = nbytes[1]
@@ -131,12 +131,12 @@ def stretches(e: Emitter, group: str) -> None:
 
 
 def scratch_at(e: Emitter, request: str, count: str) -> str:
-    """The place behind a fold's requests, where its scratch memory stands."""
+    """The address of the word behind a fold's requests that points to its scratch memory."""
     return e.offset(request, e.mul(e.sub(count, 1), 16))
 
 
 def write_fold(module: LLVMModule) -> None:
-    """`fold_here` folds the received stretches with this rank's own, which is read in place."""
+    """Define `fold_here`, which folds the received rows with this rank's own, read in place."""
     e = private(module, "fold_here", ("ptr", "group"), ("ptr", "slots"), ("ptr", "request"))
     place, count = word(e, "%group", PLACE), word(e, "%group", COUNT)
     nbytes = word(e, "%slots", base.NBYTES)
@@ -159,7 +159,7 @@ def write_fold(module: LLVMModule) -> None:
 
 
 def common(e: Emitter, group: str) -> tuple:
-    """The arguments of every call of MPI: places, bytes, type, communicator, request."""
+    """The arguments that all MPI calls share: places, bytes, type, communicator, request."""
     receive, send = (word(e, "%slots", k, "ptr") for k in (base.RECEIVE, base.SEND))
     nbytes = ("i64", word(e, "%slots", base.NBYTES))
     byte, comm = (("i64", word(e, group, k)) for k in (BYTE, COMM))
@@ -167,12 +167,12 @@ def common(e: Emitter, group: str) -> tuple:
 
 
 def call(e: Emitter, group: str, function: int, *arguments: tuple[str, str]) -> None:
-    """Call one of MPI's functions, by the number of its word in the block."""
+    """Emit a call of an MPI function, whose address is in the group's block at this number."""
     call_at(e, group, e.offset(group, 8 * function), *arguments)
 
 
 def call_at(e: Emitter, group: str, at: str, *arguments: tuple[str, str]) -> None:
-    """Call the function whose address stands there, and keep the code of what it refuses."""
+    """Emit a call of the function whose address is stored here, and keep its error code."""
     given = ", ".join(f"{kind} {value}" for kind, value in arguments)
     code = e.value(f"call i32 {e.load(at, 'ptr', 8)}({given})")
 
@@ -190,7 +190,7 @@ def write_wait(module: LLVMModule) -> None:
     """
     e = module.function("mpi_wait", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.AWAITED)
+    store_number(e, group, base.AWAITED)
     request = request_of(e, group)
     kind, listed = (word(e, "%slots", k) for k in (base.KIND, base.NBYTES))
     twice, many, folds = (
@@ -215,11 +215,11 @@ def write_forget(module: LLVMModule) -> None:
 
 
 def wait_for(e: Emitter, group: str, request: str, name: str) -> None:
-    """Ask MPI until a request is done."""
+    """Emit a loop that tests a request until it is complete, or the group fails."""
     flag, status = word(e, group, FLAG, "ptr"), word(e, group, STATUS, "ptr")
 
     def done() -> str:
         call(e, group, TEST, ("ptr", request), ("ptr", flag), ("ptr", status))
         return e.value(f"icmp ne i32 {e.load(flag, 'i32', 4)}, 0")
 
-    waiting.until(e, group, done, name)
+    waiting.wait_until(e, group, done, name)

@@ -83,14 +83,14 @@ def examined(library: Any) -> dict[str, str]:
 
 
 def reason(library: Any, version: Version, feature: Feature) -> str:
-    """Why a feature is off; empty where it is on."""
+    """The reason why a feature is off; "" if it is on."""
     if version < feature.since:
         return f"needs {dotted(feature.since)}: this is {dotted(version)}"
     return "" if hasattr(library, feature.symbol) else f"{feature.symbol} is missing"
 
 
 def refuse(load: Callable[[str], Any] = ctypes.CDLL) -> NoReturn:
-    """Raise what keeps ranks from meeting by NCCL here."""
+    """Raise the error that says why ranks cannot use NCCL here."""
     try:
         library = load(LIBRARY)
     except OSError as cause:

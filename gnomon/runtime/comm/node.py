@@ -68,7 +68,7 @@ class MemorySpan(ctypes.Structure):
 
 
 def read_memory(process: int, address: int, nbytes: int) -> bytes:
-    """Bytes of another process; none where the system does not allow it."""
+    """Read another process's memory; b"" where the system does not allow it."""
     found = ctypes.create_string_buffer(nbytes)
     read = getattr(ctypes.CDLL(None), "process_vm_readv", None)
     here, there = MemorySpan(ctypes.addressof(found), nbytes), MemorySpan(address, nbytes)
@@ -91,12 +91,12 @@ class NodeWorld(TcpWorld):
             sleep(LOOK)
 
     def leave(self, patience: float | None = None) -> None:
-        """Listen no more, and leave with the others."""
+        """Stop listening, and disconnect together with the other ranks."""
         self.leaving = True
         super().leave(patience)
 
     def fail(self, rank: int, cause: BaseException) -> None:
-        """Wake also who waits in native code."""
+        """Record a failure, and wake threads that wait in native code as well."""
         super().fail(rank, cause)
         for link in links_of_process():
             link.block[FAILED] = link.block[FAILED] or GONE
@@ -125,7 +125,7 @@ class NodeBackend(TcpBackend):
             self.process[words + streams.PEER_PROCESS] = readable[peer]
 
     def _readable(self, control: ThreadLink) -> list[int]:
-        """The processes of the others; zeros where not every one may read every other's memory."""
+        """The process ids of all ranks; zeros if not every one may read every other's memory."""
         mark = ctypes.create_string_buffer(secrets.token_bytes(TOKEN), TOKEN)
         words = os.getpid(), ctypes.addressof(mark)
         places = [struct.unpack(PLACE, x) for x in control.tell(struct.pack(PLACE, *words))]
@@ -179,7 +179,7 @@ class NodeBackend(TcpBackend):
         super().close(patience)
 
     def _flush(self, patience: float) -> None:
-        """Send until all is sent that somebody may yet take."""
+        """Send until no message is left that another rank may still receive."""
         sending = SENDING(entries().addresses["node_sending"])
         process, end = ctypes.addressof(self.process), monotonic() + patience
         while monotonic() < end and not self.world.failure:
@@ -204,7 +204,7 @@ class NodeLink(Link):
         block, found = self.block, entries().addresses
         block[START], block[WAIT] = found["node_start"], found["node_wait"]
         block[waiting.REQUESTS] = ctypes.addressof(self._requests)
-        waiting.settle(self, backend.world.patience, backend.size > system.usable_cores())
+        waiting.write_waiting(self, backend.world.patience, backend.size > system.usable_cores())
         process = block[node_words.PROCESS] = ctypes.addressof(backend.process)
         # no key is negative: that of no message is
         block[node_words.GROUP_KEY] = (
@@ -235,7 +235,7 @@ class NodeLink(Link):
         return bool(test(self.address, self.numbers_at + 8 * transfer.first))
 
     def failure(self) -> CollectiveError | None:
-        """Nobody answered in time, a rank has ended, or ranks differ."""
+        """The error of a timeout, of a rank that ended, or of ranks that differ; None if none."""
         self._forget()
         world, here = self.backend.world, f"rank {self.backend.rank}: "
         along = f"along mesh axis {self.name!r}"
@@ -273,7 +273,7 @@ class NodeLink(Link):
         self.block[FAILED] = GONE
 
     def owed(self, rank: int) -> bool:
-        """Whether what is awaited now may be a message with a rank."""
+        """Whether the transfer that is waited for may include a message with this rank."""
         if rank not in self.ranks or not self.block[AWAITED]:
             return False
         owed = OWED(entries().addresses["node_owed"])

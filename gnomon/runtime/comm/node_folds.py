@@ -37,13 +37,13 @@ PIECE = 64 << 10
 
 
 def scratch_for(e: Emitter, group: str, nbytes: str) -> str:
-    """The bytes behind a fold's messages: where its rows stand, and a row for each rank."""
+    """The scratch size of a fold: its rows' addresses, and a row for each rank."""
     count = word(e, group, COUNT)
     return e.mul(count, e.add(row_of(e, group, nbytes), 8))
 
 
 def row_of(e: Emitter, group: str, nbytes: str) -> str:
-    """Bytes of a row: a piece if the senders' memory may be read, else the whole message."""
+    """The bytes of a row: a piece if senders' memory can be read, else the whole message."""
     beside = e.value(f"urem i64 {e.add(word(e, group, PLACE), 1)}, {word(e, group, COUNT)}")
     readable = e.value(f"icmp ne i64 {word(e, peer_at(e, group, beside), PEER_PROCESS)}, 0")
     large = e.value(f"icmp sge i64 {nbytes}, {LEAST_FOLDED}")
@@ -52,21 +52,21 @@ def row_of(e: Emitter, group: str, nbytes: str) -> str:
 
 
 def rows_of(e: Emitter, group: str, listed: str, nbytes: str) -> tuple[str, str]:
-    """The bytes of a row, and where the first one is; before it stand the places of all."""
+    """The size of a row, and the address of the first; the addresses of all stand before it."""
     before = e.add(e.mul(word(e, listed, 0), MESSAGE_BYTES), 8)
     first = e.add(before, e.mul(word(e, group, COUNT), 8))
     return row_of(e, group, nbytes), e.offset(listed, first)
 
 
 def is_direct(e: Emitter, message: str) -> str:
-    """Whether a message is to be read out of its sender's memory."""
+    """Whether a message is read directly from its sender's memory."""
     shown = e.value(f"icmp eq i64 {word(e, message, MOVED)}, 0")
     direct = e.value(f"icmp eq i64 {word(e, message, KIND)}, {DIRECT}")
     return e.value(f"and i1 {shown}, {direct}")
 
 
 def write_arrived(module: LLVMModule) -> None:
-    """`arrived` tells whether all that a transfer folds has come, or is shown."""
+    """Define `arrived`: whether all messages that a transfer folds are here or readable."""
     e = private(module, "arrived", ("ptr", "group"), ("ptr", "listed"), returns="i1")
     # `finished` reports messages of other sizes, and those that were given up
     e.call("i1", "finished", ("ptr", "%group"), ("ptr", "%listed"))
@@ -84,7 +84,7 @@ def write_arrived(module: LLVMModule) -> None:
 
 
 def write_bring(module: LLVMModule) -> None:
-    """`bring` reads a piece of a message out of its sender's memory; whether it is here now."""
+    """Define `bring`, which reads a piece of a message from its sender, and tells if it is here."""
     given = ("ptr", "group"), ("ptr", "peer"), ("ptr", "message"), ("ptr", "row")
     e = private(module, "bring", *given, ("i64", "start"), ("i64", "nbytes"), returns="i1")
     e.do(f"br i1 {is_direct(e, '%message')}, label %read, label %here")
@@ -110,7 +110,7 @@ def write_bring(module: LLVMModule) -> None:
 
 
 def write_end(module: LLVMModule) -> None:
-    """`end_fold` tells a peer that its message was folded, if it had not given it up by then."""
+    """Define `end_fold`, which tells a peer that its message was folded, unless it was canceled."""
     e = private(module, "end_fold", ("ptr", "peer"), ("ptr", "message"))
     still = e.value("alloca i64, align 8")
     held = e.offset("%peer", 8 * HELD)
@@ -133,7 +133,7 @@ def write_end(module: LLVMModule) -> None:
 
 
 def write_fold(module: LLVMModule) -> None:
-    """`fold_here` folds all ranks' stretches, piece by piece, and tells those who sent them."""
+    """Define `fold_here`, which folds all ranks' rows, piece by piece, and tells their senders."""
     write_bring(module)
     write_end(module)
     e = private(module, "fold_here", ("ptr", "group"), ("ptr", "slots"), ("ptr", "listed"))

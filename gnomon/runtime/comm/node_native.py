@@ -50,14 +50,14 @@ from gnomon.runtime.comm.streams import (
     free,
     is_null,
     is_zero,
+    list_readable,
     peer_of,
     put,
     put_pointer,
     set_source,
-    shown,
     unlink,
 )
-from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, note, request_of
+from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, request_of, store_number
 from gnomon.runtime.device import Target
 from gnomon.runtime.native import private, word, write_now, write_relax
 
@@ -89,7 +89,7 @@ def text_for(target: Target) -> str:
 
 
 def write_progress(module: LLVMModule) -> None:
-    """`progress` moves a round to and from each peer; how many it moved."""
+    """Define `progress`, which moves a round to and from each peer; gives how many moved."""
     e = private(module, "progress", ("ptr", "process"), returns="i64")
 
     def both(k: str, moved: str) -> list[str]:
@@ -103,7 +103,7 @@ def write_progress(module: LLVMModule) -> None:
 
 
 def write_post(module: LLVMModule) -> None:
-    """`post` begins a message to a place of a group, or from it; `folds`: its reader folds it."""
+    """Define `post`, which starts a message to or from a member; `folds`: its reader folds it."""
     given = ("ptr", "group"), ("i64", "place"), ("i1", "sent"), ("i1", "folds"), ("ptr", "message")
     e = private(module, "post", *given, ("ptr", "address"), ("i64", "nbytes"), ("i64", "tag"))
     peer, key = peer_at(e, "%group", "%place"), word(e, "%group", GROUP_KEY)
@@ -135,7 +135,7 @@ def write_post(module: LLVMModule) -> None:
 
 
 def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
-    """Take what came before it was asked for; what is still coming goes to its place."""
+    """Receive a message that came before it was asked for; what is still coming goes on."""
     came, moved = word(e, found, NBYTES), word(e, found, MOVED)
     wanted = e.value(f"icmp eq i64 {came}, %nbytes")
 
@@ -147,7 +147,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
 
     def take_direct() -> None:
         set_source(e, "%message", word(e, found, SOURCE), word(e, found, NUMBER))
-        shown(e, peer, "%message")
+        list_readable(e, peer, "%message")
 
     def take_streamed() -> None:
         copy(e, "%address", word(e, found, ADDRESS, "ptr"), moved)
@@ -160,7 +160,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
 
 
 def write_finished(module: LLVMModule) -> None:
-    """`finished` tells whether all messages of a transfer are over."""
+    """Define `finished`: whether all messages of a transfer are complete."""
     e = private(module, "finished", ("ptr", "group"), ("ptr", "listed"), returns="i1")
     at = messages_of(e, "%listed")
 
@@ -182,7 +182,7 @@ def write_finished(module: LLVMModule) -> None:
 
 
 def write_test(module: LLVMModule, name: str, ends: str) -> None:
-    """A function that moves what can be moved, until a transfer has come so far; whether it has."""
+    """Define a function that moves bytes and tells whether a transfer has come to a state."""
     e = module.function(name, [("ptr", "group"), ("ptr", "request")], returns="i64")
     process, listed = word(e, "%group", PROCESS, "ptr"), word(e, "%request", 0, "ptr")
     lock(e, process, word(e, "%group", waiting.YIELD_AFTER))
@@ -199,10 +199,10 @@ def write_test(module: LLVMModule, name: str, ends: str) -> None:
 
 
 def write_start(module: LLVMModule) -> None:
-    """`node_start` takes the slots of a transfer's call."""
+    """Define `node_start`, which starts the transfer in the slots of its call."""
     e = module.function("node_start", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.STARTED)
+    store_number(e, group, base.STARTED)
     process = word(e, group, PROCESS, "ptr")
     kind, nbytes = word(e, "%slots", base.KIND), word(e, "%slots", base.NBYTES)
     others = e.sub(word(e, group, COUNT), 1)
@@ -228,13 +228,13 @@ def write_start(module: LLVMModule) -> None:
 
 
 def ends(e: Emitter) -> tuple[str, str]:
-    """The places where a transfer receives, and of what it sends."""
+    """The addresses at which a transfer receives and from which it sends."""
     receive, send = (word(e, "%slots", k, "ptr") for k in (base.RECEIVE, base.SEND))
     return receive, send
 
 
 def post_listed(e: Emitter, group: str, listed: str, k: str) -> None:
-    """Begin one of a list of messages."""
+    """Emit the start of the k-th message of a list."""
     (receive, send), size = ends(e), len(base.Message._fields)
     row = e.offset("%slots", e.mul(e.add(e.mul(k, size), base.WORDS), 8))
     peer, sent, start, nbytes, tag = (word(e, row, at) for at in range(size))
@@ -252,7 +252,7 @@ def post(
     message: str,
     what: tuple[str, str, str],
 ) -> None:
-    """Call `post`; `flags`: whether the message is sent, and whether it is folded."""
+    """Emit a call of `post`; `flags`: whether the message is sent, and whether it is folded."""
     address, nbytes, tag = what
     sent, folds = flags
     ends_of = ("ptr", group), ("i64", place), ("i1", sent), ("i1", folds), ("ptr", message)
@@ -260,7 +260,7 @@ def post(
 
 
 def post_all(e: Emitter, group: str, listed: str, ring: str, folds: str) -> None:
-    """Begin a gather, an exchange or a fold, nearest ranks first, or a shift: one rank each way."""
+    """Emit the messages of a gather, an exchange, a fold or a shift, nearest ranks first."""
     (receive, send), nbytes = ends(e), word(e, "%slots", base.NBYTES)
     place, count = word(e, group, PLACE), word(e, group, COUNT)
     exchange = e.value(f"icmp eq i64 {word(e, '%slots', base.KIND)}, {base.EXCHANGE}")
@@ -296,10 +296,10 @@ def post_all(e: Emitter, group: str, listed: str, ring: str, folds: str) -> None
 
 
 def write_wait(module: LLVMModule) -> None:
-    """`node_wait` returns when a transfer is over, or something has failed."""
+    """Define `node_wait`, which returns when a transfer is complete or the group has failed."""
     e = module.function("node_wait", [("ptr", "slots")])
     group = group_of(e)
-    note(e, group, base.AWAITED)
+    store_number(e, group, base.AWAITED)
     request = request_of(e, group)
 
     def asked(name: str) -> Callable[[], str]:
@@ -312,41 +312,41 @@ def write_wait(module: LLVMModule) -> None:
     folds = e.value(f"icmp eq i64 {word(e, '%slots', base.KIND)}, {base.FOLD}")
     e.do(f"br i1 {folds}, label %fold, label %others")
     e.label("fold")
-    waiting.until(e, group, asked("node_arrived"), "come")
+    waiting.wait_until(e, group, asked("node_arrived"), "come")
     listed = word(e, request, 0, "ptr")
     e.call("void", "fold_here", ("ptr", group), ("ptr", "%slots"), ("ptr", listed))
     e.do("br label %others")
     e.label("others")
-    waiting.until(e, group, asked("node_test"), "one")
+    waiting.wait_until(e, group, asked("node_test"), "one")
     free(e, e.load(request, "ptr", 8))
     put(e, 0, group, base.AWAITED)
     e.ret()
 
 
 def write_sending(module: LLVMModule) -> None:
-    """`node_sending` moves what can be moved, and tells whether something waits to be sent."""
+    """Define `node_sending`, which moves bytes and tells whether some still wait to be sent."""
     e = module.function("node_sending", [("ptr", "process"), ("i64", "k")], returns="i64")
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
     peer = peer_of(e, "%k")
-    left = e.add(some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: live(e, x)))
+    left = e.add(has(e, peer, SENDS, lambda _: "true"), has(e, peer, SHOWN, lambda x: alive(e, x)))
     unlock(e, "%process")
     e.ret(f"i64 {left}")
 
 
-def some(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
-    """1 where a peer's list has a message of which something holds, else 0."""
+def has(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
+    """Emit 1 if a peer's list has a message with this property, else 0."""
     at = first(e, e.offset(peer, 8 * listed), holds)
     return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
 
 
-def live(e: Emitter, message: str) -> str:
-    """Whether a message was not given up."""
+def alive(e: Emitter, message: str) -> str:
+    """Emit whether a message is still wanted: it was not canceled."""
     return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
 
 def write_owed(module: LLVMModule) -> None:
-    """`node_owed` counts what is under way with a peer: of all groups what it fetches, of one else.
+    """Define `node_owed`, which counts the unfinished messages with a peer.
 
     What comes in is taken first, so a peer that has ended owes that for ever.
     """
@@ -359,20 +359,20 @@ def write_owed(module: LLVMModule) -> None:
     e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
     e.label("count")
     peer = peer_of(e, "%k")
-    owed = some(e, peer, SHOWN, lambda message: live(e, message))
+    owed = has(e, peer, SHOWN, lambda message: alive(e, message))
     for listed in (SENDS, ASKED, FETCHED, HELD):
-        owed = e.add(owed, some(e, peer, listed, lambda message: has_key(e, message)))
+        owed = e.add(owed, has(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")
     e.ret(f"i64 {owed}")
 
 
 def has_key(e: Emitter, message: str) -> str:
-    """Whether a message is of the group that was named."""
+    """Emit whether a message belongs to the group of the key in question."""
     return e.value(f"icmp eq i64 {word(e, message, KEY)}, %key")
 
 
 def write_forget(module: LLVMModule) -> None:
-    """`node_forget` gives up the messages of a group: their memory is touched no more."""
+    """Define `node_forget`, which cancels a group's messages: their memory is not used again."""
     e = private(module, "forget", ("ptr", "list"), ("i64", "key"))
 
     def give_up(message: str) -> None:

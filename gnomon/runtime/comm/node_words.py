@@ -17,17 +17,17 @@ PROCESS, GROUP_KEY, CAME, WANTED, PEERS, WORDS = range(waiting.OWN, waiting.OWN 
 
 
 def peer_at(e: Emitter, group: str, place: str) -> str:
-    """The words of the peer at a place of a group."""
+    """The address of the block of the peer at a place of a group."""
     return e.load(e.offset(word(e, group, PEERS, "ptr"), e.mul(place, 8)), "ptr", 8)
 
 
 def messages_of(e: Emitter, listed: str) -> Callable[[str], str]:
-    """The places of the messages of a transfer, behind their number."""
+    """A function that gives the address of a transfer's k-th message."""
     return lambda k: e.offset(listed, e.add(e.mul(k, MESSAGE_BYTES), 8))
 
 
 def lock(e: Emitter, process: str, brief: str) -> None:
-    """Wait until no other thread of this process moves messages."""
+    """Emit a wait for the process's lock: one thread at a time moves messages."""
     at = e.offset(process, 8 * LOCK)
     take = f"atomicrmw xchg ptr {at}, i64 1 acquire, align 8"
     wait_until(e, brief, lambda: is_zero(e, e.value(take)))

@@ -29,7 +29,7 @@ from gnomon.runtime.comm.base import (
     transfer_at,
 )
 
-__all__ = ["Comparison", "Posted", "messages", "whole"]
+__all__ = ["Comparison", "Posted", "start_collective", "start_messages"]
 
 SHOWN = 4
 """Messages of a list that an error names."""
@@ -38,7 +38,7 @@ DIGEST, LABEL = 16, 512
 
 
 class Posted:
-    """A transfer under way, from and to addresses that `held` keeps, until it is waited for."""
+    """A transfer that was started, and the objects, `held`, whose memory it uses."""
 
     def __init__(
         self, link: Link, transfer: Transfer, about: Callable[[], str], held: Any = None
@@ -56,7 +56,7 @@ class Posted:
         link.keep(self)
 
     def collective(self, number: int, precise: bool = False) -> str:
-        """The transfer in words."""
+        """Describe the transfer."""
         return self._about()
 
     def _call(self, entry: int) -> None:
@@ -66,11 +66,11 @@ class Posted:
         self.link.check()
 
     def is_done(self) -> bool:
-        """Whether all has been sent and is there."""
+        """Whether all has been sent and received."""
         return self._over or self.link.is_done(transfer_at(ctypes.addressof(self._slots)))
 
     def wait(self) -> None:
-        """Return when all has been sent and is there."""
+        """Block until all has been sent and received."""
         if not self._over:
             self._over = True
             self._call(WAIT)
@@ -78,15 +78,15 @@ class Posted:
             self.held = None
 
 
-def whole(
+def start_collective(
     link: Link, kind: int, ends: tuple[int, int], nbytes: int, about: Callable[[], str], held: Any
 ) -> Posted:
-    """Every rank's bytes to all, or to each its stretch: to and from these two addresses."""
+    """Start a gather or an exchange between two addresses, of `nbytes` to each rank."""
     return Posted(link, Transfer(*ends, 0, kind, nbytes, 0, 0), about, held)
 
 
-def messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
-    """Messages from and to addresses of their own; what is received is asked for first."""
+def start_messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
+    """Start a list of messages, each with an address of its own; receives come first."""
     ordered = tuple(sorted(listed, key=lambda each: each.sent))
     transfer = Transfer(0, 0, 0, MESSAGES, len(ordered), 0, 0, ordered)
 
@@ -117,16 +117,16 @@ class Comparison:
         self._posted = self._gather(mine, self._rows, DIGEST)
 
     def _gather(self, mine: Any, rows: Any, nbytes: int) -> Posted:
-        """Begin to send these bytes to all ranks."""
+        """Start a gather of these bytes from all ranks."""
         ends = ctypes.addressof(rows), ctypes.addressof(mine)
-        return whole(self.link, GATHER, ends, nbytes, lambda: self.what, (mine, rows))
+        return start_collective(self.link, GATHER, ends, nbytes, lambda: self.what, (mine, rows))
 
     def is_done(self) -> bool:
-        """Whether all digests are there."""
+        """Whether the digests of all ranks are here."""
         return self._posted is None or self._posted.is_done()
 
     def wait(self) -> None:
-        """Return when all digests are there, and refuse what differs."""
+        """Wait for all digests; CollectiveError where ranks start different collectives."""
         if self._posted is None:
             return
         self._posted.wait()
@@ -135,7 +135,7 @@ class Comparison:
             self._refuse()
 
     def _refuse(self) -> None:
-        """Raise, with what two ranks begin, and where."""
+        """Raise an error that names what two ranks start, and where."""
         label = f"{self.what}\n{self.site}".encode()[:LABEL]
         rows = (ctypes.c_char * (LABEL * self.link.count))()
         self._gather(ctypes.create_string_buffer(label, LABEL), rows, LABEL).wait()

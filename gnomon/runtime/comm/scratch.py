@@ -15,7 +15,7 @@ HEAD = 64
 
 
 def take(e: Emitter, spare: str, nbytes: str) -> str:
-    """A block of so many bytes: the spare one, if it is large enough."""
+    """Emit an allocation of so many bytes: the spare block if it is large enough."""
     found = e.load(spare, "ptr", 8)
     some, fits, make, done = map(e.fresh, ("some", "fits", "make", "made"))
     none = e.value(f"icmp eq ptr {found}, null")
@@ -36,7 +36,7 @@ def take(e: Emitter, spare: str, nbytes: str) -> str:
 
 
 def give(e: Emitter, spare: str, block: str) -> None:
-    """Take a block back: the larger of two is kept."""
+    """Emit the release of a block: it becomes the spare one if it is larger."""
     whole = e.offset(block, -HEAD)
     kept = e.load(spare, "ptr", 8)
     some, done, before = e.fresh("kept"), e.fresh("given"), e.block
@@ -53,6 +53,6 @@ def give(e: Emitter, spare: str, block: str) -> None:
 
 
 def forget(e: Emitter, spare: str) -> None:
-    """Free the block that is kept."""
+    """Emit the release of the spare block."""
     e.call("void", "free", ("ptr", e.load(spare, "ptr", 8)))
     e.store("null", spare, "ptr", 8)

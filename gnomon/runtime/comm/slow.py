@@ -68,7 +68,7 @@ class SlowLink(ThreadLink):
         self._arrives: dict[int, float] = {}
 
     def start(self, transfer: Transfer) -> None:
-        """Send, and note when all could be there."""
+        """Send, and compute when the data would arrive over the simulated network."""
         super().start(transfer)
         sends = pieces_of(transfer, self.place, self.count).sends
         nbytes = sum(piece.nbytes for piece in sends if piece.peer != self.place)
@@ -76,7 +76,7 @@ class SlowLink(ThreadLink):
         self._arrives[transfer.first] = self._free
 
     def is_done(self, transfer: Transfer) -> bool:
-        """Whether all has come, and could have by now."""
+        """Whether all messages are here and their simulated arrival has passed."""
         return monotonic() >= self._arrives.get(transfer.first, 0.0) and super().is_done(transfer)
 
     def wait(self, transfer: Transfer) -> None:

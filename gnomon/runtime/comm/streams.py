@@ -54,17 +54,17 @@ def write_streams(module: LLVMModule) -> None:
 
 
 def put(e: Emitter, value: str | int, block: str, index: int) -> None:
-    """Write a word."""
+    """Emit a store of a word into a block, by its index."""
     e.store(str(value), e.offset(block, 8 * index), "i64", 8)
 
 
 def put_pointer(e: Emitter, value: str, place: str) -> None:
-    """Write an address."""
+    """Emit a store of an address."""
     e.store(value, place, "ptr", 8)
 
 
 def copy(e: Emitter, to: str, source: str, nbytes: str) -> None:
-    """Move bytes, but for those of a message that was given up, which has no place."""
+    """Emit a copy of bytes; a canceled message has no address, and its bytes are skipped."""
     given = ("ptr", to), ("ptr", source), ("i64", nbytes), ("i1", "false")
     gone = e.value(f"or i1 {is_null(e, to)}, {is_null(e, source)}")
     there = e.value(f"xor i1 {gone}, true")
@@ -76,27 +76,27 @@ def copy(e: Emitter, to: str, source: str, nbytes: str) -> None:
 
 
 def is_null(e: Emitter, pointer: str) -> str:
-    """Whether an address is none."""
+    """Emit whether a pointer is null."""
     return e.value(f"icmp eq ptr {pointer}, null")
 
 
-def show(e: Emitter, window: str, at: int, count: str) -> None:
-    """Publish how many bytes were written, or read, to the other side."""
+def publish_count(e: Emitter, window: str, at: int, count: str) -> None:
+    """Emit an atomic store that tells the other side how many bytes were written or read."""
     e.do(f"store atomic i64 {count}, ptr {e.offset(window, at)} release, align 8")
 
 
 def free(e: Emitter, memory: str) -> None:
-    """Give memory back."""
+    """Emit a call of free()."""
     e.call("void", "free", ("ptr", memory))
 
 
-def lined(e: Emitter, nbytes: str) -> str:
-    """Bytes, up to a whole line."""
+def rounded_to_lines(e: Emitter, nbytes: str) -> str:
+    """Emit a number of bytes rounded up to a whole line."""
     return e.value(f"and i64 {e.add(nbytes, LINE - 1)}, {-LINE}")
 
 
 def write_find(module: LLVMModule) -> None:
-    """`find` gives where a list names the first message of a group and a tag, or its end."""
+    """Define `find`: where a list has its first message of a group and a tag, or its end."""
     e = private(module, "find", ("ptr", "list"), ("i64", "key"), ("i64", "tag"), returns="ptr")
 
     def wanted(message: str) -> str:
@@ -110,7 +110,7 @@ def write_find(module: LLVMModule) -> None:
 
 
 def first(e: Emitter, listed: str, holds: Callable[[str], str]) -> str:
-    """The place in a list of the first message of which something holds, or its end."""
+    """Emit a search for a list's first message with this property; gives its place, or the end."""
     before, look, compare, other, found = (
         e.block,
         *map(e.fresh, ("look", "compare", "other", "found")),
@@ -129,8 +129,8 @@ def first(e: Emitter, listed: str, holds: Callable[[str], str]) -> str:
     return at
 
 
-def leave_if(e: Emitter, nothing: str) -> None:
-    """Give 0 where there is nothing to do."""
+def return_zero_if(e: Emitter, nothing: str) -> None:
+    """Emit `return 0` if a condition holds."""
     none, some = e.fresh("none"), e.fresh("some")
     e.do(f"br i1 {nothing}, label %{none}, label %{some}")
     e.label(none)
@@ -139,20 +139,20 @@ def leave_if(e: Emitter, nothing: str) -> None:
 
 
 def append(e: Emitter, listed: str, message: str) -> None:
-    """Put a message at the end of a list."""
+    """Emit the insertion of a message at the end of a list."""
     end = e.call("ptr", "find", ("ptr", listed), ("i64", "-1"), ("i64", "-1"))
     put_pointer(e, message, end)
 
 
 def unlink(e: Emitter, at: str, message: str) -> None:
-    """Take a message out of its list."""
+    """Emit the removal of a message from its list, given the place that points to it."""
     following = e.offset(message, 8 * NEXT)
     put_pointer(e, e.load(following, "ptr", 8), at)
     put_pointer(e, "null", following)
 
 
 def piece(e: Emitter, message: str, space: str, at: str) -> tuple[str, str]:
-    """The bytes of a message that move now, and the address of the first of them."""
+    """Emit the size of the next piece of a message, and its address."""
     moved = word(e, message, MOVED)
     left = e.sub(word(e, message, NBYTES), moved)
     in_ring = e.sub(RING_BYTES, at)
@@ -164,13 +164,13 @@ def piece(e: Emitter, message: str, space: str, at: str) -> tuple[str, str]:
 
 
 def write_send(module: LLVMModule) -> None:
-    """`send` writes one round of the first message that goes to a peer; whether it did."""
+    """Define `send`, which writes one round of the first message to a peer, if there is one."""
     e = private(module, "send", ("ptr", "peer"), returns="i64")
     message, window = word(e, "%peer", SENDS, "ptr"), word(e, "%peer", OUT, "ptr")
-    leave_if(e, is_null(e, message))
+    return_zero_if(e, is_null(e, message))
     written = e.load(e.offset(window, WRITTEN), "i64", 8)
     space = e.sub(e.add(atomic_load(e, e.offset(window, READ), "acquire"), RING_BYTES), written)
-    leave_if(e, is_zero(e, space))
+    return_zero_if(e, is_zero(e, space))
     begins = e.value(f"icmp slt i64 {word(e, message, MOVED)}, 0")
     ring = e.offset(window, RING)
 
@@ -184,7 +184,7 @@ def write_send(module: LLVMModule) -> None:
     streamed = e.value(f"icmp eq i64 {word(e, message, KIND)}, {STREAMED}")
     e.do(f"br i1 {streamed}, label %stream, label %short")
     e.label("short")
-    show(e, window, WRITTEN, e.add(written, LINE))
+    publish_count(e, window, WRITTEN, e.add(written, LINE))
     unlink(e, e.offset("%peer", 8 * SENDS), message)
     answers = e.value(f"icmp eq i64 {word(e, message, KIND)}, {ANSWER}")
     e.either(
@@ -199,19 +199,19 @@ def write_send(module: LLVMModule) -> None:
     at = e.value(f"and i64 {start}, {RING_BYTES - 1}")
     nbytes, source = piece(e, message, e.sub(space, skipped), at)
     copy(e, e.offset(ring, at), source, nbytes)
-    show(e, window, WRITTEN, e.add(start, lined(e, nbytes)))
+    publish_count(e, window, WRITTEN, e.add(start, rounded_to_lines(e, nbytes)))
     over = e.value(f"icmp eq i64 {word(e, message, MOVED)}, {word(e, message, NBYTES)}")
     e.when(over, lambda: unlink(e, e.offset("%peer", 8 * SENDS), message))
     e.ret("i64 1")
 
 
 def write_receive(module: LLVMModule) -> None:
-    """`receive` reads one round of what comes from a peer; whether there was some."""
+    """Define `receive`, which reads one round of bytes from a peer, if there are some."""
     e = private(module, "receive", ("ptr", "peer"), returns="i64")
     window = word(e, "%peer", IN, "ptr")
     read = e.load(e.offset(window, READ), "i64", 8)
     space = e.sub(atomic_load(e, e.offset(window, WRITTEN), "acquire"), read)
-    leave_if(e, is_zero(e, space))
+    return_zero_if(e, is_zero(e, space))
     ring, coming = e.offset(window, RING), e.offset("%peer", 8 * COMING)
     begins = is_null(e, e.load(coming, "ptr", 8))
     line = e.offset(ring, e.value(f"and i64 {read}, {RING_BYTES - 1}"))
@@ -219,38 +219,38 @@ def write_receive(module: LLVMModule) -> None:
     e.do(f"br i1 {e.value(f'and i1 {begins}, {short}')}, label %short, label %stream")
     e.label("short")
     answers = e.value(f"icmp eq i64 {word(e, line, LINE_WORDS.index(KIND))}, {ANSWER}")
-    e.either(answers, lambda: answered(e, line), lambda: begin(e, line, direct=True))
-    show(e, window, READ, e.add(read, LINE))
+    e.either(answers, lambda: finish_sent(e, line), lambda: match_message(e, line, direct=True))
+    publish_count(e, window, READ, e.add(read, LINE))
     e.ret("i64 1")
     e.label("stream")
-    e.when(begins, lambda: begin(e, line, direct=False))
+    e.when(begins, lambda: match_message(e, line, direct=False))
     message = e.load(coming, "ptr", 8)
     skipped = e.value(f"select i1 {begins}, i64 {LINE}, i64 0")
     start = e.add(read, skipped)
     at = e.value(f"and i64 {start}, {RING_BYTES - 1}")
     nbytes, target = piece(e, message, e.sub(space, skipped), at)
     copy(e, target, e.offset(ring, at), nbytes)
-    show(e, window, READ, e.add(start, lined(e, nbytes)))
+    publish_count(e, window, READ, e.add(start, rounded_to_lines(e, nbytes)))
     over = e.value(f"icmp eq i64 {word(e, message, MOVED)}, {word(e, message, NBYTES)}")
     e.when(over, lambda: put_pointer(e, "null", coming))
     e.ret("i64 1")
 
 
-def answered(e: Emitter, line: str) -> None:
-    """Handle the peer's answer that a sent message has been read: mark it as done."""
+def finish_sent(e: Emitter, line: str) -> None:
+    """Emit the end of a sent message whose reader answered that it has been read."""
     message = word(e, line, LINE_WORDS.index(NUMBER), "ptr")
     put(e, word(e, message, NBYTES), message, MOVED)
     leave(e, e.offset("%peer", 8 * SHOWN), message)
 
 
 def leave(e: Emitter, listed: str, message: str) -> None:
-    """Take a message out of a list, wherever it stands there."""
+    """Emit the removal of a message from a list, at whatever place it is."""
     at = first(e, listed, lambda other: e.value(f"icmp eq ptr {other}, {message}"))
     unlink(e, at, message)
 
 
-def begin(e: Emitter, line: str, direct: bool) -> None:
-    """Find who asked for the message of a line, or keep it until somebody does."""
+def match_message(e: Emitter, line: str, direct: bool) -> None:
+    """Emit the match of an arriving message with who asked for it; it is kept until then."""
     nbytes, key, tag, _, source, number = (word(e, line, k) for k in range(len(LINE_WORDS)))
     at = e.call("ptr", "find", ("ptr", e.offset("%peer", 8 * ASKED)), ("i64", key), ("i64", tag))
     message = e.load(at, "ptr", 8)
@@ -276,7 +276,7 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
         def go() -> None:
             if direct:
                 set_source(e, message, source, number)
-                shown(e, "%peer", message)
+                list_readable(e, "%peer", message)
             else:
                 comes(message)
 
@@ -290,13 +290,13 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
 
 
 def set_source(e: Emitter, message: str, source: str, number: str) -> None:
-    """Mark a message as read from its sender's memory: its address, and the number to answer."""
+    """Mark a message as one that is read from its sender's memory, at this address."""
     for index, value in ((KIND, DIRECT), (SOURCE, source), (NUMBER, number)):
         put(e, value, message, index)
 
 
-def shown(e: Emitter, peer: str, message: str) -> None:
-    """Put a message on the list to fetch, or on that of messages which their reader folds."""
+def list_readable(e: Emitter, peer: str, message: str) -> None:
+    """Emit the entry of a readable message in the list to fetch, or in that of folds."""
     put(e, 0, message, MOVED)
     stays = e.value(f"icmp ne i64 {word(e, message, STAYS)}, 0")
     listed = e.value(f"select i1 {stays}, i64 {8 * HELD}, i64 {8 * FETCHED}")
@@ -304,7 +304,7 @@ def shown(e: Emitter, peer: str, message: str) -> None:
 
 
 def fill(e: Emitter, message: str, address: str, nbytes: str, key: str, tag: str) -> None:
-    """Write down a message that has not begun."""
+    """Emit the initial words of a message."""
     put_pointer(e, "null", message)
     put_pointer(e, address, e.offset(message, 8 * ADDRESS))
     words = (NBYTES, nbytes), (MOVED, -1), (KEY, key), (TAG, tag), (KIND, STREAMED), (STAYS, 0)
@@ -313,10 +313,10 @@ def fill(e: Emitter, message: str, address: str, nbytes: str, key: str, tag: str
 
 
 def is_zero(e: Emitter, number: str) -> str:
-    """Whether a number is none."""
+    """Emit whether a number is 0."""
     return e.value(f"icmp eq i64 {number}, 0")
 
 
 def peer_of(e: Emitter, k: str) -> str:
-    """The words of a peer."""
+    """The address of the block of peer k."""
     return e.offset("%process", e.mul(e.add(e.mul(k, PEER_WORDS), FIRST_PEER), 8))

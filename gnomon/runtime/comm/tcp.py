@@ -115,7 +115,7 @@ class TcpWorld(World):
     # how ranks find each other
 
     def _lead(self) -> dict[int, socket.socket]:
-        """Wait for all others, and tell each where all are."""
+        """Accept all other ranks, as the first one, and send each the addresses of all."""
         host = self.first.host if self.first.host.startswith((LOOPBACK, "localhost")) else ""
         with socket.create_server((host, self.first.port), backlog=self.size) as server:
             found = self._accept(server, self.size - 1)
@@ -132,7 +132,7 @@ class TcpWorld(World):
         return {k: connection for k, (connection, _) in found.items()}
 
     def _join(self) -> dict[int, socket.socket]:
-        """Find the first rank, hear of the others, and connect with each."""
+        """Connect with the first rank, and with all others, whose addresses it sends."""
         leader = self._reach(self.first)
         host = leader.getsockname()[0]
         bound = host if host.startswith(LOOPBACK) else ""
@@ -149,7 +149,7 @@ class TcpWorld(World):
         return found | {k: connection for k, (connection, _) in later.items()}
 
     def _reach(self, place: Address) -> socket.socket:
-        """Connect with who listens there, or will."""
+        """Connect with a rank, again and again until it listens."""
         while True:
             try:
                 return self._timed(socket.create_connection(place, self._left()))
@@ -176,11 +176,11 @@ class TcpWorld(World):
         return found
 
     def _left(self) -> float:
-        """Seconds of patience that are left."""
+        """The seconds until the timeout."""
         return max(0.001, self._end - monotonic())
 
     def _timed(self, made: socket.socket) -> socket.socket:
-        """A socket that waits no longer than that."""
+        """Set a socket's timeout to the seconds that are left."""
         self._sockets.append(made)
         made.settimeout(self._left())
         return made
@@ -188,7 +188,7 @@ class TcpWorld(World):
     # messages
 
     def put(self, message: Message, content: bytes) -> None:
-        """Send to another process, or keep what is for this one."""
+        """Send a message to another process; one for this process is stored."""
         (members, _), _, to, *_ = message
         peer = members[to]
         if peer == self.rank:
@@ -200,13 +200,13 @@ class TcpWorld(World):
             self.fail(peer, ConnectionError(ENDED))
 
     def failed(self, message: Message) -> tuple[int, BaseException] | None:
-        """The first failure, or that the sender of a message has ended."""
+        """The rank that failed first, and why; else the sender of a message if it has ended."""
         (members, _), sender, *_ = message
         ended = members[sender] in self.left
         return self.failure or ((members[sender], EOFError(LEFT)) if ended else None)
 
     def _read(self, rank: int, peer: Connection) -> None:
-        """Take in what a rank sends until it leaves."""
+        """Receive a rank's messages until it leaves."""
         try:
             while True:
                 key, content = peer.receive()
@@ -224,7 +224,7 @@ class TcpWorld(World):
         return watch.table()
 
     def leave(self, patience: float | None = None) -> None:
-        """Say goodbye, and wait until all others have, or for a while."""
+        """Tell all others that this rank leaves, and wait until they have, or for the timeout."""
         for peer in self.peers.values():
             try:
                 peer.send(b"", b"")
@@ -283,7 +283,7 @@ class TcpBackend(ThreadBackend):
         atexit.register(self.close, LINGER)
 
     def abort(self, cause: BaseException) -> None:
-        """Close all connections: the others hear of it."""
+        """Close all connections, by which the others notice the failure."""
         self.world.drop()
 
     def close(self, patience: float | None = None) -> None:

@@ -56,7 +56,7 @@ class World:
             self.arrived.notify_all()
 
     def take(self, message: Message, rank: int, name: str, what: Callable[[], str]) -> bytes:
-        """Wait for a message, and say who failed or that nobody sent it."""
+        """Wait for a message; CollectiveError if its sender failed or nobody sent it in time."""
         end = monotonic() + self.patience
         with self.arrived:
             self._waiting[rank] = what
@@ -78,21 +78,21 @@ class World:
             return self._messages.pop(message)
 
     def _table(self) -> str:
-        """The waits of all ranks, a line each."""
+        """The waits of all ranks as text, a line each."""
         waits = {rank: f"waits in {what() or WORD}" for rank, what in self._waiting.items()}
         rows = [waits.get(rank, "waits for no other rank") for rank in range(self.size)]
         return "".join(f"\n  rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def failed(self, message: Message) -> tuple[int, BaseException] | None:
-        """Why a message will not come, and whose failure that is."""
+        """The rank whose failure keeps a message from coming, and its error; None if none does."""
         return self.failure
 
     def has(self, message: Message) -> bool:
-        """Whether a message is there."""
+        """Whether a message has arrived."""
         return message in self._messages
 
     def fail(self, rank: int, cause: BaseException) -> None:
-        """Remember the first failure and wake whoever waits."""
+        """Record the first failure, and wake all waiting threads."""
         with self.arrived:
             self.failure = self.failure or (rank, cause)
             self.arrived.notify_all()
@@ -142,7 +142,7 @@ class ThreadLink(CallbackLink):
         self._tells = 0
 
     def start(self, transfer: Transfer) -> None:
-        """Send all at once; note in which order messages will come."""
+        """Send all messages, and record the order in which to receive them."""
         moved = pieces_of(transfer, self.place, self.count)
         for piece in moved.sends:
             self.send(piece, ctypes.string_at(piece.address, piece.nbytes))
@@ -159,7 +159,7 @@ class ThreadLink(CallbackLink):
         self.backend.world.put((self.key, self.place, piece.peer, piece.tag, number), content)
 
     def wait(self, transfer: Transfer) -> None:
-        """Take what has come, or wait for it."""
+        """Receive a transfer's messages, waiting for those that have not come."""
         due = self._due.pop(transfer.first, ())
         if transfer.kind == FOLD:
             found = [ctypes.c_char_p(self._taken(*each)) for each in due]
@@ -169,7 +169,7 @@ class ThreadLink(CallbackLink):
             ctypes.memmove(piece.address, self._taken(piece, message), piece.nbytes)
 
     def _taken(self, piece: Piece, message: Message) -> bytes:
-        """A message, which has as many bytes as are received."""
+        """A received message; CollectiveError if its size is not the expected one."""
         what = partial(self.waiting, True)
         content = self.backend.world.take(message, self.backend.rank, self.name, what)
         if len(content) != piece.nbytes:

@@ -13,7 +13,15 @@ from gnomon.runtime.comm import base
 from gnomon.runtime.comm.base import Link
 from gnomon.runtime.native import BRIEF, word
 
-__all__ = ["LATE", "REFUSED", "group_of", "note", "request_of", "settle", "until"]
+__all__ = [
+    "LATE",
+    "REFUSED",
+    "group_of",
+    "request_of",
+    "store_number",
+    "wait_until",
+    "write_waiting",
+]
 
 # the words of a group's block, after those of every backend; a backend's own follow
 REQUESTS, PATIENCE, YIELD_AFTER, PLACE, COUNT, OWN = range(base.OWN, base.OWN + 6)
@@ -24,8 +32,8 @@ LOOKS = 255
 """After so many looks in vain, and one, the clock is read."""
 
 
-def settle(link: Link, patience: float, crowded: bool) -> None:
-    """Write how a group's end waits: for how long, and whether ranks share cores."""
+def write_waiting(link: Link, patience: float, crowded: bool) -> None:
+    """Write a group's place, size, timeout and way of waiting into its block."""
     block = link.block
     block[PATIENCE] = round(1e9 * patience)
     block[YIELD_AFTER] = 0 if crowded else BRIEF
@@ -33,7 +41,7 @@ def settle(link: Link, patience: float, crowded: bool) -> None:
 
 
 def group_of(e: Emitter) -> str:
-    """The block of a call's group; what has failed does nothing more."""
+    """Emit a load of a call's group; the call returns at once if the group has failed."""
     group = word(e, "%slots", base.GROUP, "ptr")
     failed = e.value(f"icmp ne i64 {word(e, group, base.FAILED)}, 0")
     e.do(f"br i1 {failed}, label %end, label %begin")
@@ -43,19 +51,19 @@ def group_of(e: Emitter) -> str:
     return group
 
 
-def note(e: Emitter, group: str, at: int) -> None:
-    """Keep the number of a call's transfer, and one, where messages look for it."""
+def store_number(e: Emitter, group: str, at: int) -> None:
+    """Emit a store of the transfer's number, plus 1, into a word of the group for messages."""
     e.store(e.add(word(e, "%slots", base.FIRST), 1), e.offset(group, 8 * at), "i64", 8)
 
 
 def request_of(e: Emitter, group: str) -> str:
-    """The place of a transfer's first request."""
+    """The address of the first request of a call's transfer."""
     first = e.mul(word(e, "%slots", base.FIRST), 8)
     return e.offset(word(e, group, REQUESTS, "ptr"), first)
 
 
-def until(e: Emitter, group: str, done: Callable[[], str], name: str) -> None:
-    """Ask until it is done; where the group has failed, or patience is at its end, return."""
+def wait_until(e: Emitter, group: str, done: Callable[[], str], name: str) -> None:
+    """Emit a loop until `done`; the function returns if the group fails or the timeout passes."""
     brief = word(e, group, YIELD_AFTER)
     end = e.add(e.call("i64", "now"), word(e, group, PATIENCE))
     before = e.block

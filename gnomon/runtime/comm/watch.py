@@ -44,7 +44,7 @@ class Watch:
         Thread(target=self._speak, name="watch", daemon=True).start()
 
     def _speak(self) -> None:
-        """Say where the rank is until it leaves, or nobody listens."""
+        """Report the rank's place repeatedly, until it leaves or the board is gone."""
         try:
             while not self._over.is_set():
                 self._send(kind="state", place=self.note or doing(), last=last())
@@ -59,7 +59,7 @@ class Watch:
             self._socket.sendall(line + b"\n")
 
     def ask(self, kind: str, **content: Any) -> Any:
-        """Say something that is answered; None where nobody answers."""
+        """Send a question; the answer, or None if the board is gone."""
         try:
             self._send(kind=kind, **content)
             return msgspec.json.decode(self._answers.readline())
@@ -67,7 +67,7 @@ class Watch:
             return None
 
     def fail(self, text: str, code: int) -> bool:
-        """Say that this rank failed; whether another one has said the same before."""
+        """Report that this rank failed; returns whether another one reported the same before."""
         self._over.set()
         return bool(self.ask("fail", text=text, code=code, last=last(precise=True)))
 
@@ -84,7 +84,7 @@ class Watch:
         self._socket.close()
 
     def clock(self, rounds: int = 50) -> tuple[int, int]:
-        """The time to add to this rank's clock for the board's, and its largest error, in ns."""
+        """The offset of the board's clock from this rank's, and its largest error, in ns."""
         best = (1 << 62, 0)
         for _ in range(rounds):
             began = monotonic_ns()
@@ -113,14 +113,14 @@ def begin(address: str, rank: int, size: int) -> Watch:
 
 
 def leave_out(found: LeftOut) -> None:
-    """Ask the launcher to start the next job without some ranks."""
+    """Ask the launcher to run the next job without some ranks."""
     watch = of_process()
     if watch is not None:
         watch.ask("leave_out", **found._asdict())
 
 
 def table() -> str:
-    """The places of all ranks, a line each; empty where there is no board."""
+    """The places of all ranks as text, a line each; "" without a board."""
     watch = of_process()
     if watch is None:
         return ""
@@ -132,7 +132,7 @@ def table() -> str:
 
 
 def doing(precise: bool = False) -> str:
-    """The place of this rank: the wait that it is in, or else a line of the user's."""
+    """The place of this rank: the transfer that it waits for, else a line of the user's."""
     for link in links_of_process():
         wait = link.waiting(precise)
         if wait:
@@ -142,13 +142,13 @@ def doing(precise: bool = False) -> str:
 
 
 def last(precise: bool = False) -> str:
-    """The last collective that this rank started."""
+    """Describe the last collective that this rank started."""
     found = [link.latest(precise) for link in links_of_process()]
     return next(filter(None, found), "")
 
 
 def user_line(frame: FrameType | None) -> str:
-    """The innermost line that is neither ours nor Python's own."""
+    """The innermost line that is neither Gnomon's nor Python's own."""
     while frame is not None:
         if not is_ours(frame.f_code):
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

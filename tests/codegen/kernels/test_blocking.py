@@ -10,9 +10,9 @@ from gnomon.codegen.kernels.blocking import (
     all_tiles,
     best_tile,
     choose_tile,
-    cut_for,
     cut_k,
     fits,
+    numbers_of_tile,
     panel_tile,
     plan,
     scratch_parts,
@@ -116,7 +116,7 @@ def test_one_tile_serves_all_but_few_rows():
 @pytest.mark.parametrize("letters", LETTERS, ids=str)
 def test_the_numbers_of_a_cut_are_those_of_its_blocks(letters):
     tile = choose_tile(AVX2, "float", 100, 100)
-    cut, blocks = cut_for(AVX2, tile, (100, 100), letters), cut_k(letters, 4)
+    cut, blocks = numbers_of_tile(AVX2, tile, (100, 100), letters), cut_k(letters, 4)
 
     assert cut.total * cut.pieces == len(blocks.pops)
     assert cut.count == -(-cut.total // cut.chunks) * cut.pieces == blocks.count

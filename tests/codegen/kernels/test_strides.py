@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.emitter import LLVMModule
-from gnomon.codegen.kernels.strides import merge, named, offset, total
+from gnomon.codegen.kernels.strides import merge, named_walk, offset, total
 from tests.codegen.kernels.jit import machine_for, parse
 
 
@@ -34,7 +34,7 @@ def test_axes_that_one_stride_serves_become_one():
 
 
 def test_a_walk_is_named_by_its_numbers_but_for_strides_of_zero_and_one():
-    found = named(((2, 50), (3, 0), (4, 1)), "row")
+    found = named_walk(((2, 50), (3, 0), (4, 1)), "row")
 
     assert found.dims == (("%row_size0", "%row_stride0"), ("%row_size1", 0), ("%row_size2", 1))
     assert found.parameters == ("row_size0", "row_stride0", "row_size1", "row_size2")

@@ -9,7 +9,7 @@ import pytest
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.kernels.order import combine_counts, depths
-from gnomon.codegen.kernels.tally import additions, standing
+from gnomon.codegen.kernels.tally import additions, sums_on_stack
 from tests.codegen.kernels.jit import Kernel
 
 NESTS = [[(8, 4)], [(5, 1), (6, 2)], [(4, 4), (8, 2)], [(6, 2), (3, 1), (4, 4)], [(7, 1)], []]
@@ -27,7 +27,7 @@ def test_every_chunk_owes_and_finds_what_the_order_says(letters):
     walks = [(pair.size, pair.leaves) for pair in own]
 
     def chunk(index: str) -> None:
-        for k, found in enumerate((additions(e, walks, index), standing(e, walks, index))):
+        for k, found in enumerate((additions(e, walks, index), sums_on_stack(e, walks, index))):
             place = e.add(e.mul(index, 16), 8 * k)
             e.store(found, e.offset(goals, place), "i64", 8)
 

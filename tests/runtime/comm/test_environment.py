@@ -10,10 +10,10 @@ from gnomon.runtime.comm.environment import (
     by_mpi,
     declare,
     environment,
-    hinted,
     meeting_place,
-    standing,
+    thread_place,
     variables,
+    was_launched,
 )
 
 pytestmark = pytest.mark.unit
@@ -62,15 +62,15 @@ def test_an_indexed_job_must_say_how_many_pods_it_has():
 
 
 def test_a_thread_may_stand_for_a_rank():
-    with standing(Environment(1, 3, 1, 3, "a test")):
+    with thread_place(Environment(1, 3, 1, 3, "a test")):
         assert environment().rank == 1
     assert environment({}).size == 1
 
 
 @pytest.mark.parametrize("sign", ["PMIX_RANK", "PALS_RANKID"])
 def test_a_launcher_that_tells_no_size_leaves_a_sign(sign: str):
-    assert hinted({sign: "0"})
-    assert not hinted({})
+    assert was_launched({sign: "0"})
+    assert not was_launched({})
 
 
 def test_a_shell_of_slurm_is_no_step_of_it():
@@ -120,7 +120,7 @@ def test_a_program_gives_itself_a_place_where_no_launcher_does(monkeypatch):
     declare(1, 3)
     assert environment() == Environment(1, 3, 1, 3, "init_process_group")
     assert environment({}).size == 1
-    with standing(Environment(0, 2, 0, 2, "threads")):
+    with thread_place(Environment(0, 2, 0, 2, "threads")):
         assert environment().size == 2
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "4")

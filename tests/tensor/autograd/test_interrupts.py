@@ -179,7 +179,7 @@ MODES = {
     "without torch_function": DisableTorchFunctionSubclass,
     "along": lambda: here.along({}),
     "of_rank": lambda: groups.of_rank(FakeBackend(0, 2)),
-    "standing": lambda: environment.standing(environment.ALONE),
+    "standing": lambda: environment.thread_place(environment.ALONE),
     "aside": aside,
 }
 WORKS = {
