@@ -1,4 +1,4 @@
-"""The command line's entry: what runs a script loads little, and any other command all of them.
+"""The command line's entry: what runs a script or writes texts loads little, others everything.
 
 What the words of a command mean is in commands.py. A mistake is one line and exit code 2.
 """
@@ -12,10 +12,13 @@ from contextlib import nullcontext
 
 from gnomon.drop_in.script import run_module, run_script
 from gnomon.errors import ConfigError, GnomonError, system_message
-from gnomon.lazy import commands, ending
+from gnomon.lazy import commands, ending, text_commands
 from gnomon.runtime.comm.environment import environment
 
 __all__ = ["main"]
+
+WRITERS = frozenset({"chat", "complete", "serve"})
+"""The commands of text_commands.py, which load what their model needs."""
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -43,7 +46,7 @@ def code_of(words: Sequence[str]) -> int:
             return run_script(words[1], words[2:])
         if words[:2] == ["run", "-m"] and len(words) > 2:
             return run_module(words[2], words[3:])
-        return commands.called(words)
+        return (text_commands if words[:1] and words[0] in WRITERS else commands).called(words)
     except GnomonError as wrong:
         return complain(str(wrong), 2 if isinstance(wrong, ConfigError) else 1)
     except KeyboardInterrupt:

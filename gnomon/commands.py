@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import Parameter
 from rich.console import Console
 
-import gnomon as gn
 from gnomon.bench.command import BenchOptions
 from gnomon.bench.command import bench as measure
 from gnomon.bench.harness import Options
@@ -21,7 +20,7 @@ from gnomon.distributed.launcher import Launch, delimited
 from gnomon.distributed.restarts import Restarts, counts_of
 from gnomon.drop_in.command import run as run_torch_script
 from gnomon.errors import ConfigError, GnomonError, system_message
-from gnomon.train.chat import chat, complete
+from gnomon.train import text_commands
 from gnomon.train.config import keys
 from gnomon.train.diverge import diverge as compare_runs
 from gnomon.train.doctor import findings, table_of
@@ -34,9 +33,9 @@ from gnomon.train.profile import profile as profile_recipe
 from gnomon.train.progress import Progress
 from gnomon.train.runs import begin, find_checkpoint, resumable, together
 from gnomon.train.sampling_flags import UNSET, SamplingFlags
-from gnomon.train.serve import serve
 from gnomon.train.state import model_of
 from gnomon.train.team import Team
+from gnomon.train.text_commands import app
 from gnomon.train.to_gguf import gguf
 from gnomon.train.to_program import program
 from gnomon.train.tokenizer import load_tokenizer
@@ -44,17 +43,8 @@ from gnomon.train.values import keep_values
 
 __all__ = ["app", "called"]
 
-app = App(
-    name="gnomon",
-    help="A deep-learning compiler and distributed trainer with PyTorch's names.",
-    version=gn.__version__,
-    help_format="plaintext",
-)
 app.command(run_torch_script)
 app.command(bisect_script)
-app.command(chat)
-app.command(complete)
-app.command(serve)
 app.command(gguf)
 app.command(program)
 
@@ -348,9 +338,4 @@ def bench(
 
 def called(words: Sequence[str]) -> int:
     """The exit code of a command."""
-    try:
-        options = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
-        code = app(delimited(words), **options)
-    except CycloptsError as wrong:
-        raise ConfigError(str(wrong)) from wrong
-    return code if isinstance(code, int) else 0
+    return text_commands.called(delimited(words))

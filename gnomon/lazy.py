@@ -109,6 +109,7 @@ fitting = Lazy("gnomon.ops.fitting")
 gradient_layouts = Lazy("gnomon.passes.gradient_layouts")
 leaving = Lazy("gnomon.passes.leaving")
 loosen = Lazy("gnomon.passes.loosen")
+exporting = Lazy("gnomon.export.exporting")
 program_capture = Lazy("gnomon.export.program_capture")
 assembly = Lazy("gnomon.program.assembly")
 blocks = Lazy("gnomon.program.blocks")
@@ -128,6 +129,10 @@ modes = Lazy("gnomon.tensor.modes")
 numpy_calls = Lazy("gnomon.tensor.numpy_calls")
 out = Lazy("gnomon.tensor.out")
 placements = Lazy("gnomon.tensor.placements")
+causal = Lazy("gnomon.models.causal")
+pretrained = Lazy("gnomon.models.pretrained")
+runs = Lazy("gnomon.train.runs")
+text_commands = Lazy("gnomon.train.text_commands")
 read_numbers = Lazy("gnomon.tensor.read_numbers")
 
 
@@ -243,16 +248,16 @@ def modules_below(package: str) -> Callable[[str], ModuleType]:
     return find
 
 
-def names_in(module: str, package: str) -> Callable[[str], Any]:
-    """A package's `__getattr__`: public names that lie in a module, which loads when asked."""
+def names_in(modules: str, package: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: public names that lie in some modules, which load when asked."""
 
     def find(name: str) -> Any:
         # an import of a file in the package asks here first
         file = PathFinder.find_spec(f"{package}.{name}", sys.modules[package].__path__)
-        found = load(module) if file is None else None
-        if name not in getattr(found, "__all__", ()):
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(found, name)
+        for module in modules.split() if file is None and name[:1] != "_" else ():
+            if name in load(module).__all__:
+                return getattr(load(module), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find
 

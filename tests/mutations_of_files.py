@@ -15,12 +15,15 @@ import random
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from gnomon.capture.program_writer import PACKED, deflated
 from gnomon.runtime.program_file import ABI, FORMAT, HEAD, MAGIC, NOTES, PAGE, ROW
 
 Mutation = Callable[[bytes, random.Random], bytes]
@@ -326,20 +329,31 @@ ZIP: tuple[Mutation, ...] = (tree_changed, tree_changed, tree_changed, field_cha
 
 
 def sections(content: bytes) -> list[tuple[int, int, bytes]]:
-    """The sections of a program file: kind, target, bytes."""
-    count = HEAD.unpack_from(content)[4]
-    rows = [ROW.unpack_from(content, HEAD.size + k * ROW.size) for k in range(count)]
-    return [(kind, target, content[at : at + size]) for kind, target, at, size, *_ in rows]
+    """The sections of a program file: kind, target, bytes, those that are packed unpacked."""
+    count, found = HEAD.unpack_from(content)[4], []
+    for k in range(count):
+        kind, target, at, size, whole, _ = ROW.unpack_from(content, HEAD.size + k * ROW.size)
+        part = content[at : at + size]
+        found.append((kind, target, zlib.decompress(part, -zlib.MAX_WBITS) if whole else part))
+    return found
 
 
-def laid_out(parts: list[tuple[int, int, bytes]]) -> bytes:
+packed_once = lru_cache(16)(deflated)
+"""Packs a section; those that mutations leave alone are not packed anew for each."""
+
+
+def laid_out(
+    parts: list[tuple[int, int, bytes]], pack: Callable[[bytes], bytes] = packed_once
+) -> bytes:
     """A program file of sections, whose digests fit."""
     rows, body, start = [], b"", HEAD.size + ROW.size * len(parts)
     for kind, target, part in parts:
+        whole = len(part) if kind in PACKED else 0
+        stored = pack(part) if whole else part
         body += bytes(-(start + len(body)) % PAGE)
-        digest = hashlib.sha256(part).digest()
-        rows.append(ROW.pack(kind, target, start + len(body), len(part), 0, digest))
-        body += part
+        digest = hashlib.sha256(stored).digest()
+        rows.append(ROW.pack(kind, target, start + len(body), len(stored), whole, digest))
+        body += stored
     head = MAGIC, FORMAT, ABI, start + len(body), len(parts)
     seal = hashlib.sha256(HEAD.pack(*head, bytes(32)) + b"".join(rows)).digest()
     return HEAD.pack(*head, seal) + b"".join(rows) + body

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,12 +47,16 @@ from gnomon.runtime.program_file import (
     ROW,
     TARGETS,
     WEIGHTS,
+    WRITTEN,
+    ZEROS,
 )
 
 __all__ = ["write_program"]
 
 LARGE = 1 << 16
 """Bytes from which on a tensor begins at a page."""
+PACKED = frozenset({DESCRIPTION, CODE, PLAN})
+"""The kinds of sections that are deflated."""
 
 
 def write_program(
@@ -118,9 +123,15 @@ class WordList:
 
 
 def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
-    """The bytes of tensors, equal ones once and large ones page-aligned; and their offsets."""
+    """The bytes of tensors, equal ones once and large ones page-aligned; and their offsets.
+
+    State that begins as zeros has no bytes.
+    """
     parts, places, known, end = [], [], dict[bytes, int](), 0
     for x in held:
+        if begins_as_zeros(x):
+            places.append(0)
+            continue
         key = hashlib.sha256(x.content).digest()
         if key not in known:
             gap = -end % (PAGE if len(x.content) >= LARGE else LINE)
@@ -129,6 +140,11 @@ def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
             end += gap + len(x.content)
         places.append(known[key])
     return parts, places
+
+
+def begins_as_zeros(held: HeldTensor) -> bool:
+    """Whether methods write a tensor whose first bytes are all zeros."""
+    return held.written and not np.frombuffer(held.content, np.uint8).any()
 
 
 def description(
@@ -140,7 +156,7 @@ def description(
     for x, at in zip(held, places, strict=True):
         words.text(x.name)
         words.kind(x.tensor.dtype, x.tensor.shape)
-        words.add(x.written, at)
+        words.add(ZEROS if begins_as_zeros(x) else WRITTEN if x.written else 0, at)
     words.add(len(methods))
     for method in methods:
         words.text(method.name)
@@ -253,15 +269,23 @@ def written(path: Path, sections: Sequence[tuple[int, int, list[bytes]]]) -> str
     """Write a file atomically from its sections; its digest."""
     rows, end, parts = [], HEAD.size + ROW.size * len(sections), list[bytes]()
     for kind, target, content in sections:
-        gap, seal = -end % PAGE, hashlib.sha256()
-        for part in content:
+        whole = sum(map(len, content)) if kind in PACKED else 0
+        stored = [deflated(b"".join(content))] if whole else content
+        gap, seal = -end % (PAGE if kind == WEIGHTS else LINE), hashlib.sha256()
+        for part in stored:
             seal.update(part)
-        size = sum(map(len, content))
-        rows.append(ROW.pack(kind, target, end + gap, size, 0, seal.digest()))
-        parts += [bytes(gap), *content]
+        size = sum(map(len, stored))
+        rows.append(ROW.pack(kind, target, end + gap, size, whole, seal.digest()))
+        parts += [bytes(gap), *stored]
         end += gap + size
     rest = MAGIC, FORMAT, ABI, end, len(sections)
     found = hashlib.sha256(HEAD.pack(*rest, bytes(32)) + b"".join(rows)).digest()
     publish(path, [HEAD.pack(*rest, found), *rows, *parts])
     path.chmod(path.stat().st_mode & 0o755)
     return found.hex()
+
+
+def deflated(content: bytes) -> bytes:
+    """Bytes packed by deflate, with no frame around."""
+    packer = zlib.compressobj(zlib.Z_BEST_COMPRESSION, wbits=-zlib.MAX_WBITS)
+    return packer.compress(content) + packer.flush()

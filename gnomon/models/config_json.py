@@ -12,7 +12,7 @@ from gnomon.errors import ConfigError, clipped
 from gnomon.models.config import PretrainedConfig
 from gnomon.models.config_fields import refuse_other
 
-__all__ = ["converted", "to_hugging_face", "to_json"]
+__all__ = ["converted", "to_hugging_face"]
 
 Converted = TypeVar("Converted", bound=PretrainedConfig)
 
@@ -29,11 +29,6 @@ def to_hugging_face(config: PretrainedConfig, dtype: str = "float32") -> dict[st
         **config.described,
         **config.written_fields(),
     }
-
-
-def to_json(content: object) -> bytes:
-    """JSON for people: sorted and indented."""
-    return msgspec.json.format(msgspec.json.encode(content, order="sorted"), indent=2) + b"\n"
 
 
 def converted(found: Mapping[str, object], kind: type[Converted]) -> Converted:

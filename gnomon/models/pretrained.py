@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader, decoded, read_text
+from gnomon.distributed.checkpoint.reader import StoredTensor, TensorReader
 from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.dtypes import DType, dtype_of, float32
 from gnomon.errors import ArgumentError, CheckpointError, ConfigError, brief
@@ -28,6 +28,7 @@ from gnomon.models.saving import CONFIG, INDEX
 from gnomon.models.stored_parameters import load_parameters
 from gnomon.models.text_format import text_format_of
 from gnomon.ops.blocks import FORMATS
+from gnomon.runtime.json_files import decoded, read_text
 
 __all__ = [
     "FLOATS",

@@ -23,9 +23,10 @@ from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, brief
 from gnomon.models.carried import Carried
 from gnomon.models.config import PretrainedConfig
-from gnomon.models.config_json import to_hugging_face, to_json
+from gnomon.models.config_json import to_hugging_face
 from gnomon.models.stored_parameters import parameter_tensors
 from gnomon.runtime.files import flush_folder, make_folder, publish
+from gnomon.runtime.json_files import to_json
 from gnomon.tensor.layouts import layout_of
 
 __all__ = ["CONFIG", "INDEX", "PretrainedModel"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -19,14 +19,15 @@ from tokenizers import Tokenizer
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError, CheckpointError, clipped
-from gnomon.export import export, load_program
-from gnomon.export.program_capture import save_programs
+from gnomon.lazy import exporting, program_capture
 from gnomon.models.carried import Carried
-from gnomon.models.causal import CausalLM
 from gnomon.models.generation_config import FILE, TOKENS
 from gnomon.models.passes import CachedRows
 from gnomon.models.text_format import TextFormat
-from gnomon.runtime.program_file import ProgramFileError
+from gnomon.runtime.program_file import ProgramFileError, load_program
+
+if TYPE_CHECKING:
+    from gnomon.models.causal import CausalLM
 
 __all__ = ["CachedDecoder", "DecoderNotes", "ShippedDecoder", "ShippedRows", "ship"]
 
@@ -88,8 +89,10 @@ def ship(
     module = CachedDecoder(model.eval(), size)
     start = gn.tensor([0])
     methods = {
-        "prefill": export(module, (gn.zeros((1, piece), dtype=gn.int64), start, start + 0)),
-        "decode": export(module, (gn.zeros((1, 1), dtype=gn.int64), start)),
+        "prefill": exporting.export(
+            module, (gn.zeros((1, piece), dtype=gn.int64), start, start + 0)
+        ),
+        "decode": exporting.export(module, (gn.zeros((1, 1), dtype=gn.int64), start)),
     }
     carried = model.carried
     notes = DecoderNotes(
@@ -101,7 +104,8 @@ def ship(
         {name: carried.fields[name] for name in TOKENS if name in carried.fields},
         carried.files.get(FILE, b"{}"),
     )
-    return save_programs(methods, path, targets, notes=msgspec.msgpack.encode(notes))
+    encoded = msgspec.msgpack.encode(notes)
+    return program_capture.save_programs(methods, path, targets, notes=encoded)
 
 
 class ShippedDecoder:

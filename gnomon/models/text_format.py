@@ -12,12 +12,11 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from gnomon.distributed.checkpoint.reader import decoded, read_text
 from gnomon.errors import CheckpointError, ConfigError, clipped
 from gnomon.gguf.chat import TEMPLATE, rendered, special_tokens
 from gnomon.gguf.file import GGUFFile, load
 from gnomon.gguf.tokenization import tokenizer
-from gnomon.models.config_json import to_json
+from gnomon.runtime.json_files import decoded, read_text, to_json
 
 __all__ = ["TOKENIZER", "TextFormat", "text_format", "text_format_of"]
 

@@ -11,7 +11,6 @@ before any of it runs, so that a damaged file is refused. docs/program-files.md 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import mmap
 import os
@@ -21,7 +20,9 @@ import struct
 import sys
 import threading
 import weakref
+import zlib
 from collections.abc import Sequence
+from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -29,12 +30,14 @@ import numpy as np
 
 __all__ = ["ProgramFileError", "ShippedMethod", "ShippedProgram", "load_program"]
 
-MAGIC, FORMAT, ABI = b"GNOMONPF", 1, 1
+MAGIC, FORMAT, ABI = b"GNOMONPF", 2, 1
 HEAD = struct.Struct("<8sIIQQ32s")
 """Magic, format, ABI, bytes, sections; the digest of these, of a digest of 0, and of the table."""
 ROW = struct.Struct("<IIQQQ32s")
-"""A section: its kind, its target, where it begins, its bytes, nothing, their digest."""
+"""A section: kind, target, place, bytes, bytes when unpacked (0: not packed), digest of bytes."""
 PAGE, LINE, MOST, RUNS = 4096, 64, 1 << 46, 16
+WRITTEN, ZEROS = 1, 2
+"""Tensors that methods write: with first values in the file, and with zeros."""
 DESCRIPTION, WEIGHTS, CODE, PLAN, NOTES = range(1, 6)
 TARGETS = {"avx2": 1, "avx512": 2, "neon": 3}
 FLAGS = {
@@ -55,13 +58,12 @@ DTYPES |= dict.fromkeys(("float8_e4m3fn", "float8_e5m2"), "uint8")
 NESTS = {"list": list, "tuple": tuple}
 
 # the ABI: a run's block in words, an entry of a table in words, a pool's block in bytes
-SCRATCH_START, THREADS, BASES = 6, 7, 13
+SCRATCH_START, THREADS, BASES, FIRST_BASE = 6, 7, 13, 2
+"""The bases: nothing, the arena, then inputs, outputs, scalars, registers."""
 FUNCTION, FIRST_SLOT, KIND, TARGET = 0, 1, 3, 4
 CALL, BRANCH, SKIP, SET, BIND = range(5)
 MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
 IDLE_LOOKS, YIELD_AFTER, LOOKS, BRIEF = 384, 448, 2_500, 256
-FIRST_BASE = 2
-"""Bases: nothing, the arena, then inputs, outputs, scalars, registers."""
 
 
 class ProgramFileError(ValueError, RuntimeError):
@@ -70,6 +72,10 @@ class ProgramFileError(ValueError, RuntimeError):
 
 class ForeignProgramError(ProgramFileError):
     """A program file of another format, or for other processors."""
+
+
+WRONG = (ValueError, TypeError, LookupError, RuntimeError, OverflowError, MemoryError, zlib.error)
+"""What reading a file that says something else may raise."""
 
 
 def need(holds: Any, why: str, kind: type[ProgramFileError] = ProgramFileError) -> None:
@@ -93,7 +99,7 @@ class Words:
 
     def number(self, least: int = 0, most: int = MOST) -> int:
         """Read an integer, and check its bounds."""
-        (found,) = self.row(1).tolist()
+        found, self.at = self.words.item(self.at), self.at + 1
         need(least <= found <= most, f"a number is {found}, and not between {least} and {most}")
         return found
 
@@ -140,9 +146,9 @@ class ArrayKind:
         return f"{self.name}[{', '.join(str(n) if n >= 0 else f's{-1 - n}' for n in self.sizes)}]"
 
 
-def aligned(nbytes: int) -> np.ndarray:
+def aligned(nbytes: int, new: Any = np.empty) -> np.ndarray:
     """Memory that begins at a cache line."""
-    whole = np.empty(nbytes + LINE, np.uint8)
+    whole = new(nbytes + LINE, np.uint8)
     start = -whole.ctypes.data % LINE
     return whole[start : start + nbytes]
 
@@ -200,21 +206,18 @@ class ProgramCode:
             (words.text(), words.number(0, self.size - 8)) for _ in range(words.number(0, 64))
         ]
         places = [words.number(0, self.size - 1) for _ in range(3)]
-        for name, _ in imports:
-            need(name in LIBRARY, f"its code asks for {name!r}")
         self.memory = mmap.mmap(-1, self.size)
         self.memory[:] = content
         for name, at in imports:
+            need(name in LIBRARY, f"its code asks for {name!r}")
             found = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             self.memory[at : at + 8] = struct.pack("<Q", found)
         self.base = address(np.frombuffer(self.memory, np.uint8))
         start, end = ctypes.c_void_p(self.base), ctypes.c_void_p(self.base + self.size)
         if library.mprotect(start, ctypes.c_size_t(self.size), mmap.PROT_READ | mmap.PROT_EXEC):
             raise OSError(ctypes.get_errno(), "the system runs no code that is loaded")
-        if sys.platform == "darwin":
-            library.sys_icache_invalidate(start, ctypes.c_size_t(self.size))
-        elif platform.machine() == "aarch64":
-            ctypes.CDLL("libgcc_s.so.1").__clear_cache(start, end)
+        if platform.machine() == "aarch64":
+            ctypes.CDLL("libgcc_s.so.1")["__clear_cache"](start, end)
         run, post, self.worker = (self.base + at for at in places)
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run)
         self.post = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(post)
@@ -337,7 +340,7 @@ class ShippedMethod:
         self.writes = words.pairs(len(self.made), len(tensors))
         places = sorted(k for k, _ in (*self.read, *self.held))
         need(places == [*range(self.inputs)], "an input is missing, or there twice")
-        need(program.owned.issuperset(x for _, x in self.writes), "a constant is written")
+        need(program.first.keys() >= {x for _, x in self.writes}, "a constant is written")
         need(all(self.made[k].sizes == tensors[x].sizes for k, x in self.writes), "no fit")
         filled(self.call, [*range(count)])  # fails where it is no structure of so many
         filled(self.result, self.results)
@@ -357,8 +360,7 @@ class ShippedMethod:
         found: dict[int, Any] = {}
         if not matched(self.call, (args, kwargs), found):
             raise self._unlike("the call is nested otherwise or has other values")
-        given = [found[k] for k in range(len(self.arguments))]
-        return filled(self.result, self.computed(given))
+        return filled(self.result, self.computed([found[k] for k in range(len(self.arguments))]))
 
     def computed(self, values: Sequence[Any]) -> list[np.ndarray]:
         """The tensors of the results for those of the arguments."""
@@ -406,7 +408,7 @@ class ShippedMethod:
                 made[plan.places[output]] = tensors[x]
         made = [aligned(n) if x is None else x for x, n in zip(made, run.sizes, strict=True)]
         report, panels = np.zeros(1, np.int64), run.panels or [aligned(n) for n in run.kept]
-        stale = [int(run.panels is None)] * len(panels)
+        stale = [run.panels is None] * len(panels)
         self.program.start(run, [*inputs, *made, report, *panels], stale)
         if report[0]:
             raise IndexError(f"{self.name}: a position is outside its axis.")
@@ -433,8 +435,7 @@ def matched(tree: Any, value: Any, found: dict[int, Any]) -> bool:
     if type(value).__name__ != kind or (kind == "dict" and value.keys() != set(names)):
         return False
     inside = [value[name] for name in names] if kind == "dict" else value
-    pairs = zip(parts, inside, strict=False)
-    return len(inside) == len(parts) and all(matched(part, x, found) for part, x in pairs)
+    return len(inside) == len(parts) and all(map(matched, parts, inside, [found] * len(parts)))
 
 
 def filled(tree: Any, tensors: list) -> Any:
@@ -450,46 +451,43 @@ def filled(tree: Any, tensors: list) -> Any:
 
 
 class ShippedProgram:
-    """The methods of a file, and the tensors that they read and write."""
+    """The methods of a file, and the tensors that they read, and write (`state`, by name)."""
 
-    def __init__(self, sections: list, content: memoryview, threads: int, targets: Any) -> None:
+    def __init__(self, found: dict[tuple, tuple], threads: int, targets: Sequence[str]) -> None:
         self.lock, self.threads, self.team = threading.Lock(), threads, None
-        ends = {(kind, target): (at, at + n) for kind, target, at, n in sections}
-        found = {key: content[slice(*x)] for key, x in ends.items()}
         self.target = best_target({target for kind, target in found if kind == CODE}, targets)
-        self.notes, here = bytes(found.get((NOTES, 0), b"")), TARGETS[self.target]
+        self.notes, here = bytes(found.get((NOTES, 0), [b""])[0]), TARGETS[self.target]
         need((PLAN, here) in found and (DESCRIPTION, 0) in found, "a section is missing")
-        words = Words(found[DESCRIPTION, 0])
-        weights = np.frombuffer(content, np.uint8)[slice(*ends.get((WEIGHTS, 0), (0, 0)))]
-        self.kinds, self.first, self.tensors, self.owned = [], [], [], set()
-        self.state: dict[str, np.ndarray] = {}
-        """The tensors that methods write, by name."""
+        words = Words(unpacked(*found[DESCRIPTION, 0]))
+        weights = np.frombuffer(found.get((WEIGHTS, 0), [b""])[0], np.uint8)
+        self.kinds, self.tensors, self.first, self.state = [], [], {}, {}
         for _ in range(words.number(0, 1 << 24)):
-            name, kind, written = words.text(), ArrayKind(words), words.number(0, 1)
-            at = words.number(0, len(weights))
-            need(at % LINE == 0 and at + kind.nbytes() <= len(weights), "no weights")
-            self.kinds.append(kind)
-            self.first.append(kind.form(weights[at:]))
-            self.tensors.append(kind.form(aligned(kind.nbytes())) if written else self.first[-1])
+            name, kind, written = words.text(), ArrayKind(words), words.number(0, ZEROS)
+            at, n = words.number(0, len(weights)), kind.nbytes()
+            need(at % LINE == 0 and (written == ZEROS or at + n <= len(weights)), "no weights")
+            value = 0 if written == ZEROS else kind.form(weights[at:])
             if written:
-                self.state[name] = self.tensors[-1]
-                self.owned.add(len(self.tensors) - 1)
+                self.first[len(self.kinds)] = first = value
+                self.state[name] = value = kind.form(aligned(n, np.zeros))
+                if written == WRITTEN:
+                    value[...] = first
+            self.kinds.append(kind)
+            self.tensors.append(value)
         made = [ShippedMethod(words, self) for _ in range(words.number(1, 1 << 16))]
         self.methods: dict[str, ShippedMethod] = {}
         for x in made:  # those of one name are for other calls
             self.methods.setdefault(x.name, x).alike.append(x)
-        words = Words(found[PLAN, here])
-        self.code = ProgramCode(found[CODE, here], words)
+        words = Words(unpacked(*found[PLAN, here]))
+        self.code = ProgramCode(unpacked(*found[CODE, here]), words)
         for method in made:
             method.plan = MethodPlan(words, method, self.code)
             if not method.symbols:
                 method.plan.at(method, ())
-        self.reset()
 
     def reset(self) -> None:
         """Give the tensors that methods write their first values."""
-        for k in self.owned:
-            self.tensors[k][...] = self.first[k]
+        for k, first in self.first.items():
+            self.tensors[k][...] = first
 
     def __getitem__(self, name: str) -> ShippedMethod:
         return self.methods[name]
@@ -515,6 +513,14 @@ class ShippedProgram:
         self.code.run(address(run.block))
 
 
+def unpacked(content: memoryview, size: int) -> memoryview:
+    """A section as it was before it was packed; a size of 0 says that it was not."""
+    reader = zlib.decompressobj(-15)
+    found = memoryview(reader.decompress(content, size + 1) if size else content)
+    need(not size or (reader.eof and len(found) == size), "a section holds other than it says")
+    return found
+
+
 def best_target(there: set[int], targets: Sequence[str]) -> str:
     """The best target among some that this machine has, if not some of `targets`."""
     machine = platform.machine()
@@ -529,28 +535,26 @@ def best_target(there: set[int], targets: Sequence[str]) -> str:
     return found[0]
 
 
-def sections_of(content: memoryview) -> tuple[list[tuple], str]:
-    """The sections of a file: kind, target, place, bytes; and its digest."""
+def sections_of(content: memoryview) -> tuple[dict[tuple, tuple], str]:
+    """The sections of a file by kind and target, with their bytes when unpacked; its digest."""
     need(content[:8] == MAGIC and len(content) >= HEAD.size, "it is no program file")
     _, version, abi, size, count, digest = HEAD.unpack_from(content)
-    other = f"it has format {version}, and this loader reads {FORMAT}"
-    other = other if version != FORMAT else f"its code has ABI {abi}, and this loader has {ABI}"
-    need((version, abi) == (FORMAT, ABI), other, ForeignProgramError)
+    other, known = f"it has format {version}, and this loader reads 1 to {FORMAT}", (1, FORMAT)
+    other = other if version not in known else f"its code has ABI {abi}, and this loader has {ABI}"
+    need(version in known and abi == ABI, other, ForeignProgramError)
     need(size == len(content), f"it has {len(content)} bytes of {size}: it was cut short")
     end = HEAD.size + count * ROW.size
     need(count < 1 << 16 and end <= size, "its table of sections is cut short")
-    seal = hashlib.sha256(HEAD.pack(MAGIC, version, abi, size, count, bytes(32)))
-    seal.update(content[HEAD.size : end])
-    need(seal.digest() == digest, "its table of sections was damaged")
-    found = []
+    table = HEAD.pack(MAGIC, version, abi, size, count, bytes(32)) + content[HEAD.size : end]
+    need(sha256(table).digest() == digest, "its table of sections was damaged")
+    found = dict[tuple, tuple]()
     for k in range(count):
-        kind, target, at, n, _, own = ROW.unpack_from(content, HEAD.size + k * ROW.size)
-        need(at % PAGE == 0 and at >= end and at + n <= size, "a section is out of the file")
-        need((kind, target) not in [x[:2] for x in found], "a section is there twice")
+        kind, target, at, n, whole, own = ROW.unpack_from(content, HEAD.size + k * ROW.size)
+        fits = at >= end and at + n <= size and at % (PAGE if kind == WEIGHTS else LINE) == 0
+        need(fits and (kind, target) not in found, "a section is out of the file, or there twice")
         end = at + n
-        same = kind == WEIGHTS or hashlib.sha256(content[at:end]).digest() == own
-        need(same, f"section {k} was damaged")
-        found.append((kind, target, at, n))
+        need(kind == WEIGHTS or sha256(content[at:end]).digest() == own, f"section {k} was damaged")
+        found[kind, target] = content[at:end], whole
     return found, digest.hex()
 
 
@@ -571,7 +575,7 @@ def load_program(
         need(own, "others can write it, and machine code must come from you alone")
         sections, own = sections_of(memoryview(mapped))
         need(not digest or digest.lower() == own, f"its digest is {own}, not {digest[:64]}")
-        return ShippedProgram(sections, memoryview(mapped), threads, targets)
-    except (ValueError, TypeError, LookupError, RecursionError, OverflowError) as wrong:
+        return ShippedProgram(sections, threads, targets)
+    except WRONG as wrong:
         kind = type(wrong) if isinstance(wrong, ProgramFileError) else ProgramFileError
         raise kind(f"load_program: {path}: {str(wrong).rstrip('.')}.") from None

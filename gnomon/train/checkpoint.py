@@ -26,17 +26,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from gnomon.distributed.checkpoint.reader import (
-    TensorReader,
-    damaged,
-    decoded,
-    read_text,
-)
+from gnomon.distributed.checkpoint.reader import TensorReader, damaged
 from gnomon.errors import CheckpointError
 from gnomon.models.config import DecoderConfig
-from gnomon.models.config_json import to_json
 from gnomon.models.registry import from_hugging_face
 from gnomon.runtime.files import plain
+from gnomon.runtime.json_files import decoded, read_text, to_json
 
 __all__ = [
     "Checkpoint",

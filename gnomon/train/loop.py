@@ -23,7 +23,8 @@ from gnomon.models.registry import kind_of
 from gnomon.models.stored_parameters import load_parameters, parameter_tensors
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
-from gnomon.train.checkpoint import Checkpoint, fingerprint, newest, opened, to_json
+from gnomon.runtime.json_files import to_json
+from gnomon.train.checkpoint import Checkpoint, fingerprint, newest, opened
 from gnomon.train.checkpoint_contents import CheckpointContents
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.config import Config, to_dict
@@ -40,19 +41,13 @@ from gnomon.train.recording import StepArrays, circumstances, numbers_of, state_
 from gnomon.train.replay import KeptState, Replay
 from gnomon.train.replicas import Replicas
 from gnomon.train.signals import Stop
-from gnomon.train.state import (
-    load_optimizer,
-    optimizer_arrays,
-    optimizer_tensors,
-    parameter_arrays,
-)
+from gnomon.train.state import load_optimizer, optimizer_arrays, optimizer_tensors, parameter_arrays
 from gnomon.train.step import TrainStep, make_optimizer
 from gnomon.train.team import Team
 from gnomon.train.text import Text, prepare
 from gnomon.train.tokenizer import load_tokenizer
 
 __all__ = ["Trainer"]
-
 
 COPIES = 4
 """Numbers in memory per weight: itself, its gradient, two averages."""

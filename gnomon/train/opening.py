@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from gnomon.errors import ConfigError
-from gnomon.models.causal import CausalLM
+from gnomon.lazy import causal, pretrained, runs
 from gnomon.models.generation import WritesText
-from gnomon.models.pretrained import from_pretrained
 from gnomon.models.shipped import ShippedDecoder
 from gnomon.models.text_format import TextFormat, text_format
-from gnomon.train.runs import find_checkpoint
+
+if TYPE_CHECKING:
+    from gnomon.models.causal import CausalLM
 
 __all__ = ["ModelPlace", "model_path", "opened_model", "opened_writer"]
 
@@ -31,8 +32,8 @@ def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
     Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones.
     """
     path = model_path(name)
-    found = from_pretrained(path, encoded=path.suffix == ".gguf")
-    if not isinstance(found, CausalLM):
+    found = pretrained.from_pretrained(path, encoded=path.suffix == ".gguf")
+    if not isinstance(found, causal.CausalLM):
         raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
     return found, text_format(path)
 
@@ -49,5 +50,5 @@ def model_path(name: str | None) -> Path:
     """A GGUF file, a folder of Hugging Face's, or the checkpoint of a run."""
     path = Path(name) if name is not None else None
     if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
-        path = find_checkpoint(name).folder
+        path = runs.find_checkpoint(name).folder
     return path

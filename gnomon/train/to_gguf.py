@@ -14,7 +14,6 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import Progress
 
-from gnomon.distributed.checkpoint.reader import decoded, read_text
 from gnomon.errors import ArgumentError
 from gnomon.gguf.chat import TEMPLATE
 from gnomon.gguf.element_types import plain_dtype
@@ -26,6 +25,7 @@ from gnomon.models.pretrained import pretrained_tensors
 from gnomon.models.registry import from_hugging_face as config_of
 from gnomon.models.saving import CONFIG
 from gnomon.models.text_format import TOKENIZER, text_format
+from gnomon.runtime.json_files import decoded, read_text
 from gnomon.train.opening import model_path
 from gnomon.train.progress import bytes_text
 

@@ -11,9 +11,9 @@ import gnomon as gn
 from gnomon.errors import ArgumentError
 from gnomon.export import Dim, ProgramFileError, export, load_program, save_programs
 from gnomon.models.shipped import CachedDecoder
-from gnomon.runtime.program_file import HEAD, ROW
+from gnomon.runtime.program_file import PLAN
 from tests.export.test_decoder_file import decoder  # noqa: F401 - a fixture
-from tests.runtime.test_program_file import resealed
+from tests.mutations_of_files import laid_out, sections
 
 
 def compiled(module):
@@ -70,14 +70,12 @@ def test_hostile_tables_load_or_are_refused(tmp_path):
     program.save(tmp_path / "sized.gnp", ["avx2"])
     content, other, count = (tmp_path / "sized.gnp").read_bytes(), tmp_path / "hostile.gnp", 0
     load_program(tmp_path / "sized.gnp")
-    end = max(
-        at + n
-        for _, _, at, n, *_ in (ROW.unpack_from(content, HEAD.size + k * 64) for k in range(4))
-    )
-    for at in range(end - 8, end - 8 * 120, -8):
-        made = bytearray(content)
+    *parts, (kind, target, plan) = sections(content)
+    assert kind == PLAN
+    for at in range(len(plan) - 8, len(plan) - 8 * 120, -8):
+        made = bytearray(plan)
         struct.pack_into("<q", made, at, -(1 << 62))
-        other.write_bytes(resealed(bytes(made)))
+        other.write_bytes(laid_out([*parts, (kind, target, bytes(made))]))
         try:
             found = load_program(other)
             for n in range(2, 10):

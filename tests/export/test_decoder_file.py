@@ -12,6 +12,15 @@ import gnomon as gn
 from gnomon.export import export, load_program, save_programs
 from gnomon.models.registry import MODELS
 from gnomon.models.shipped import CachedDecoder
+from gnomon.runtime.program_file import (
+    CODE,
+    DESCRIPTION,
+    HEAD,
+    PLAN,
+    ROW,
+    TARGETS,
+    WEIGHTS,
+)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +87,29 @@ def test_a_kernel_of_several_layers_and_methods_is_there_once(decoder, tmp_path)
         for method in made.methods.values():
             assert_shared(method.plan)
     assert sizes[0] == sizes[1]
+
+
+def test_both_methods_take_less_than_64_kb_for_each_kind_of_processor(tmp_path):
+    """A decoder of width 256; what it writes begins as zeros, which the file does not hold."""
+    sizes = dict(vocab_size=432, hidden_size=256, intermediate_size=512, num_hidden_layers=4)
+    heads = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=64)
+    kind = MODELS["qwen3"]
+    model = kind.model(kind.config(**sizes, **heads, max_position_embeddings=512)).eval()
+    module, start = CachedDecoder(model, 512), gn.tensor([0])
+    methods = {
+        "prefill": export(module, (gn.zeros((1, 32), dtype=gn.int64), start, start + 0)),
+        "decode": export(module, (gn.zeros((1, 1), dtype=gn.int64), start)),
+    }
+    targets = ["avx2", "avx512", "neon"]
+    save_programs(methods, tmp_path / "decoder.gnp", targets)
+    content = (tmp_path / "decoder.gnp").read_bytes()
+    rows = [ROW.unpack_from(content, HEAD.size + k * ROW.size) for k in range(8)]
+    found = {(what, target): n for what, target, _, n, *_ in rows}
+
+    for target in map(TARGETS.__getitem__, targets):
+        assert sum(found[x] for x in ((CODE, target), (PLAN, target), (DESCRIPTION, 0))) <= 64 << 10
+    weights = sum(x.nbytes for x in {x.data_ptr(): x for x in model.parameters()}.values())
+    assert found[WEIGHTS, 0] <= weights + 512 * 64 * 4 + (1 << 16)
 
 
 def assert_shared(plan):

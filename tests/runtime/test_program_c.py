@@ -18,7 +18,7 @@ from gnomon.export import Dim, export
 from gnomon.runtime import device, program_file
 from gnomon.runtime.program_file import CODE, DESCRIPTION, HEAD, PLAN, ROW
 from tests.mutations_of_files import laid_out, sections, worded
-from tests.runtime.test_program_file import resealed
+from tests.runtime.test_program_file import PACKINGS, hostile_packings, resealed
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = Path(program_file.__file__).parent / "c"
@@ -121,9 +121,10 @@ def test_the_example_gives_the_bits_of_the_compiled_module(built, path, model):
         assert ran(built, path, "forward", x.numpy()) == (0, expected), n
 
 
-def test_methods_share_what_they_write(built, tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_methods_share_what_they_write(built, tmp_path, version):
     golden = tmp_path / "golden.gnp"
-    shutil.copy(Path(__file__).parent / "golden" / "program_1.gnp", golden)
+    shutil.copy(Path(__file__).parent / "golden" / f"program_{version}.gnp", golden)
     os.chmod(golden, 0o644)
     digest = golden.read_bytes()[32:64].hex()
     done = subprocess.run([built["counts"], golden, digest.upper()], capture_output=True, text=True)
@@ -153,7 +154,7 @@ def opened(built, paths):
 def test_files_for_others_are_refused_with_the_reason(built, path, tmp_path):
     content, names = path.read_bytes(), ("whole", "format", "abi", "digest", "open", "else")
     paths = dict(zip(names, [tmp_path / name for name in names], strict=True))
-    for name, at, value in (("format", 8, 2), ("abi", 12, 9), ("digest", 16, 1)):
+    for name, at, value in (("format", 8, 3), ("abi", 12, 9), ("digest", 16, 1)):
         paths[name].write_bytes(content[:at] + struct.pack("<I", value) + content[at + 4 :])
     for name in ("whole", "open"):
         paths[name].write_bytes(content)
@@ -193,11 +194,30 @@ def test_hostile_files_are_refused_or_opened(built, path, tmp_path):
         place = chance.choice(places)
         kind, target, part = parts[place]
         add(laid_out([*parts[:place], (kind, target, worded(part, chance)), *parts[place + 1 :]]))
+    places = [k for k, x in enumerate(rows_of(content)) if x[4]]
+    for _ in range(300):  # bits of what is packed, under a right digest
+        begin, size = rows_of(content)[chance.choice(places)][2:4]
+        made = bytearray(content)
+        for _ in range(chance.choice((1, 2, 8))):
+            made[begin + chance.randrange(size)] ^= 1 << chance.randrange(8)
+        add(resealed(bytes(made)))
     codes = opened(built, paths)
 
     assert set(codes) <= {0, 3, 4, 5, 7}
     assert 0 not in codes[:refused]
     assert sum(code == 3 for code in codes) > 200
+
+
+def test_sections_are_unpacked_or_refused(built, path, tmp_path):
+    content, paths = path.read_bytes(), []
+    files = [laid_out(sections(content), pack) for pack in PACKINGS]
+    for made in (*files, *hostile_packings(content)):
+        paths.append(tmp_path / f"{len(paths)}")
+        paths[-1].write_bytes(made)
+    codes = opened(built, paths)
+
+    assert codes[: len(files)] == [0] * len(files)
+    assert codes[len(files) :] == [3] * 39
 
 
 def rows_of(content):

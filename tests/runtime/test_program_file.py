@@ -9,14 +9,18 @@ import shutil
 import struct
 import subprocess
 import sys
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.capture.program_writer import deflated
 from gnomon.runtime import native, program, program_file
 from gnomon.runtime.program_file import HEAD, ROW, ProgramFileError, load_program
+from tests.mutations_of_files import laid_out, sections
 
 GOLDEN = Path(__file__).parent / "golden"
 ALONE = """
@@ -29,6 +33,27 @@ import numpy as np
 made = file.load_program(sys.argv[2])
 np.save(sys.argv[4], made(np.load(sys.argv[3])))
 """
+
+
+def packed_by(*options: int) -> Callable[[bytes], bytes]:
+    """Packs by other blocks of deflate: level, method, window, memory, strategy."""
+
+    def pack(content: bytes) -> bytes:
+        packer = zlib.compressobj(*options)
+        return packer.compress(content) + packer.flush()
+
+    return pack
+
+
+PACKINGS = (
+    *(
+        deflated,
+        packed_by(0, 8, -15),
+        packed_by(1, 8, -9, 1),
+        packed_by(9, 8, -15, 9, zlib.Z_FIXED),
+    ),
+    *(packed_by(6, 8, -15, 8, zlib.Z_HUFFMAN_ONLY), packed_by(6, 8, -15, 8, zlib.Z_RLE)),
+)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +160,8 @@ def test_arrays_of_any_memory_are_taken_and_others_are_refused(path):
 def test_files_for_others_are_refused_with_the_reason(path, tmp_path, monkeypatch):
     content, other = path.read_bytes(), tmp_path / "other.gnp"
     for at, value, told in (
-        (8, 2, "it has format 2, and this loader reads 1"),
+        (8, 3, "it has format 3, and this loader reads 1 to 2"),
+        (8, 0, "it has format 0, and this loader reads 1 to 2"),
         (12, 7, "its code has ABI 7, and this loader has 1"),
     ):
         changed = content[:at] + struct.pack("<I", value) + content[at + 4 :]
@@ -188,17 +214,21 @@ def test_a_flipped_bit_is_noticed_wherever_something_follows_from_it(path, tmp_p
 
 def test_hostile_numbers_under_a_right_digest_load_or_are_refused(path, tmp_path):
     content, other = path.read_bytes(), tmp_path / "hostile.gnp"
-    rows = [ROW.unpack_from(content, HEAD.size + k * ROW.size) for k in range(6)]
-    told = (program_file.DESCRIPTION, program_file.PLAN)
-    words = [k for kind, _, at, n, *_ in rows if kind in told for k in range(at, at + n, 8)]
-    words += range(16, HEAD.size + 6 * ROW.size, 8)
-    places, count = np.random.default_rng(0).choice(words, 250, False), 0
-    for at in places:
+    parts, told = sections(content), (program_file.DESCRIPTION, program_file.PLAN)
+    words = [
+        (k, at)
+        for k, (kind, _, part) in enumerate(parts)
+        for at in (range(0, len(part), 8) if kind in told else ())
+    ]
+    words += [(-1, at) for at in range(16, HEAD.size + 6 * ROW.size, 8)]
+    count = 0
+    for k, at in np.random.default_rng(0).choice(words, 250, False).tolist():
         for value in (-1, 1, 1 << 20, 1 << 47, (1 << 63) - 1, -(1 << 63)):
-            made = bytearray(content)
+            made = bytearray(content if k < 0 else parts[k][2])
             struct.pack_into("<q", made, at, value)
             try:
-                other.write_bytes(resealed(bytes(made)))
+                changed = [*parts[:k], (*parts[k][:2], bytes(made)), *parts[k + 1 :]]
+                other.write_bytes(resealed(bytes(made)) if k < 0 else laid_out(changed))
             except (struct.error, ValueError, MemoryError):
                 continue
             try:
@@ -209,7 +239,78 @@ def test_hostile_numbers_under_a_right_digest_load_or_are_refused(path, tmp_path
     assert count > 500
 
 
-@pytest.mark.parametrize("version", [1])
+def with_row(content: bytes, place: int, whole: int, stored: bytes) -> bytes:
+    """A file whose section at a place has other bytes, or says other of their unpacked number."""
+    made = bytearray(content)
+    at = HEAD.size + place * ROW.size
+    kind, target, begin, size, _, own = ROW.unpack_from(made, at)
+    made[begin : begin + size] = stored.ljust(size, b"\0")[:size]
+    ROW.pack_into(made, at, kind, target, begin, len(stored), whole, own)
+    return resealed(bytes(made))
+
+
+def hostile_packings(content: bytes) -> Iterator[bytes]:
+    """Files with a section that does not hold what it says, under right digests."""
+    rows = [ROW.unpack_from(content, HEAD.size + k * ROW.size) for k in range(4)]
+    for place in (0, 2, 3):
+        *_, begin, size, whole, _ = rows[place]
+        stored = content[begin : begin + size]
+        for said in (whole - 8, whole + 8, 1 << 20, 1 << 40, (1 << 63) - 1, (1 << 64) - 1, 8):
+            yield with_row(content, place, said, stored)
+        for other in (b"", b"\7", stored[: size // 2], stored[:-1], bytes(size), b"\xff" * size):
+            yield with_row(content, place, whole, other)
+
+
+def test_sections_that_do_not_hold_what_they_say_are_refused(path, tmp_path):
+    other, found = tmp_path / "packed.gnp", [*hostile_packings(path.read_bytes())]
+    for made in found:
+        other.write_bytes(made)
+        with pytest.raises(ProgramFileError):
+            load_program(other, targets=["avx2"])
+    assert len(found) == 39
+
+
+def test_files_of_any_packing_have_the_same_tensors(path, tmp_path):
+    parts, other = sections(path.read_bytes()), tmp_path / "other.gnp"
+    x, expected = np.ones((3, 24), np.float32), []
+    for pack in PACKINGS:
+        other.write_bytes(laid_out(parts, pack))
+        expected.append(load_program(other)(x).tobytes())
+    assert len({*expected, load_program(path)(x).tobytes()}) == 1
+
+
+def test_what_a_method_writes_is_not_in_the_file_where_it_begins_as_zeros(tmp_path):
+    class Cache(gn.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("rows", gn.zeros(1 << 10, 1 << 10))
+            self.register_buffer("ones", gn.ones(4))
+
+        def forward(self, x):
+            self.rows[0].copy_(x)
+            self.ones.add_(1)
+            return self.rows[0].sum() + self.ones.sum()
+
+    gn.export.export(Cache(), (gn.ones(1 << 10),)).save(tmp_path / "cache.gnp")
+    made, x = load_program(tmp_path / "cache.gnp"), np.ones(1 << 10, np.float32)
+
+    assert (tmp_path / "cache.gnp").stat().st_size < 1 << 16
+    for _ in range(2):
+        assert not made.state["rows"].any()
+        assert made.state["ones"].tolist() == [1.0] * 4
+        assert [made(x), made(2 * x)] == [1032.0, 2060.0]
+        made.reset()
+
+
+def test_code_for_arm_is_told_to_the_caches_of_instructions(path, monkeypatch):
+    """The call is that of Arm; on other processors it does nothing."""
+    target = load_program(path).target
+    monkeypatch.setattr(program_file.platform, "machine", lambda: "aarch64")
+
+    assert load_program(path, targets=[target])(np.ones((3, 24), np.float32)).shape == (3, 6)
+
+
+@pytest.mark.parametrize("version", [1, 2])
 def test_a_file_of_each_format_stays_readable(version, tmp_path):
     """`python -m tests.runtime.golden.write` wrote the files, once each."""
     copy = tmp_path / "golden.gnp"

@@ -149,7 +149,9 @@ def test_memory_that_cannot_be_used_is_refused_with_its_place(there):
     with pytest.raises(ArgumentError, match=r"on the CPU or on a card of CUDA: got 10"):
         gn.from_dlpack(strange)
     for device in ("reference", "meta"):
-        with pytest.raises(DeviceError, match=f"convert {device} device type tensor: other libraries"):
+        with pytest.raises(
+            DeviceError, match=f"convert {device} device type tensor: other libraries"
+        ):
             gn.ones(1, device=device).__dlpack__()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from gnomon.commands import app
@@ -20,7 +22,8 @@ def test_commands_share_one_text_about_their_model(capsys):
 
 def test_an_encoder_is_refused(tmp_path, monkeypatch):
     place = chat_folder(tmp_path / "folder")
-    monkeypatch.setattr(opening, "from_pretrained", lambda _, encoded: object())
+    found = SimpleNamespace(from_pretrained=lambda _, encoded: object())
+    monkeypatch.setattr(opening, "pretrained", found)
 
     with pytest.raises(ConfigError, match="holds an encoder, which writes nothing"):
         opened_model(str(place))

@@ -9,7 +9,7 @@ numbers are exact in float32, so that a fused multiply-add rounds where its two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -130,8 +130,11 @@ class Decoding:
         """Load the vector of this number from the decoder's scratch tables."""
         return self.e.load(self.e.offset("%tables", self.e.mul(number, LINE)), FLOATS, LINE)
 
-    def put(self, first: str | int, values: Sequence[str]) -> None:
-        """Store decoded numbers of all rows to the target, from a place on."""
+    def put(self, first: str | int, values: Iterable[str]) -> None:
+        """Store decoded numbers of all rows to the target, from a place on.
+
+        Each is stored as soon as it is there, since registers are few.
+        """
         e = self.e
         goal = e.offset("%target", e.mul(first, LINE))
         for k, value in enumerate(values):
@@ -155,20 +158,19 @@ def with_fifth(d: Decoding, q: Sequence[str], bits: str) -> list[str]:
     return found
 
 
-def centered(d: Decoding, factor: str, q: Sequence[str], middle: int, width: int) -> list[str]:
+def centered(d: Decoding, factor: str, q: Iterable[str], middle: int, width: int) -> Iterator[str]:
     """Decode words of bytes q to factor * (q - middle)."""
-    factors, found = d.scaled(factor), []
+    factors = d.scaled(factor)
     for word in q:
         for k in range(WORD):
             centre = splat(-float(middle << 8 * k))
             centred = d.e.value(f"fadd {FLOATS} {d.place(word, k, width)}, {centre}")
-            found.append(d.times(factors[k], centred))
-    return found
+            yield d.times(factors[k], centred)
 
 
-def affine(d: Decoding, factors: Sequence[str], q: Sequence[str], offset: str) -> list[str]:
+def affine(d: Decoding, factors: Sequence[str], q: Iterable[str], offset: str) -> Iterator[str]:
     """Decode words of bytes q, none negative, to factor * q + offset."""
-    return [d.e.fma(factors[k], d.place(x, k, 6), offset) for x in q for k in range(WORD)]
+    return (d.e.fma(factors[k], d.place(x, k, 6), offset) for x in q for k in range(WORD))
 
 
 def q4_0(d: Decoding) -> None:
@@ -200,9 +202,9 @@ def q5_1(d: Decoding) -> None:
 
 def q8_0(d: Decoding) -> None:
     """Decode Q8_0: scale d, 32 signed bytes."""
-    head, content = d.stretch(0), [*d.stretch(2), *d.stretch(18)]
-    factor = d.times(d.half(head[0], 0), 2.0**-24)
-    d.put(0, [d.times(factor, d.signed(x, k)) for x in content for k in range(WORD)])
+    factor = d.times(d.half(d.stretch(0)[0], 0), 2.0**-24)
+    content = (x for place in (2, 18) for x in d.stretch(place))
+    d.put(0, (d.times(factor, d.signed(x, k)) for x in content for k in range(WORD)))
 
 
 def keep_scales(d: Decoding) -> None:
@@ -309,7 +311,7 @@ def int8_group(d: Decoding, size: int) -> None:
     def one(words: list[str], number: str) -> None:
         shifted = (d.whole("shl", x, 24 - 8 * k) for x in words for k in range(WORD))
         values = (d.number(d.whole("ashr", x, 24)) for x in shifted)
-        d.put(d.e.mul(number, LANES), [d.times(factor, x) for x in values])
+        d.put(d.e.mul(number, LANES), (d.times(factor, x) for x in values))
 
     in_stretches(d, size // LANES, one)
 
@@ -343,7 +345,7 @@ def float8_group(d: Decoding, size: int) -> None:
         return e.value(f"select {vector('i1')} {unknown}, {FLOATS} {nan}, {FLOATS} {found}")
 
     def one(words: list[str], number: str) -> None:
-        values = [d.times(factor, value(x, k)) for x in words for k in range(WORD)]
+        values = (d.times(factor, value(x, k)) for x in words for k in range(WORD))
         d.put(e.mul(number, LANES), values)
 
     in_stretches(d, size // LANES, one)

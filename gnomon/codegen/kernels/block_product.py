@@ -27,8 +27,11 @@ __all__ = ["BlockProductSpec", "emit_block_product"]
 
 FEW = 16
 """Up to so many rows, a product takes as long as decoding, and each panel is used at once."""
-WIDE, DEEP = LANES, 256
-"""Columns and steps of a panel of few rows: the first cache holds it, and whole blocks fit."""
+WIDE, DEEP = 2 * LANES, 256
+"""Columns and steps of the panels of few rows: the first cache holds them, and whole blocks fit.
+
+A chain of sums waits for each sum, so two panels are summed side by side.
+"""
 POINTERS = 8 * LANES
 """Bytes of the addresses of rows."""
 SLACK = 2 * LINE

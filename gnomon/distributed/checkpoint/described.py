@@ -18,9 +18,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from gnomon.distributed.checkpoint.reader import TensorReader, damaged, decoded, read_text
+from gnomon.distributed.checkpoint.reader import TensorReader, damaged
 from gnomon.errors import CheckpointError
 from gnomon.runtime.files import plain, publish
+from gnomon.runtime.json_files import decoded, read_text
 
 __all__ = [
     "DESCRIPTION",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -21,11 +21,11 @@ from gnomon.distributed.checkpoint.files import DTYPES, dtype_called
 from gnomon.distributed.checkpoint.parts import ElementRuns, runs
 from gnomon.distributed.checkpoint.sums import MODULUS, element_sum
 from gnomon.errors import CheckpointError, clipped
-from gnomon.runtime.files import LARGEST_TEXT, NOT_JSON, plain, read
+from gnomon.runtime.files import LARGEST_TEXT, plain
+from gnomon.runtime.json_files import decoded, read_text, unreadable
 
-__all__ = ["TensorReader", "damaged", "decoded", "read_text"]
+__all__ = ["TensorReader", "damaged"]
 
-Decoded = TypeVar("Decoded")
 Size = Annotated[int, Meta(ge=0, le=1 << 48)]
 MOST_AXES = 32
 BLOCK = 4 << 20
@@ -200,28 +200,6 @@ def read_into(file: BinaryIO, content: memoryview, offset: int) -> None:
         if not taken:
             raise OSError(f"it ends at byte {offset}")
         content, offset = content[taken:], offset + taken
-
-
-def read_text(path: Path) -> bytes:
-    """The bytes of a description."""
-    try:
-        return read(path, LARGEST_TEXT)
-    except OSError as wrong:
-        raise unreadable(path, wrong) from None
-
-
-def decoded(path: Path, content: bytes, kind: type[Decoded]) -> Decoded:
-    """The contents of a JSON file, of the kind that is wanted."""
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except NOT_JSON as wrong:
-        raise unreadable(path, wrong) from None
-
-
-def unreadable(path: Path, wrong: BaseException) -> CheckpointError:
-    """The error for a file that is none of its kind."""
-    why = wrong.strerror if isinstance(wrong, OSError) and wrong.strerror else str(wrong)
-    return CheckpointError(f"checkpoint: {path} cannot be read: {clipped(why)}.")
 
 
 def damaged(path: Path, part: str = "") -> CheckpointError:

@@ -21,9 +21,10 @@
 #error "Program files are little-endian."
 #endif
 
-enum { FORMAT = 1, ABI = 1, HEAD = 64, ROW = 64, PAGE = 4096, LINE = 64 };
+enum { FORMAT = 2, ABI = 1, HEAD = 64, ROW = 64, PAGE = 4096, LINE = 64 };
 enum { DESCRIPTION = 1, WEIGHTS, CODE, PLAN };
 enum { AVX2 = 1, AVX512, NEON, TARGETS };
+enum { WRITTEN = 1, ZEROS };
 enum { CALL, BRANCH, SKIP, SET, BIND };
 enum { SCRATCH_START = 6, THREADS = 7, BASES = 13, FIRST_BASE = 2 };
 enum { MUTEX = 512, CONDITION = 768, CONTROL_BYTES = 1024, IDLE_LOOKS = 384, YIELD_AFTER = 448 };
@@ -33,8 +34,8 @@ typedef struct { const int64_t *at, *end; int bad; } reader;
 typedef struct { int64_t first, second; } pair;
 typedef struct { int64_t count; pair *rows; } pairs;
 typedef struct { char name[16]; int64_t width; int rank; int64_t sizes[GNOMON_AXES]; } kind;
-typedef struct { kind kind; char *data; const char *first; } tensor;
-typedef struct block { struct block *next; } block;
+typedef struct { kind kind; char *data; int written; } tensor;
+typedef struct block { struct block *next; void *start; } block;
 
 typedef struct {
     const char *name;
@@ -84,24 +85,25 @@ static const struct { const char *name; int width; } DTYPES[] = {
 };
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
-/* Memory from a cache line on that goes with a list; of a page at most it is zeros. */
+/* Zeros from a cache line on that go with a list. */
 
 static void *take(block **list, int64_t bytes)
 {
-    char *made;
-    if (bytes < 0 || bytes > MOST || posix_memalign((void **)&made, LINE, LINE + bytes + LINE))
+    char *start = bytes < 0 || bytes > MOST ? NULL : calloc(1, bytes + 2 * LINE);
+    if (!start)
         return NULL;
-    memset(made, 0, LINE + (bytes < PAGE ? bytes : 0));
-    ((block *)made)->next = *list;
-    *list = (block *)made;
-    return made + LINE;
+    char *made = start + 2 * LINE - (uintptr_t)start % LINE;
+    block *head = (block *)(made - sizeof(block));
+    *head = (block){*list, start};
+    *list = head;
+    return made;
 }
 
 static void drop(block **list)
 {
     while (*list) {
         block *next = (*list)->next;
-        free(*list);
+        free((*list)->start);
         *list = next;
     }
 }
@@ -166,6 +168,139 @@ static void sha256(const char *text, int64_t size, unsigned char *digest)
         sha256_block(state, last + i, k);
     for (int i = 0; i < 32; i++)
         digest[i] = (unsigned char)(state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+/* Deflate (RFC 1951): codes of bits, and bytes that were there before. */
+
+typedef struct { const unsigned char *at, *end; uint64_t bits; int held, bad; } bit_reader;
+typedef struct { int counts[16], symbols[288]; } code_table;
+
+static int bits(bit_reader *r, int count)
+{
+    for (; r->held < count; r->held += 8) {
+        r->bad |= r->at == r->end;
+        r->bits |= r->bad ? 0 : (uint64_t)*r->at++ << r->held;
+    }
+    int found = (int)(r->bits & (((uint64_t)1 << count) - 1));
+    r->bits >>= count;
+    r->held -= count;
+    return found;
+}
+
+static int tabulate(code_table *table, const unsigned char *lengths, int count) /* 0: no code */
+{
+    int places[16] = {0}, left = 1;
+    memset(table, 0, sizeof *table);
+    for (int i = 0; i < count; i++)
+        table->counts[lengths[i]]++;
+    table->counts[0] = 0;
+    for (int n = 1; n < 16; n++) {
+        places[n] = places[n - 1] + table->counts[n - 1];
+        left = 2 * left - table->counts[n];
+        if (left < 0)
+            return 0;
+    }
+    for (int i = 0; i < count; i++)
+        if (lengths[i])
+            table->symbols[places[lengths[i]]++] = i;
+    return 1;
+}
+
+static int symbol(bit_reader *r, const code_table *table)
+{
+    int code = 0, first = 0, place = 0;
+    for (int n = 1; n < 16; n++) {
+        code |= bits(r, 1);
+        if (code - first < table->counts[n])
+            return table->symbols[place + code - first];
+        place += table->counts[n];
+        first = 2 * (first + table->counts[n]);
+        code *= 2;
+    }
+    r->bad = 1;
+    return 256;
+}
+
+static void read_tables(bit_reader *r, int fixed, code_table *letters, code_table *distances)
+{
+    static const unsigned char order[19] = {16, 17, 18, 0,  8, 7,  9, 6,  10, 5,
+                                            11, 4,  12, 3, 13, 2, 14, 1, 15};
+    unsigned char lengths[288 + 32] = {0};
+    int count = 288, more = 30, at = 0;
+    if (fixed) {
+        for (int i = 0; i < 288; i++)
+            lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
+        memset(lengths + 288, 5, 30);
+    } else {
+        count = 257 + bits(r, 5);
+        more = 1 + bits(r, 5);
+        int known = 4 + bits(r, 4);
+        for (int i = 0; i < known; i++)
+            lengths[order[i]] = bits(r, 3);
+        r->bad |= count > 286 || !tabulate(letters, lengths, 19);
+        memset(lengths, 0, sizeof lengths);
+        while (at < count + more && !r->bad) {
+            int next = symbol(r, letters), again = 1, length = next;
+            if (next > 15) {
+                r->bad |= next == 16 && !at;
+                length = next == 16 && at ? lengths[at - 1] : 0;
+                again = next == 16 ? 3 + bits(r, 2) : next == 17 ? 3 + bits(r, 3) : 11 + bits(r, 7);
+            }
+            r->bad |= again > count + more - at;
+            for (; again && !r->bad; again--)
+                lengths[at++] = length;
+        }
+    }
+    r->bad |= !tabulate(letters, lengths, count) || !tabulate(distances, lengths + count, more);
+}
+
+static int inflated(const char *content, int64_t length, char *made, int64_t size)
+{
+    const unsigned char *start = (const unsigned char *)content;
+    bit_reader r = {start, start + length, 0, 0, 0};
+    code_table letters, distances;
+    int64_t at = 0;
+    for (int last = 0; !last && !r.bad;) {
+        last = bits(&r, 1);
+        int kind = bits(&r, 2);
+        if (!kind) { /* as it is, from the next byte on */
+            r.bits = r.held = 0;
+            int64_t count = bits(&r, 16);
+            bits(&r, 16);
+            if (r.bad || count > r.end - r.at || count > size - at)
+                return 0;
+            memcpy(made + at, r.at, count);
+            r.at += count;
+            at += count;
+            continue;
+        }
+        r.bad |= kind == 3;
+        read_tables(&r, kind == 1, &letters, &distances);
+        while (!r.bad) {
+            int next = symbol(&r, &letters), k = next - 257;
+            if (next == 256)
+                break;
+            if (next < 256) {
+                if (at == size)
+                    return 0;
+                made[at++] = next;
+                continue;
+            }
+            int more = k < 8 || k == 28 ? 0 : k / 4 - 1;
+            int64_t count = k < 8 ? 3 + k : k == 28 ? 258 : 3 + ((4 + k % 4) << more);
+            count += bits(&r, more);
+            int d = symbol(&r, &distances);
+            if (r.bad || k > 28 || d > 29)
+                return 0;
+            more = d < 4 ? 0 : d / 2 - 1;
+            int64_t back = (d < 4 ? 1 + d : 1 + ((2 + d % 2) << more)) + bits(&r, more);
+            if (r.bad || back > at || count > size - at)
+                return 0;
+            for (; count; count--, at++)
+                made[at] = made[at - back];
+        }
+    }
+    return !r.bad && at == size;
 }
 
 /* Numbers and names of a section, never beyond it. */
@@ -316,7 +451,7 @@ static void read_method(reader *r, gnomon_program *p, method *m)
     }
     for (int64_t i = 0; i < m->writes.count && !r->bad; i++) {
         tensor *x = &p->held[m->writes.rows[i].second];
-        r->bad |= x->data == x->first || !same_kind(&x->kind, &m->made[m->writes.rows[i].first]);
+        r->bad |= !x->written || !same_kind(&x->kind, &m->made[m->writes.rows[i].first]);
     }
 }
 
@@ -482,15 +617,16 @@ static int read_program(gnomon_program *p, const reader *parts, const reader *we
         tensor *x = &p->held[i];
         text(&r, &length);
         x->kind = read_kind(&r, 0);
-        int64_t written = number(&r, 0, 1), at = number(&r, 0, room), n = bytes_of(&x->kind, NULL);
-        if (r.bad || at % LINE || n < 0 || n > room - at)
+        int64_t written = number(&r, 0, ZEROS), at = number(&r, 0, room);
+        int64_t n = bytes_of(&x->kind, NULL);
+        if (r.bad || at % LINE || n < 0 || (written != ZEROS && n > room - at))
             return GNOMON_DAMAGED;
-        x->first = start + at;
-        x->data = written ? take(&p->memory, n) : (char *)x->first;
+        x->written = written != 0;
+        x->data = written ? take(&p->memory, n) : (char *)start + at;
         if (!x->data)
             return GNOMON_MEMORY;
-        if (written)
-            memcpy(x->data, x->first, n);
+        if (written == WRITTEN && n)
+            memcpy(x->data, start + at, n);
     }
     p->methods = counted(&r, 1 << 16);
     p->all = take(&p->memory, (int64_t)sizeof(method) * p->methods);
@@ -508,6 +644,19 @@ static int read_program(gnomon_program *p, const reader *parts, const reader *we
     return code ? code : plan.bad ? GNOMON_DAMAGED : GNOMON_OK;
 }
 
+static int unpack(gnomon_program *p, reader *part, int64_t whole) /* 0: it lies as it is */
+{
+    int64_t length = (const char *)part->end - (const char *)part->at;
+    char *made = !whole ? NULL : take(&p->memory, whole / 1040 > length ? -1 : whole);
+    if (whole && !made)
+        return whole < 0 || whole / 1040 > length ? GNOMON_DAMAGED : GNOMON_MEMORY;
+    if (whole && !inflated((const char *)part->at, length, made, whole))
+        return GNOMON_DAMAGED;
+    if (whole)
+        *part = (reader){(const int64_t *)made, (const int64_t *)(made + whole), 0};
+    return GNOMON_OK;
+}
+
 static int read_sections(gnomon_program *p, const char *digest)
 {
     uint32_t versions[2];
@@ -518,7 +667,7 @@ static int read_sections(gnomon_program *p, const char *digest)
         return GNOMON_DAMAGED;
     memcpy(versions, p->content + 8, 8);
     memcpy(head, p->content + 16, 16);
-    if (versions[0] != FORMAT || versions[1] != ABI)
+    if (versions[0] < 1 || versions[0] > FORMAT || versions[1] != ABI)
         return GNOMON_FORMAT;
     if (head[0] != p->size || head[1] < 0 || head[1] >= 1 << 16 || HEAD + head[1] * ROW > p->size)
         return GNOMON_DAMAGED;
@@ -536,13 +685,14 @@ static int read_sections(gnomon_program *p, const char *digest)
     if (digest && *digest && strcasecmp(digest, hex))
         return GNOMON_DIGEST;
     reader found[PLAN + 1][TARGETS] = {{{0}}};
+    int64_t whole[PLAN + 1][TARGETS] = {{0}};
     for (int64_t i = 0; i < head[1]; i++) {
         uint32_t what[2];
-        int64_t place[2]; /* begin, bytes */
+        int64_t place[3]; /* begin, bytes, bytes when unpacked */
         memcpy(what, table + HEAD + i * ROW, 8);
-        memcpy(place, table + HEAD + i * ROW + 8, 16);
-        if (place[0] < end || place[0] % PAGE || place[1] < 0 || place[0] > p->size
-            || place[1] > p->size - place[0])
+        memcpy(place, table + HEAD + i * ROW + 8, 24);
+        if (place[0] < end || place[0] % (what[0] == WEIGHTS ? PAGE : LINE) || place[1] < 0
+            || place[0] > p->size || place[1] > p->size - place[0])
             return GNOMON_DAMAGED;
         end = place[0] + place[1];
         sha256(p->content + place[0], what[0] == WEIGHTS ? 0 : place[1], seal);
@@ -551,8 +701,9 @@ static int read_sections(gnomon_program *p, const char *digest)
         if (what[0] > PLAN || what[1] >= TARGETS)
             continue;
         reader *own = &found[what[0]][what[1]];
-        if (own->at || (what[0] != CODE && what[0] != WEIGHTS && place[1] % 8))
+        if (own->at)
             return GNOMON_DAMAGED;
+        whole[what[0]][what[1]] = place[2];
         own->at = (const int64_t *)(p->content + place[0]);
         own->end = (const int64_t *)(p->content + end);
     }
@@ -565,9 +716,14 @@ static int read_sections(gnomon_program *p, const char *digest)
     if (!found[DESCRIPTION][0].at || !found[PLAN][best].at)
         return GNOMON_DAMAGED;
     reader parts[PLAN + 1] = {{0}};
-    parts[DESCRIPTION] = found[DESCRIPTION][0];
-    parts[CODE] = found[CODE][best];
-    parts[PLAN] = found[PLAN][best];
+    for (int k = DESCRIPTION; k <= PLAN; k++) {
+        int target = k == CODE || k == PLAN ? best : 0, code = GNOMON_OK;
+        parts[k] = found[k][target];
+        if (k != WEIGHTS && (code = unpack(p, &parts[k], whole[k][target])))
+            return code;
+        if ((k == DESCRIPTION || k == PLAN) && ((char *)parts[k].end - (char *)parts[k].at) % 8)
+            return GNOMON_DAMAGED;
+    }
     return read_program(p, parts, &found[WEIGHTS][0]);
 }
 
