@@ -164,7 +164,7 @@ class LoadedFunction:
         tensors = [tensor_of(kind.sizes, kind.name, x) for kind, x in pairs]
         methods = [x for each in shipped.methods.values() for x in each.alike]
         for k, (method, own) in enumerate(zip(methods, notes.methods, strict=True)):
-            if method.symbols or method.writes or shipped.owned:
+            if method.symbols or method.writes or shipped.first:
                 raise ProgramFileError("a method writes, or is for many sizes")
             program = LoadedProgram(method, tensors)
             if known is not None:

@@ -165,6 +165,7 @@ class PanelDecoder:
         self.tables = e.offset("%space", POINTERS)
         self.spare = e.offset("%space", POINTERS + TABLES)
         self.end = e.add("%start", "%length")
+        self.ahead = DEEP * self.form.nbytes // self.form.elements if writer.few else 0
         e.loop(0, e.mul("%panels", writer.tile.columns // LANES), 1, self.panel)
         e.ret()
 
@@ -175,13 +176,21 @@ class PanelDecoder:
         self.blocks_of(e.offset("%target", e.mul(number, self.far)))
 
     def find_rows(self, first: str) -> None:
-        """Emit the addresses of 16 rows of blocks; rows past the last one repeat it."""
+        """Emit the addresses of 16 rows of blocks; rows past the last one repeat it.
+
+        Of few rows of A, each panel is used once: what the next panel of these rows is decoded from
+        is asked for, since memory does not see that 16 rows are read side by side.
+        """
         e, last = self.e, self.e.sub("%exist", 1)
+        block = e.value(f"udiv i64 {self.end}, {self.form.elements}")
+        after = e.mul(block, self.form.nbytes)
 
         def one(lane: str) -> None:
             row = e.least(e.add(first, lane), last)
             place = e.offset("%base", e.mul(row, "%pitch"))
             e.store(place, e.offset("%space", e.mul(lane, 8)), "ptr", 8)
+            for byte in range(0, self.ahead, LINE):
+                e.prefetch(e.offset(e.offset(place, after), byte))
 
         e.loop(0, LANES, 1, one)
 
