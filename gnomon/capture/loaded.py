@@ -139,7 +139,7 @@ def check_weights(path: Path, shipped: ShippedProgram) -> None:
                     own.update(file.read(min(PIECE, size - start)))
                 if own.digest() != seal:
                     raise ProgramFileError("its weights were damaged")
-    for kind, x in zip(shipped.kinds, shipped.first, strict=True):
+    for kind, x in zip(shipped.kinds, shipped.tensors, strict=True):
         if kind.name == "bool" and x.view(np.uint8).max(initial=0) > 1:
             raise ProgramFileError("a truth is neither true nor false")
 
@@ -164,7 +164,7 @@ class LoadedFunction:
         tensors = [tensor_of(kind.sizes, kind.name, x) for kind, x in pairs]
         methods = [x for each in shipped.methods.values() for x in each.alike]
         for k, (method, own) in enumerate(zip(methods, notes.methods, strict=True)):
-            if method.symbols or method.writes or shipped.first:
+            if method.symbols or method.writes or shipped.state:
                 raise ProgramFileError("a method writes, or is for many sizes")
             program = LoadedProgram(method, tensors)
             if known is not None:
