@@ -408,7 +408,7 @@ class ShippedMethod:
                 made[plan.places[output]] = tensors[x]
         made = [aligned(n) if x is None else x for x, n in zip(made, run.sizes, strict=True)]
         report, panels = np.zeros(1, np.int64), run.panels or [aligned(n) for n in run.kept]
-        stale = [run.panels is None] * len(panels)
+        stale = [int(run.panels is None)] * len(panels)
         self.program.start(run, [*inputs, *made, report, *panels], stale)
         if report[0]:
             raise IndexError(f"{self.name}: a position is outside its axis.")
