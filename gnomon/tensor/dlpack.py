@@ -22,7 +22,6 @@ from gnomon.lazy import card_memories, cuda_driver
 from gnomon.ops.strides import shown_by
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.memory import borrow, lend, lend_elsewhere
-from gnomon.tensor.splicing import as_strided
 from gnomon.tensor.state import of_complex
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, pair_of, value_of
 
@@ -280,6 +279,6 @@ def over_card(
         )
     count = extent(shape, steps)
     flat = borrow(from_buffer(foreign(start, count * dtype.itemsize, owner), (count,), dtype))
-    made = as_strided(flat, shape, steps, 0).clone()
+    made = flat.as_strided(shape, steps, 0).clone()
     value_of(made)  # now: the memory's owner may write there later
     return made

@@ -147,9 +147,9 @@ class Tensor:
     def __deepcopy__(self, memo: dict) -> Tensor:
         """A leaf of its own with the same value."""
     def __dlpack__(self, *, stream: object = ..., max_version: tuple[_int, _int] | None = ..., dl_device: tuple[_int, _int] | None = ..., copy: _bool | None = ...) -> Any:
-        """A capsule over the tensor's memory."""
+        """A capsule over the tensor's memory, where it is; of a card's, for the host, over a copy."""
     def __dlpack_device__(self) -> tuple[_int, _int]:
-        """The CPU, in DLPack's words."""
+        """The device, in DLPack's words: its kind and number."""
     def __eq__(self, value: Any) -> Tensor:  # type: ignore[override]
         """Return self==value."""
     def __float__(self) -> _float:
