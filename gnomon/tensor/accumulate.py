@@ -21,7 +21,7 @@ from gnomon.tensor.autograd.engine import enable_grad, release, seeds_of
 from gnomon.tensor.autograd.hooks import gather_all, observe
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor, raw, wrap
 
 __all__ = ["accumulate"]
@@ -40,7 +40,7 @@ def accumulate(
     """
     rows = [raw(t) for t in tensors_of(batch)]
     check(rows, microbatches)
-    if state.capture is None:
+    if not is_capturing():
         evaluate(rows)
     with enable_grad():
         result = loss_fn(batch)
@@ -90,7 +90,7 @@ def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> l
         with inherit(x.sites):
             known[x] = place(x, rows_over(microbatches), stays=True)
     made = rebuilt(roots, known)
-    if state.capture is None:
+    if not is_capturing():
         evaluate(made)
     return made
 

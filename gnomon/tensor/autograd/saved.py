@@ -21,7 +21,7 @@ from gnomon.passes.grad import pull_back
 from gnomon.tensor.autograd.function import PLAIN, building, passed_on, zeros
 from gnomon.tensor.autograd.versions import reading
 from gnomon.tensor.borrowing import numbered
-from gnomon.tensor.state import ModeBlock, grads, saving, state
+from gnomon.tensor.state import ModeBlock, grads, is_capturing, saving, state
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
 
 __all__ = ["Pack", "Unpacking", "leads_to_leaves"]
@@ -37,7 +37,7 @@ class Pack(NamedTuple):
 
     def result(self, made: Any, found: Sequence[Tensor]) -> Any:
         """An operation's result whose gradient reads what is packed now; found: its tensors."""
-        return kept(self, made, found) if state.capture is None else made
+        return kept(self, made, found) if not is_capturing() else made
 
     def hold(self, nodes: Sequence[Node], places: Iterable[int]) -> PackedValues:
         """The saved values of one call, packed by the user's hook."""
