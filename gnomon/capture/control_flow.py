@@ -26,7 +26,7 @@ from gnomon.ir.node import Node
 from gnomon.ops.control_primitives import call
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.pytree import TreeSpec, unflatten
+from gnomon.tensor.pytree import TreeSpec, unflatten, with_leaves
 from gnomon.tensor.state import Storage, grads, is_capturing, known, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
@@ -137,17 +137,7 @@ def while_loop(
 
 def lifted(value: Any) -> Any:
     """A copy of a nested value in which Python numbers are tensors."""
-    if isinstance(value, (bool, int, float)):
-        return tensor(value)
-    found: list[Tensor] = []
-    tree = spread(value, found)
-    if not isinstance(tree, TreeSpec):
-        return value
-    parts = value.values() if isinstance(value, dict) else value
-    made = [lifted(part) for part in parts]
-    if isinstance(value, dict):
-        return type(value)(zip(value, made, strict=True))
-    return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return with_leaves(value, lambda x: tensor(x) if isinstance(x, (bool, int, float)) else x)
 
 
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:

@@ -16,7 +16,7 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, GradientError, TraceError
 from gnomon.ir.node import Arena, Node
-from gnomon.library.arguments import described, restored, tensors_in
+from gnomon.library.arguments import described, restored
 from gnomon.library.mutations import (
     DATA,
     METADATA,
@@ -32,6 +32,7 @@ from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.creation import empty
 from gnomon.tensor.layouts import value_layout
+from gnomon.tensor.pytree import tensors_in
 from gnomon.tensor.state import (
     KEPT_REFERENCES,
     NOTHING,

@@ -11,6 +11,7 @@ from gnomon.runtime.system import memory_bytes
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
+from gnomon.tensor.pytree import tensors_in
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, value_of
 
@@ -20,10 +21,7 @@ def evaluate(*tensors: Any) -> None:
     if not tensors:
         evaluate_all()
         return
-    found: list[Tensor] = []
-    for value in tensors:
-        gather(value, found)
-    waiting = [t for t in found if not is_known(t)]
+    waiting = [t for t in tensors_in(tensors) if not is_known(t)]
     if waiting:
         evaluate_nodes([raw(t) for t in waiting])
         for t in waiting:
@@ -39,17 +37,6 @@ def is_known(tensor: Tensor) -> bool:
 def explain(tensor: Tensor) -> str:
     """The plan for computing a tensor: kernels, their lines, work and shapes, and memory."""
     return explain_node(raw(tensor))
-
-
-def gather(value: Any, found: list[Tensor]) -> None:
-    """The tensors in nested lists and dicts."""
-    if isinstance(value, Tensor):
-        found.append(value)
-    elif isinstance(value, dict):
-        gather(list(value.values()), found)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            gather(part, found)
 
 
 def synchronize(device: object = None) -> None:
