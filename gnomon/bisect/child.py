@@ -38,7 +38,7 @@ class RunReport(msgspec.Struct):
     seconds: float
 
 
-class Recorder:
+class WitnessRecorder:
     """Notes witnesses, and keeps one compiled graph with what its program runs on."""
 
     def __init__(self, case: str, name: str, number: int) -> None:
@@ -77,7 +77,7 @@ class Recorder:
 def main() -> int:
     """Run the script; its exit code."""
     report, case, name, number, script, *arguments = sys.argv[1:]
-    recorder = Recorder(case, name, int(number))
+    recorder = WitnessRecorder(case, name, int(number))
     applications.watcher = recorder.applied
     events.subscribe(recorder.heard)
     began = perf_counter()

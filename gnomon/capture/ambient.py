@@ -10,12 +10,15 @@ import warnings
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
+from gnomon.dtypes import float64
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Node
 from gnomon.ir.provenance import user_site
 from gnomon.lazy import object_state
 from gnomon.settings import Block
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import grads, inference, narrow, refusal, state
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, raw
 
 if TYPE_CHECKING:
     from gnomon.capture.tracing import Capture
@@ -46,6 +49,11 @@ class Ambient:
         """Readers of state, and the values that they must give for a replay."""
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
         """Gnomon's generators that were drawn from: their key words, and the number of the draw."""
+        self.numbers: list[tuple[Callable[[], float], float]] = []
+        self.fleeting: set[Node] = set()
+        """Inputs that the first run takes as they were when the function read them."""
+        self.afterwards: list[tuple[list[dict[str, Any]], Callable[[], Any]]] = []
+        """What every replay does at its end, and the optimizer's groups that it changes."""
         self.stood: tuple[Hashable, ...] = ()
         """The states of Python's and numpy's generators when the capture began."""
 
@@ -58,8 +66,15 @@ class Ambient:
         self.guards.append((object, effect))
         warnings.warn(f"compile: {warning}   [{user_site()}]", stacklevel=6)
 
-    def acted(self, name: str) -> None:
+    def asked(self, read: Callable[[], Any], generator: Any = None) -> Any:
+        """The value of a setting: replay only while it is the same."""
+        self.check_unused(generator, "get_state")
+        self.guard(read)
+        return read()
+
+    def acted(self, name: str, generator: Any = None) -> None:
         """Warn that the function called a setter, and never replay."""
+        self.check_unused(generator, name)
         effect = f"`{name}` was called"
         self.never_replay(
             effect, f"{effect} while a function was captured, {ANEW}. Call it outside."
@@ -72,6 +87,24 @@ class Ambient:
                 f"{name}: a function that is captured has drawn from the generator before. Call it "
                 f"before the first draw, or outside.   [{user_site()}]"
             )
+
+    def number(self, groups: Any, read: Callable[[], float]) -> Tensor:
+        """A number of groups that every replay reads again; the first run takes it as it is now."""
+        if any(changed is groups for changed, _ in self.afterwards):
+            raise ArgumentError(
+                "step: inside gn.compile a schedule is stepped at the end of each run, but "
+                "this optimizer steps after its schedule. Call optimizer.step() first.   "
+                f"[{user_site()}]"
+            )
+        self.numbers.append((read, read()))
+        now = [self.numbers[-1][1]]
+        made = self.number_input(lambda: now.pop() if now else read(), float64)
+        self.fleeting.add(raw(made))
+        return made
+
+    def at_end(self, groups: Any, step: Callable[[], Any]) -> None:
+        """Call a step of these groups at the end of every replay."""
+        self.afterwards.append((groups, step))
 
     def check_modes(self, before: tuple[Hashable, ...]) -> None:
         """Warn and never replay if the function left modes or the default dtype changed."""
@@ -95,7 +128,7 @@ class CaptureRun(Block):
 
     def leave(self) -> None:
         """Remove the capture from the thread's state."""
-        if state.capture is self.capture:
+        if state.recorder is self.capture:
             self.capture.pending = state.pending
         self.parts.__exit__()
         self.capture.put_back()

@@ -15,7 +15,7 @@ from gnomon.capture.compile_options import BACKENDS
 from gnomon.capture.jit import ALL, Compiled, compile
 from gnomon.errors import ArgumentError
 from gnomon.tensor.absent import Switches
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "config"]
 __all__ += ["cudagraph_mark_step_begin", "disable", "graph_break", "is_compiling"]
@@ -45,7 +45,7 @@ def is_compiling() -> bool:
     >>> is_compiling()
     False
     """
-    return state.capture is not None
+    return is_capturing()
 
 
 is_dynamo_compiling = is_compiling

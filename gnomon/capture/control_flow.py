@@ -26,8 +26,8 @@ from gnomon.ir.node import Node
 from gnomon.ops.control_primitives import call
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.pytree import TreeSpec, unflatten
-from gnomon.tensor.state import Storage, grads, known, state
+from gnomon.tensor.pytree import TreeSpec, unflatten, with_leaves
+from gnomon.tensor.state import Storage, grads, is_capturing, known, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
 __all__ = ["cond", "scan", "while_loop"]
@@ -42,7 +42,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
     >>> cond(tensor(True), lambda x: x + 1, lambda x: x - 1, [tensor(5)])
     Tensor(6)
     """
-    if not isinstance(pred, Tensor) or state.capture is None:
+    if not isinstance(pred, Tensor) or not is_capturing():
         return (true_fn if bool(pred) else false_fn)(*operands)
     test = truth(pred, "cond: pred")
     yes, no = (
@@ -84,7 +84,7 @@ def check_branches(yes: Trace, no: Trace) -> None:
             "drawn next would depend on the branch. Draw before, and pass what was drawn"
         )
     for generator, count in draws[0].items():
-        advance_draws(state.capture, generator, count)
+        advance_draws(state.recorder, generator, count)
 
 
 def types_of(nodes: Sequence[Node]) -> str:
@@ -125,7 +125,7 @@ def while_loop(
     (Tensor(0), Tensor(8))
     """
     carried = tuple(carried_inputs)
-    if state.capture is None:
+    if not is_capturing():
         iterations = 0
         while (max_iterations is None or iterations < max_iterations) and bool(cond_fn(*carried)):
             carried, iterations = tuple(body_fn(*carried)), iterations + 1
@@ -137,17 +137,7 @@ def while_loop(
 
 def numbers_as_tensors(value: Any) -> Any:
     """A nested value with Python's numbers turned into tensors."""
-    if isinstance(value, (bool, int, float)):
-        return tensor(value)
-    found: list[Tensor] = []
-    tree = spread(value, found)
-    if not isinstance(tree, TreeSpec):
-        return value
-    parts = value.values() if isinstance(value, dict) else value
-    made = [numbers_as_tensors(part) for part in parts]
-    if isinstance(value, dict):
-        return type(value)(zip(value, made, strict=True))
-    return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return with_leaves(value, lambda x: tensor(x) if isinstance(x, (bool, int, float)) else x)
 
 
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
@@ -306,12 +296,12 @@ def emit_loop(
         reverse=reverse,
     )
     for generator in inner.counters:
-        advance_draws(state.capture, generator, count * inner.draws[generator])
+        advance_draws(state.recorder, generator, count * inner.draws[generator])
     write_back(iteration.written, made[len(first) - len(storages) : len(first)])
     return results([*made[:held], *made[len(first) :]], [*values, *parts, *read])
 
 
 def next_draw(generator: Any) -> Tensor:
     """The number of a generator's next draw, as a tensor."""
-    _, number, drawn = drawn_outside(state.capture, generator)
+    _, number, drawn = drawn_outside(state.recorder, generator)
     return number + drawn

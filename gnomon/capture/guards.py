@@ -159,7 +159,7 @@ class Guard:
         found = [x for x in later.kept if can_change(x[0])]
         standing = {entry_of(names, key): names for names, key, _ in found}
         shared = Counter(before._storage for _, _, before in kept)
-        asked = {*capture.asked, *capture.grads}
+        asked = {*capture.looked_grads, *capture.grads}
         new = new_among(found, kept)
         put_there = [*tensors_now(kept), *(x for *_, x in new)]
         moved = {now._storage for now in put_there if not capture.has_made(now)}

@@ -50,7 +50,7 @@ from gnomon.lazy import (
 )
 from gnomon.runtime import events
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.state import grads, inference, narrow, state, strict
+from gnomon.tensor.state import grads, inference, is_capturing, narrow, state, strict
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.traced_numbers import StandInRefused
 
@@ -110,7 +110,7 @@ class Compiled(CompiledObject, CompiledReports):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, by the program of this call's signature."""
-        if state.capture is not None or self.eager:
+        if is_capturing() or self.eager:
             return self.function(*args, **kwargs)
         key, arguments = self._key(args, kwargs)
         program = self._find(key, arguments)
@@ -251,7 +251,7 @@ class Compiled(CompiledObject, CompiledReports):
             if sized is not None:
                 program = sized.settled(guard, program, path)
         except BaseException as error:
-            if state.capture is capture:  # Ctrl-C came before the block's end had begun
+            if state.recorder is capture:  # Ctrl-C came before the block's end had begun
                 running.leave()
             undo()
             if sized is not None:
@@ -279,7 +279,7 @@ class Compiled(CompiledObject, CompiledReports):
             make = functools.partial(sized_trees.segment_of, *of)
         known, tracked = ((), True) if met is None else (met.steps, met.tree.tracked)
         path = paths.Path(capture, arguments, make, known, tracked)
-        capture.path, capture.breaks = path, self.breaks
+        capture.path, capture.hides_values = path, not self.breaks
         path.varying = self.varying.lines(met) if capture.symbols is None else ()
         return path
 

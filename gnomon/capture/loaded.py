@@ -58,7 +58,7 @@ from gnomon.schedule.memory import MemoryPlan
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, unflatten
-from gnomon.tensor.state import grads, leaf_like, state
+from gnomon.tensor.state import grads, is_capturing, leaf_like
 from gnomon.tensor.tensor import Tensor, from_buffer, node_of, wrap
 from gnomon.tensor.views import mesh_layout_of
 
@@ -251,7 +251,7 @@ class LoadedProgram:
         for k, number in self.method.read:
             inputs[k] = arguments[number]
         known = self.executable
-        nodes = self._traced(known, inputs) if state.capture else self._computed(known, inputs)
+        nodes = self._traced(known, inputs) if is_capturing() else self._computed(known, inputs)
         made = list(map(wrap, nodes))
         results = [made[k] if k >= 0 else arguments[-1 - k] for k in self.results]
         return unflatten(self.tree, results)

@@ -18,8 +18,8 @@ from gnomon.lazy import Lazy, traced_sizes
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, without_unknown
 from gnomon.tensor.host_calls import HostCall, ResultShapes
-from gnomon.tensor.tensor import Tensor, array_of, wrap
-from gnomon.tensor.traced_numbers import number_of
+from gnomon.tensor.tensor import Tensor, array_of, raw, wrap
+from gnomon.tensor.traced_numbers import StandInRefused, TracedNumber, number_of
 
 if TYPE_CHECKING:
     from gnomon.capture.paths import Path
@@ -46,8 +46,8 @@ class Questioned:
     def __init__(self) -> None:
         self.path: Path | None = None
         """The way that this call takes, by what Python asks of values."""
-        self.breaks = False
-        """Whether Python may do so."""
+        self.hides_values = True
+        """Whether Python may not do so: tensors print without them."""
         self.traced_numbers: list[ref[Any]] = []
         """Stand-ins for numbers that vary."""
         self.standing: dict[tuple[int, Any], Tensor] = {}
@@ -70,7 +70,11 @@ class Questioned:
 
     def look(self, node: Node, whether: bool = False) -> DeviceBuffer:
         """The buffer of a value that Python reads; `whether`: only its truth counts."""
-        return look(self, node, truth if whether else whole_value)
+        return self._look(node, truth if whether else whole_value)
+
+    def _look(self, node: Node, kind: ReadKind) -> DeviceBuffer:
+        """The buffer of a value that Python reads; refused in a capture without a path."""
+        return self.path.look(node, kind) if is_asked(self, node) else computed(node).value
 
     @property
     def shown(self) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
@@ -78,8 +82,14 @@ class Questioned:
         return None if self.sizes is None else traced_sizes.shown
 
     def item(self, node: Node) -> Any:
-        """A number that Python asks for."""
-        return item(self, node)
+        """A number that Python asks for; where the line gave several, one that varies."""
+        if not self.hides_values and user_site() in self.path.varying and is_traced(node):
+            number = number_of(node) if without_unknown([node]) else None
+            if number is not None:
+                return number
+        if node.dtype.is_integer:
+            return self.integers(node)[0]
+        return self._look(node, one_value).numpy(node.dtype.numpy, (1,))[0].item()
 
     def host_call(self, node: Node, call: HostCall, shapes: ResultShapes) -> list[Tensor]:
         """The results of a call of numpy for a value."""
@@ -101,6 +111,28 @@ class Questioned:
             return found.array(node)
         return self.path.lend(node, found)
 
+    def note_number(self, number: Any) -> None:
+        """Note a number that stands for one which varies."""
+        self.traced_numbers.append(ref(number))
+
+    def pin(self, number: TracedNumber) -> Any:
+        """A varying number as it is: what it was computed of is constant from the next call on."""
+        if self.path is None:
+            raise StandInRefused("a branch or an iteration needs a number as it is")
+        self.constants_needed += number.origins
+        if number.formula is not None:
+            return number.formula()
+        node = raw(number.tensor)
+        return self.path.look(node).numpy(node.dtype.numpy, (1,))[0].item()
+
+    def decide(self, number: TracedNumber, tensor: Tensor) -> bool:
+        """Whether a tensor, of such numbers, is true in this call."""
+        if not self.hides_values:
+            asks = number.formula is not None and self.path is not None
+            return self.path.ask(number.formula) if asks else bool(tensor)
+        self.constants_needed += number.origins
+        return bool(self.path.look(raw(tensor)).numpy(tensor.dtype.numpy, (1,))[0])
+
     def leave(self) -> None:
         """Drop the path and its error, which refer to each other."""
         if self.path is not None:
@@ -108,14 +140,9 @@ class Questioned:
         self.path = None
 
 
-def look(capture: Questioned, node: Node, kind: ReadKind) -> DeviceBuffer:
-    """The buffer of a value that Python reads; refused in a capture without a path."""
-    return capture.path.look(node, kind) if is_asked(capture, node) else computed(node).value
-
-
 def is_asked(capture: Questioned, node: Node) -> bool:
     """Whether reading a value ends the segment: it depends on the function's inputs."""
-    is_asked = capture.breaks and without_unknown([node]) and is_traced(node)
+    is_asked = not capture.hides_values and without_unknown([node]) and is_traced(node)
     if capture.sizes is not None and not is_asked:
         traced_sizes.refuse_values(node)
     return is_asked
@@ -125,18 +152,6 @@ def computed(node: Node) -> Node:
     """Evaluate a value that depends on constants alone; TraceError for any other."""
     evaluate([] if borrows(node) else [node])
     return node
-
-
-def item(capture: Questioned, node: Node) -> Any:
-    """A value as Python's number; a traced one if its line gave several numbers so far."""
-    if capture.breaks and user_site() in capture.path.varying and is_traced(node):
-        number = number_of(node) if without_unknown([node]) else None
-        if number is not None:
-            return number
-    if node.dtype.is_integer:
-        return capture.integers(node)[0]
-    found = look(capture, node, one_value)
-    return found.numpy(node.dtype.numpy, (1,))[0].item()
 
 
 def truth(tensor: Tensor) -> bool:

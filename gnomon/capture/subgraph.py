@@ -20,7 +20,7 @@ from gnomon.ops.assertion import asserted
 from gnomon.ops.scalars import where
 from gnomon.passes.calls import leaves_like
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
-from gnomon.tensor.state import Storage, grads, refusal, state, strict
+from gnomon.tensor.state import Recorder, Storage, grads, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 
 __all__ = ["Inner", "Trace", "advance_draws", "close", "drawn_outside", "spread", "trace"]
@@ -44,8 +44,8 @@ class Inner(Capture):
 
     def __init__(self, name: str, repeats: bool) -> None:
         super().__init__(())
-        self.name, self.repeats, self.around = name, repeats, state.capture
-        if self.around is not None:
+        self.name, self.repeats, self.around = name, repeats, state.recorder
+        if isinstance(self.around, Capture):
             self.sizes, self.shapes = self.around.sizes, self.around.shapes
         self.counters: dict[Any, Node] = {}
         self.site = user_site()
@@ -57,22 +57,20 @@ class Inner(Capture):
         self.claim(storage)
         return self.first[storage]
 
-    def number(self, read: Callable[[], float]) -> Tensor:
+    def number(self, groups: Any, read: Callable[[], float]) -> Tensor:
         """A float64 number that every replay reads again."""
-        return super().number(read) if self.around is None else self.around.number(read)
+        own = not isinstance(self.around, Capture)
+        return super().number(groups, read) if own else self.around.number(groups, read)
 
     def guard(self, read: Callable[[], Any]) -> None:
         """Replay only while `read()` gives what it gives now; a plain run is not replayed."""
-        if self.around is not None:
-            self.around.guard(read)
+        self.around.asked(read)
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
         """A tensor's gradient at this point of the outer function."""
-        if self.around is not None:
-            return self.around.read_grad(tensor)
-        return None if tensor._rare is None else tensor._rare.grad
+        return self.around.read_grad(tensor)
 
-    def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
+    def write_grad(self, tensor: Tensor, value: Tensor | None) -> bool:
         """Refused: a branch or an iteration gives values, and changes no attributes."""
         self.refuse("a gradient is stored. Use gn.grad, and return what it gives")
 
@@ -87,8 +85,10 @@ class Inner(Capture):
                 self.keys[generator] = words, number + drawn
         return self.keys[generator]
 
-    def assert_that(self, condition: Tensor, message: str) -> None:
+    def assert_that(self, condition: Any, message: str) -> None:
         """Raise an AssertionError at run time where a condition does not hold."""
+        if not isinstance(condition, Tensor):
+            return super().assert_that(condition, message)
         text = f"{message}   [{user_site()}, inside of {self.name} at {self.site}]"
         self.asserted.append(asserted(node_of((condition != 0).all()), text))
 
@@ -103,21 +103,21 @@ class Inner(Capture):
         raise refusal(f"{self.name}: inside, {what}.   [{user_site()}]")
 
 
-def drawn_outside(around: Capture | None, generator: Any) -> tuple[Tensor, Tensor, int]:
+def drawn_outside(around: Recorder, generator: Any) -> tuple[Tensor, Tensor, int]:
     """The generator's key words, and the number of its next draw as a base and an offset."""
-    if around is not None:
+    if isinstance(around, Capture):
         return (*around.origin(generator), around.draws.get(generator, 0))
     count = np.asarray(generator.count, np.int64)
     return from_array(generator.words), from_array(count), 0
 
 
-def advance_draws(around: Capture | None, generator: Any, count: int) -> None:
+def advance_draws(around: Recorder, generator: Any, count: int) -> None:
     """Advance a generator outside by so many draws."""
-    if around is None:
-        generator.count += count
-    else:
+    if isinstance(around, Capture):
         around.origin(generator)
         around.draws[generator] = around.draws.get(generator, 0) + count
+    else:
+        generator.count += count
 
 
 class Trace(NamedTuple):

@@ -27,7 +27,7 @@ from gnomon.capture.inputs import (
 )
 from gnomon.capture.looks import Questioned
 from gnomon.capture.storage_names import named
-from gnomon.dtypes import DType, float64, int64, uint32
+from gnomon.dtypes import DType, int64, uint32
 from gnomon.errors import CollectiveError
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import cast
@@ -41,11 +41,11 @@ from gnomon.tensor.autograd import versions
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.device import note_input
 from gnomon.tensor.layouts import layout_of, local_of
-from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state
+from gnomon.tensor.state import KEPT_REFERENCES, NOTHING, Recorder, Storage, nobody, refusal, state
 from gnomon.tensor.tensor import Tensor, View, detached, rare, raw, wrap
 
 
-class Capture(Questioned, Ambient, Wholes):
+class Capture(Questioned, Ambient, Wholes, Recorder):
     """One thread's record of a function that it captures."""
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
@@ -61,14 +61,9 @@ class Capture(Questioned, Ambient, Wholes):
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.held_grads: dict[int, tuple[Tensor, Read]] = {}
         """Gradients from outside that were looked at, and their readers."""
-        self.asked: dict[int, tuple[Tensor, bool]] = {}
+        self.looked_grads: dict[int, tuple[Tensor, bool]] = {}
         """Tensors whose gradient was looked at, and whether there was none."""
         self.draws: dict[Any, int] = {}
-        self.numbers: list[tuple[Callable[[], float], float]] = []
-        self.fleeting: set[Node] = set()
-        """Inputs that the first run takes as they were when the function read them."""
-        self.afterwards: list[tuple[list[dict[str, Any]], Callable[[], Any]]] = []
-        """What every replay does at its end, and the optimizer's groups that it changes."""
         self.names: dict[Storage, str] = {}
         """The names of storages from outside."""
         self.placed: list[tuple[Any, Any, Tensor]] = []
@@ -118,7 +113,7 @@ class Capture(Questioned, Ambient, Wholes):
     def in_place(self) -> replacing:
         """A block in which the thread's state is that of this capture."""
         own = {"arena": self.arena, "images": WeakKeyDictionary(), "pending": self.pending}
-        return replacing(state, **own, capture=self, shown=self.shown, sweep_at=1 << 62)
+        return replacing(state, **own, recorder=self, shown=self.shown, sweep_at=1 << 62)
 
     def put_back(self) -> None:
         """Drop the run, and restore the flags of tensors from outside."""
@@ -133,13 +128,16 @@ class Capture(Questioned, Ambient, Wholes):
     def outside(self) -> replacing:
         """A block in which the thread's state is as before the capture."""
         home = dict(zip(("arena", "images"), self.home, strict=True))
-        return replacing(state, **home, pending=[], capture=None, sweep_at=KEPT_REFERENCES)
+        return replacing(state, **home, pending=[], recorder=NOTHING, sweep_at=KEPT_REFERENCES)
 
     # what comes from outside
 
-    def placeholder(self, tensor: Tensor) -> Node:
-        """A new input that stands for a tensor."""
-        node = raw(tensor)
+    def stand_in(self, tensor: Tensor) -> Node | None:
+        """A new input that stands for a leaf from outside; None of one that was made here."""
+        node, kept = raw(tensor), rare(tensor)
+        self.leaves.setdefault(kept, (kept.source, kept.leaf))
+        if self.is_made(tensor):
+            return None
         made = self.arena.input(node.shape, node.dtype)
         self.inputs[made] = self.standing_for(tensor)
         note_input(made, node)
@@ -162,12 +160,13 @@ class Capture(Questioned, Ambient, Wholes):
         """The nodes by which leaves read a value that was written to them here."""
         return [kept.leaf for kept in self.leaves if kept.source is node]
 
-    def assign(self, storage: Storage, node: Node) -> None:
+    def assign(self, storage: Storage, node: Node) -> bool:
         """Record a write to a storage from outside, which every replay does."""
         self.claim(storage)
         self.nodes[storage] = node
         if storage.tracked:
             self.passed.add(storage)
+        return True
 
     def has_made(self, value: Any) -> bool:
         """Whether a value is a tensor that was computed here."""
@@ -194,14 +193,6 @@ class Capture(Questioned, Ambient, Wholes):
             return False
         tensor._storage.set(detached(raw(value)))
         return True
-
-    def number(self, read: Callable[[], float]) -> Tensor:
-        """A float64 number that every replay reads again; the first run takes it as it is now."""
-        self.numbers.append((read, read()))
-        now = [self.numbers[-1][1]]
-        made = self.number_input(lambda: now.pop() if now else read(), float64)
-        self.fleeting.add(raw(made))
-        return made
 
     def number_input(self, read: Callable[[], float], dtype: DType) -> Tensor:
         """A number that every replay reads again."""
@@ -234,7 +225,7 @@ class Capture(Questioned, Ambient, Wholes):
         read = self.standing_for(tensor)
         is_given = any(tensor is x for x in self.arguments)  # their signatures tell
         if not is_given and (found is None or found._storage.node.arena is not self.arena):
-            self.asked[id(tensor)] = (tensor, found is None)
+            self.looked_grads[id(tensor)] = (tensor, found is None)
         if found is not None and found._storage.node.arena is not self.arena:
             self.held_grads[id(found)] = (found, lambda a: rare(read(a)).grad)
         if found is not None and (found._view is None or layout_of(found)):
@@ -246,9 +237,9 @@ class Capture(Questioned, Ambient, Wholes):
 
         What only the function held is gone when it is let go of here: nobody will see its gradient.
         """
-        asked = [(ref(tensor), empty) for tensor, empty in self.asked.values()]
+        asked = [(ref(tensor), empty) for tensor, empty in self.looked_grads.values()]
         made = [(ref(tensor), grad) for tensor, grad in self.grads.values()]
-        self.asked, self.grads = {}, {}
+        self.looked_grads, self.grads = {}, {}
         looked = [(x, empty) for at, empty in asked if (x := at()) is not None]
         if looked:
             tensors, found = zip(*looked, strict=True)
@@ -288,9 +279,14 @@ class Capture(Questioned, Ambient, Wholes):
             mark_dependents(order, self.freed)
         return storage.released or node in self.freed
 
-    def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
+    def write_grad(self, tensor: Tensor, value: Tensor | None) -> bool:
         """Set a tensor's gradient: it is done for real by every replay."""
         self.grads[id(tensor)] = (tensor, value)
+        return True
+
+    def shows(self, view: View, before: View | None, asked: bool) -> None:
+        """Note that a view was made here, and whether it is cut off from what was."""
+        self.views[view] = asked or self.views.get(before, False)
 
     def is_made(self, tensor: Tensor) -> bool:
         """Whether a tensor, perhaps of memory from outside, was made here."""
@@ -311,6 +307,10 @@ class Capture(Questioned, Ambient, Wholes):
         for tensor, before, site in self.switched.values():
             if tensor._requires is not before:
                 self.keep_flag(tensor, site)
+
+    def violates(self, text: str) -> None:
+        """Note a collective that cannot be done; all are refused at once."""
+        self.violations.append(f"{text}   [{user_site()}]")
 
     def end_collectives(self) -> None:
         """Refuse collectives that the backend lacks, all at once; make replays do the others."""

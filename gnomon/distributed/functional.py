@@ -22,7 +22,7 @@ from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.tensor.collectives import folded, move
 from gnomon.tensor.creation import empty
 from gnomon.tensor.meetings import Do, met, passing, summed
-from gnomon.tensor.state import grads, state
+from gnomon.tensor.state import grads, is_capturing
 from gnomon.tensor.tensor import Tensor, wrap
 
 __all__ = [
@@ -150,7 +150,7 @@ def all_to_all_single(
             target = empty(sum(comes), *rest, dtype=x.dtype)
             sends = stretches(known, x, goes, "input")
             receives = stretches(known, target, comes, "output")
-            if state.capture is None:
+            if not is_capturing():
                 move(known, sends, receives).wait()
                 return target
             rows = [

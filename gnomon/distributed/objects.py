@@ -14,7 +14,7 @@ from gnomon.errors import ShapeError, TraceError
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.tensor.creation import tensor, zeros
 from gnomon.tensor.sharing import frombuffer
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 
 __all__ = [
     "all_gather_object",
@@ -34,7 +34,7 @@ def gather_objects(group: ProcessGroup, given: Any) -> list[Any]:
 
 def refuse_capture() -> None:
     """Refuse to pickle in a compiled function."""
-    if state.capture is not None:
+    if is_capturing():
         raise TraceError(
             "distributed: objects do not travel in a compiled function. Do it outside."
         )

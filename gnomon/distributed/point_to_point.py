@@ -15,7 +15,7 @@ from gnomon.distributed.complex_parts import real
 from gnomon.distributed.groups import Group, found
 from gnomon.errors import ArgumentError
 from gnomon.tensor.collectives import TAGS, Part, move, rounds
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.works import Done, Work
 
@@ -125,7 +125,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> Works:
     if len({id(op.group) for op in p2p_op_list}) > 1:
         raise ArgumentError("batch_isend_irecv: all operations of a batch are of one group.")
     ours = [op for op in p2p_op_list if op.group is not None]
-    if state.capture is not None:
+    if is_capturing():
         sends, receives = ([op.part for op in ours if op.sends is to] for to in (True, False))
         if ours:
             move(ours[0].group, sends, receives)

@@ -17,7 +17,7 @@ from gnomon import dtypes
 from gnomon.tensor import show
 from gnomon.tensor.complex_tensor import Complex
 from gnomon.tensor.show import PrintOptions
-from gnomon.tensor.state import hides_values
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import array_of, pair_of
 from gnomon.tensor.views import mesh_layout_of
 
@@ -55,7 +55,7 @@ def printed() -> Iterator[None]:
 def as_printed(x: gn.Tensor) -> str:
     """A tensor's text as PyTorch prints it; Gnomon's own for a traced or sharded one."""
     head = HEADS.get(type(x).__name__)
-    if head is None or hides_values() or mesh_layout_of(pair_of(x)._view):
+    if head is None or state.recorder.hides_values or mesh_layout_of(pair_of(x)._view):
         return show.as_text(x)
     shown = "..." if x.is_meta else values_of(x.detach(), len("tensor("), show.options())
     text = "tensor(" + shown

@@ -10,18 +10,9 @@ from typing import Any
 from gnomon.errors import ArgumentError
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["described", "restored", "tensors_in"]
+__all__ = ["described", "restored"]
 
 PLAIN = (bool, int, str, bytes, type(None))
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    """The tensors of an argument, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [x for part in value for x in tensors_in(part)]
-    return []
 
 
 def described(name: str, arguments: Sequence[Any]) -> str:

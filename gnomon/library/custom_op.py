@@ -16,7 +16,7 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, GradientError, TraceError
 from gnomon.ir.node import Arena, Node
-from gnomon.library.arguments import described, restored, tensors_in
+from gnomon.library.arguments import described, restored
 from gnomon.library.mutations import (
     DATA,
     METADATA,
@@ -32,7 +32,16 @@ from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.creation import empty
 from gnomon.tensor.layouts import value_layout
-from gnomon.tensor.state import KEPT_REFERENCES, grads, known, mesh_results, state
+from gnomon.tensor.pytree import tensors_in
+from gnomon.tensor.state import (
+    KEPT_REFERENCES,
+    NOTHING,
+    grads,
+    is_eager,
+    known,
+    mesh_results,
+    state,
+)
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, node_of, wrap
 
 __all__ = ["CustomOp", "custom_op"]
@@ -96,7 +105,7 @@ class CustomOp:
     def _plain(self, *arguments: Any) -> Any:
         """The results, without their history."""
         apart = mesh_results and any(map(value_layout, tensors_in(arguments)))
-        if state.capture is None and not state.unknown and not apart:
+        if is_eager() and not apart:
             return self._checked(self.function, tuple(map(self._given, self.words, arguments)))
         return self._captured(arguments)
 
@@ -183,7 +192,7 @@ class CustomOp:
         """Do to an argument what a call does."""
         if kind == DATA:
             x.copy_(next(values))
-        elif state.capture is not None and not state.capture.is_made(x):
+        elif not state.recorder.is_made(x):
             raise TraceError(
                 f"{self.name}: it changes the {kind} of a tensor from outside of the function "
                 "that is captured, which replays could not do. Pass a view or a clone of it."
@@ -300,4 +309,4 @@ def code_of(function: Callable | None) -> tuple[Any, ...]:
 def aside() -> replacing:
     """Compute apart from what this thread has under way: it waits for this."""
     own = {"arena": Arena(), "images": WeakKeyDictionary[Node, Node](), "pending": []}
-    return replacing(state, **own, unknown=[], capture=None, sweep_at=KEPT_REFERENCES)
+    return replacing(state, **own, unknown=[], recorder=NOTHING, sweep_at=KEPT_REFERENCES)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from gnomon.errors import ArgumentError
-from gnomon.library.arguments import tensors_in
 from gnomon.settings import current
+from gnomon.tensor.pytree import tensors_in
 from gnomon.tensor.tensor import Tensor, array_of
 
 __all__ = ["KINDS", "Stood", "declared", "refuse_undeclared_changes", "stood"]

@@ -21,7 +21,7 @@ from gnomon.tensor.creation import arange, full
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_eager
 from gnomon.tensor.tensor import Tensor, node_of, wrap
 
 __all__ = ["RaggedBatch", "ends_of", "in_steps", "items_of", "like"]
@@ -201,7 +201,7 @@ def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
     given = tuple(map(node_of, (offsets, *numbers)))
     kinds = ((given[0].shape, given[0].dtype),)
     (made,) = external(given[0].arena, given, KEY, "", kinds, None)
-    if state.capture is None and not state.unknown:
+    if is_eager():
         evaluate([made])
     return wrap(made)
 

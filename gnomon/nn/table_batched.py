@@ -24,7 +24,7 @@ from gnomon.nn.module import Module
 from gnomon.ops.table_rows import STATE_WIDTH
 from gnomon.runtime.buffer import ALIGN, DeviceBuffer
 from gnomon.tensor.evaluate import evaluate_all
-from gnomon.tensor.state import grads, refusal, state
+from gnomon.tensor.state import grads, is_capturing, refusal
 from gnomon.tensor.tensor import Tensor, array_of, from_array, from_buffer, leaf_node, raw
 
 POOLING = ("sum", "mean")
@@ -160,7 +160,7 @@ class TableBatchedEmbeddingBags(Module):
 
     def _batch(self, indices: Tensor, weights: Tensor | None) -> ForwardCall:
         """The positions and weights of a call."""
-        if state.capture is not None:
+        if is_capturing():
             raise refusal("TableBatchedEmbeddingBags: runs at once. Call it outside gn.compile.")
         if indices.dtype.name != "int64":
             raise DtypeError(f"TableBatchedEmbeddingBags: needs int64: got {indices.dtype.name}.")

@@ -16,7 +16,7 @@ import numpy as np
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ir.provenance import user_site
 from gnomon.ops.fitting import shown
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, is_eager
 from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.tensor.views import mesh_layout_of
 
@@ -61,7 +61,7 @@ def seen(x: Any) -> np.ndarray | None:
     """The values of a tensor or number; None where they are yet to come."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
-    unknown = state.capture is not None or state.unknown or mesh_layout_of(x._view)
+    unknown = not is_eager() or mesh_layout_of(x._view)
     return None if unknown else array_of(x)
 
 
@@ -111,7 +111,7 @@ def one_size(name: str) -> Callable[..., None]:
     """A check that warns, as PyTorch does, where a loss broadcasts its target."""
 
     def check(input: Any, target: Any, *_: Any, **__: Any) -> None:
-        if state.capture is not None:  # a comparison would tie the program to these sizes
+        if is_capturing():  # a comparison would tie the program to these sizes
             return
         sizes = [tuple(x.shape) for x in (input, target) if isinstance(x, Tensor)]
         if len({*sizes}) > 1:

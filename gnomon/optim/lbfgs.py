@@ -19,7 +19,7 @@ from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.module_versions import Watched
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from gnomon.tensor.tensor import Tensor
 
 Loss = Callable[[], Any]
@@ -83,7 +83,7 @@ class LBFGS(Optimizer):
 
     def step(self, closure: Loss | None = None, *, only_if: Tensor | None = None) -> Any:
         """Go on until nothing changes or max_iter iterations are done; the first loss."""
-        if closure is None or only_if is not None or state.capture is not None:
+        if closure is None or only_if is not None or is_capturing():
             raise ArgumentError(
                 "LBFGS: step needs a closure that computes the loss and its gradients, and no "
                 "gn.compile or gradient scaler around it. Compile what the closure calls."

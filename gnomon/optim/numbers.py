@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError
-from gnomon.ir.provenance import user_site
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor, from_array
 
 HyperparameterKey = tuple[int, str, int | None]
@@ -43,14 +42,8 @@ class NumberTensors:
         value = entry(groups[number], name, part)
         if isinstance(value, Tensor):
             return value
-        if state.capture is not None:
-            if any(changed is groups for changed, _ in state.capture.afterwards):
-                raise ArgumentError(
-                    "step: inside gn.compile a schedule is stepped at the end of each run, but "
-                    "this optimizer steps after its schedule. Call optimizer.step() first.   "
-                    f"[{user_site()}]"
-                )
-            return state.capture.number(lambda: float(entry(groups[number], name, part)))
+        if is_capturing():
+            return state.recorder.number(groups, lambda: float(entry(groups[number], name, part)))
         kept = self.kept.get(place)
         if kept is None or kept[0] != value:
             kept = self.kept[place] = (value, from_array(np.asarray(value, np.float64)))

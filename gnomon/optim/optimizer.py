@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from itertools import chain
 from math import prod
 from typing import Any
@@ -35,7 +34,7 @@ from gnomon.tensor.device import META, memory_behind
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, sharded_like, spread
 from gnomon.tensor.module_versions import Watched, latest
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
 from gnomon.tensor.writing import write
 
@@ -176,12 +175,12 @@ class Optimizer:
         with phase("optimizer"), from_one_line():
             for number in range(len(self.param_groups)):
                 self._step_group(number, only_if)
-        if state.capture is None:
+        if not is_capturing():
             # all that is pending, not the parameters alone: the loss reads values of before
             evaluate_all()
         else:
             # afterwards: the state that a first step makes is the state that replays find
-            state.capture.guard(self._guarded)
+            state.recorder.asked(self._guarded)
         call_hooks(self._shared.after, self._after, self, closure)
         return loss
 
@@ -217,7 +216,7 @@ class Optimizer:
         fresh = [p for p in active if p not in self.state]
         if not fresh:
             return
-        with outside():
+        with state.recorder.outside():
             shared = {"step": count_of(0)} if self._counts(group) else {}
             for p in fresh:
                 self.state[p] = Watched({**shared, **self._begin(group, p)})
@@ -240,7 +239,7 @@ class Optimizer:
         for key, members in together.items():
             count = self.state[members[0]]["step"]
             if len(members) < holders[key]:
-                with outside():
+                with state.recorder.outside():
                     count = count_of(count.item())
                 for p in members:
                     self.state[p]["step"] = count
@@ -353,11 +352,6 @@ def check_parameter(p: object) -> None:
 def without(group: dict[str, Any]) -> dict[str, Any]:
     """The options of a group: all but its parameters."""
     return {name: value for name, value in group.items() if name != "params"}
-
-
-def outside() -> Any:
-    """A stretch in which tensors are ordinary and have values, also in a captured function."""
-    return nullcontext() if state.capture is None else state.capture.outside()
 
 
 def count_of(steps: float) -> Tensor:

@@ -18,7 +18,7 @@ from gnomon.errors import ArgumentError
 from gnomon.ir.provenance import user_site
 from gnomon.optim.numbers import one_each
 from gnomon.optim.optimizer import Optimizer
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor
 
 
@@ -28,10 +28,8 @@ def at_the_end(step: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(step)
     def waits(self: LRScheduler, *args: Any, **named: Any) -> None:
         measured = any(isinstance(x, Tensor) for x in (*args, *named.values()))
-        if state.capture is None or measured:
-            return step(self, *args, **named)
-        groups = self.optimizer.param_groups
-        state.capture.afterwards.append((groups, lambda: step(self, *args, **named)))
+        call = functools.partial(step, self, *args, **named)
+        return call() if measured else state.recorder.at_end(self.optimizer.param_groups, call)
 
     return waits
 
@@ -86,7 +84,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """The rates that the last step set."""
-        if state.capture is not None:
+        if is_capturing():
             raise ArgumentError(
                 "get_last_lr: rates are no part of a compiled function. Ask for them outside."
                 f"   [{user_site()}]"

@@ -21,7 +21,8 @@ from gnomon.tensor.autograd.engine import enable_grad, release, seeds_of
 from gnomon.tensor.autograd.hooks import gather_all, observe
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import state
+from gnomon.tensor.pytree import tensors_in
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor, raw, wrap
 
 __all__ = ["accumulate"]
@@ -38,9 +39,9 @@ def accumulate(
     Memory for activations is that of one microbatch; gradients and loss have the same bits for
     every number of microbatches, a power of two. A mean in the loss divides by all rows.
     """
-    rows = [raw(t) for t in tensors_of(batch)]
+    rows = [raw(t) for t in tensors_in(batch)]
     check(rows, microbatches)
-    if state.capture is None:
+    if not is_capturing():
         evaluate(rows)
     with enable_grad():
         result = loss_fn(batch)
@@ -57,15 +58,6 @@ def accumulate(
     gather_all(waiting, [summed.get(node) for node in waiting], None, False)
     given = tuple(wrap(x) for x in made[: 1 + len(others)])
     return given if isinstance(result, tuple) else given[0]
-
-
-def tensors_of(batch: Any) -> Iterator[Tensor]:
-    """The tensors of a nested value."""
-    if isinstance(batch, Tensor):
-        yield batch
-    elif isinstance(batch, (list, tuple, dict)):
-        for part in batch.values() if isinstance(batch, dict) else batch:
-            yield from tensors_of(part)
 
 
 def check(rows: Sequence[Node], microbatches: int) -> None:
@@ -90,7 +82,7 @@ def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> l
         with inherit(x.sites):
             known[x] = place(x, rows_over(microbatches), stays=True)
     made = rebuilt(roots, known)
-    if state.capture is None:
+    if not is_capturing():
         evaluate(made)
     return made
 

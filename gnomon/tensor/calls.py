@@ -21,7 +21,7 @@ from gnomon.tensor.autocast import fitted
 from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
-from gnomon.tensor.state import grads, known, narrow, of_complex, saving, state
+from gnomon.tensor.state import grads, is_capturing, known, narrow, of_complex, saving
 from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, strided_view_of
 from gnomon.tensor.tensor import (
     Paired,
@@ -149,7 +149,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     hidden = not grads.get() and tensor.requires_grad
     made = [alias(tensor, chain, hidden) for chain in chains]
     whole = source(tensor._storage)
-    if state.capture is None and not is_lent(whole):
+    if not is_capturing() and not is_lent(whole):
         for each, part in zip(made, parts, strict=True):
             each._view.node, each._view.source = part, whole
     return several(made) if several else made[0]

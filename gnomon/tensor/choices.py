@@ -7,7 +7,7 @@ import numpy as np
 from gnomon.errors import ArgumentError, DtypeError, ShapeError, brief
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.random import Generator, draw, rand
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from gnomon.tensor.tensor import Tensor, array_of, raw
 
 __all__ = ["multinomial"]
@@ -36,7 +36,7 @@ def multinomial(
         options = {"generator": generator, "dtype": input.dtype, "device": input.device}
         noise = -(-(rand(input.shape, **options) + 2.0**-25).log()).log()
         drawn = (logits + noise).topk(num_samples, dim=-1).indices
-    if state.capture is None:  # values are not known yet there
+    if not is_capturing():  # values are not known yet there
         check_chances(input.detach(), drawn)
     return drawn
 

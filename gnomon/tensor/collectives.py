@@ -15,10 +15,8 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from gnomon.dtypes import DType, float32
-from gnomon.errors import CollectiveError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import user_site
 from gnomon.ops.collectives import After, all_gather, all_reduce, latest, reduce_scatter
 from gnomon.ops.group_folds import Reduction, scaled
 from gnomon.ops.joining import cat
@@ -33,7 +31,7 @@ from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.runtime.comm.posted import start_messages
 from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import Storage, grads, leaf, state, storage_of
+from gnomon.tensor.state import Storage, grads, is_capturing, leaf, state, storage_of
 from gnomon.tensor.tensor import Tensor, detached, node_of, raw, value_of
 from gnomon.tensor.works import Done, Then, Work, begin_fold, begin_gather, begin_reduce
 from gnomon.tensor.writing import write
@@ -78,7 +76,7 @@ def put(target: Tensor, node: Node) -> None:
     before = grads.get()
     try:
         grads.set(False)
-        if state.capture is not None:
+        if is_capturing():
             node = detached(node)
         write(target, reshape(node, raw(target).shape), False)
     finally:
@@ -97,7 +95,7 @@ def fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> Work:
     In two smaller transfers, of which the second begins after a fold, it is done at its call.
     """
     ranks, nbytes = group.size(), x.numel() * x.dtype.itemsize
-    if state.capture is not None or (ranks > 2 and ranks * nbytes > MOST_GATHERED):
+    if is_capturing() or (ranks > 2 and ranks * nbytes > MOST_GATHERED):
         then(folded(group, x, op))
         return Done()
     refuse(group, "all_reduce", x.dtype, op)
@@ -117,7 +115,7 @@ def folded(group: ProcessGroup, x: Tensor, op: Reduction) -> Node:
 
 def reduce_to(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Then) -> Work:
     """Begin the fold of every rank's x, which `then` is given on one rank."""
-    if state.capture is None:
+    if not is_capturing():
         refuse(group, "reduce", x.dtype, op)
         return begin_reduce(group, x, op, root, then)
     made = folded(group, x, op)
@@ -128,7 +126,7 @@ def reduce_to(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Th
 
 def gathered(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
     """Begin to gather every rank's x; `then` is given a row of all their elements."""
-    if state.capture is None:
+    if not is_capturing():
         return begin_gather(group, name, x, lambda rows: then(reshape(rows, (rows.size,))))
 
     def build(node: Node, name: str, after: After) -> Node:
@@ -141,7 +139,7 @@ def gathered(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
 def scatter_fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> Work:
     """Begin the fold of every rank's x, of which `then` is given this rank's part, in a row."""
     refuse(group, "reduce_scatter", x.dtype, op)
-    if state.capture is None:
+    if not is_capturing():
         return begin_fold(group, "reduce_scatter", x, op, True, then)
     ranks = group.size()
 
@@ -164,14 +162,12 @@ def refuse(group: ProcessGroup, name: str, dtype: DType, op: Reduction | None = 
         return
     what = f"{op!r} of {dtype.name}" if op else dtype.name
     text = f"{name}: {group.backend.name}: {what}: {reason}."
-    if state.capture is None:
-        raise CollectiveError(text)
-    state.capture.violations.append(f"{text}   [{user_site()}]")
+    state.recorder.violates(text)
 
 
 def meet(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Node]) -> Node:
     """The result of a collective of x, now or in a capture."""
-    if state.capture is not None:
+    if is_capturing():
         node = node_of(x)
         return node if not node.size else noted(group, build(node, group.name, before(group)))
     value, shown = value_of(x), raw(x)
@@ -187,7 +183,7 @@ def meet(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Nod
 
 def move(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -> Work:
     """Send parts of tensors and receive others; what comes in is written when it is waited for."""
-    if state.capture is not None:
+    if is_capturing():
         move_in_program(group, sends, receives)
         return Done()
     values = {id(p.tensor): value_of(p.tensor) for p in sends}
@@ -311,7 +307,7 @@ def noted(group: ProcessGroup, made: Node) -> Node:
     end = _ends.get(group)
     if end is None:
         blank = DeviceBuffer(float32.itemsize, zeros=True)
-        with state.capture.outside():
+        with state.recorder.outside():
             end = _ends[group] = storage_of(leaf((), float32, blank), False)
-    state.capture.ends[group.name] = end
+    state.recorder.ends[group.name] = end
     return made

@@ -45,6 +45,7 @@ from gnomon.tensor.complex_tensor import (
 )
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS, as_function
+from gnomon.tensor.pytree import leaves_in, tensors_in, with_leaves
 from gnomon.tensor.tensor import Tensor, from_array
 
 __all__ = ["called", "filled", "index_put", "of_array", "view_as_complex", "viewed"]
@@ -67,11 +68,11 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
     found = op if isinstance(op, Op) else OPS.get(name)
     how = found.facts.complex if found is not None else ""
     if not how and name not in BESIDE_OPERATIONS:
-        kind = next((x.dtype.name for x in leaves([args, kwargs])), "a complex number")
+        kind = next((x.dtype.name for x in complex_in([args, kwargs])), "a complex number")
         raise ComplexError(f"{name}: {kind} is not supported here. {ADVICE}") from None
     if found is None:
         return BESIDE_OPERATIONS[name](*args, **(kwargs or {}))
-    args = [with_tensors(value) for value in args]
+    args = with_leaves(list(args), lambda x: from_array(x) if isinstance(x, np.ndarray) else x)
     if not tensors_in([*args, *(kwargs or {}).values()]):
         raise ArgumentError(f"{name}: needs a tensor: got {fitting.shown(args)}.") from None
     fitting.refuse_numbers(name, found.function, args)
@@ -84,14 +85,6 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
     if way != "size" and wanted is not None and not dtype_of(wanted).is_complex:
         return as_function(found)(cast(given[0], dtype_of(wanted)), *given[1:], **bound.kwargs)
     return WAYS[way](found, places, *given, **bound.kwargs)
-
-
-def with_tensors(value: Any) -> Any:
-    """An argument with tensors in place of arrays."""
-    if isinstance(value, (list, tuple)):
-        made = [with_tensors(each) for each in value]
-        return made if isinstance(value, list) else tuple(made)
-    return from_array(value) if isinstance(value, np.ndarray) else value
 
 
 def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
@@ -124,9 +117,7 @@ def is_operand(value: Any, number: bool, nothing: bool) -> bool:
 
 def holds_complex(value: Any) -> bool:
     """Whether a value is a complex number or tensor, or has one in it."""
-    if isinstance(value, (list, tuple)):
-        return any(map(holds_complex, value))
-    return isinstance(value, (complex, np.complexfloating, Complex))
+    return any(isinstance(x, (complex, np.complexfloating, Complex)) for x in leaves_in(value))
 
 
 def viewed(op: Any, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -157,13 +148,9 @@ def filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool
     return joined(*both).requires_grad_(requires_grad)
 
 
-def leaves(value: Any) -> Iterator[Complex]:
+def complex_in(value: Any) -> list[Complex]:
     """The complex tensors among arguments."""
-    if isinstance(value, Complex):
-        yield value
-    elif isinstance(value, (list, tuple, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from leaves(each)
+    return [x for x in leaves_in(value) if isinstance(x, Complex)]
 
 
 def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -203,34 +190,23 @@ def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     return type(both[0])(map(joined, *both))
 
 
-def tensors_in(value: Any) -> list[Any]:
-    """The tensors of a list, and of lists in it."""
-    if isinstance(value, (list, tuple)):
-        return [x for each in value for x in tensors_in(each)]
-    return [value] if isinstance(value, Tensor) else []
-
-
 def whole(value: Any, dtype: DType) -> Any:
     """A tensor or number, or each of several, as complex ones of a dtype."""
-    if isinstance(value, (list, tuple)):
-        return [whole(each, dtype) for each in value]
-    return as_complex(value, dtype) if isinstance(value, Tensor) else complex(value)
+    return with_leaves(
+        value, lambda x: as_complex(x, dtype) if isinstance(x, Tensor) else complex(x)
+    )
 
 
 def part_of(value: Any, k: int) -> Any:
     """Arguments with the real parts of complex ones in their places, or the imaginary ones."""
-    if isinstance(value, (Complex, complex)):
-        return parts(value)[k]
-    if isinstance(value, (list, tuple)):
-        return [part_of(each, k) for each in value]
-    return value
+    return with_leaves(value, lambda x: parts(x)[k] if isinstance(x, (Complex, complex)) else x)
 
 
 def multilinear(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """A function that is linear in each of its tensors, by its values on their parts."""
     function = as_function(op)
     sums: list[Any] = [None, None]
-    for choice in product((0, 1), repeat=len(list(leaves(args)))):
+    for choice in product((0, 1), repeat=len(complex_in(args))):
         term, power = function(*picked(args, iter(choice)), **kwargs), sum(choice) % 4
         sums[power % 2] = plus(sums[power % 2], term if power < 2 else -term)
     return joined(*sums)
@@ -238,9 +214,7 @@ def multilinear(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any
 
 def picked(value: Any, choice: Iterator[int]) -> Any:
     """Arguments with one part of each complex tensor."""
-    if isinstance(value, Complex):
-        return parts(value)[next(choice)]
-    return [picked(each, choice) for each in value] if isinstance(value, (list, tuple)) else value
+    return with_leaves(value, lambda x: parts(x)[next(choice)] if isinstance(x, Complex) else x)
 
 
 def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: Any) -> Any:

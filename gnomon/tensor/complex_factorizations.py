@@ -31,7 +31,7 @@ from gnomon.tensor.creation import eye, zeros
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.standard import broadcast_shapes
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_eager
 from gnomon.tensor.tensor import Tensor, node_of
 
 Order = float | str
@@ -139,7 +139,7 @@ def eigen(x: Any) -> Results:
     """Eigenvalues and eigenvectors of any square matrix, real or complex, computed at once."""
     real = not isinstance(x, Complex)
     both = of_pairs(complex_eigen, joined(x) if real else x, real=real)
-    if state.capture is None and not state.unknown:
+    if is_eager():
         evaluate([node_of(part) for part in both])
     return tuple([Complex((part,)) for part in both])
 

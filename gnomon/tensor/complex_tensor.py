@@ -23,7 +23,7 @@ from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import COMPARISONS, OPERATORS, write_result
 from gnomon.tensor.show import prints_number, values_as_text
-from gnomon.tensor.state import grads, hides_values
+from gnomon.tensor.state import grads, state
 from gnomon.tensor.tensor import Paired, Size, Tensor, alias, from_array
 from gnomon.tensor.views import Chain
 
@@ -145,7 +145,7 @@ class Complex(Paired):
         return bool((self == element).any())
 
     def __repr__(self) -> str:
-        if hides_values():
+        if state.recorder.hides_values:
             return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
         notes = [f"size={tuple(self.shape)}"] if not self.numel() else []
         notes += [f"dtype={self.dtype}"] if self.dtype.bits != 64 else []

@@ -11,7 +11,8 @@ from gnomon.runtime.system import memory_bytes
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
-from gnomon.tensor.state import acted, asked, state
+from gnomon.tensor.pytree import tensors_in
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, value_of
 
 
@@ -20,10 +21,7 @@ def evaluate(*tensors: Any) -> None:
     if not tensors:
         evaluate_all()
         return
-    found: list[Tensor] = []
-    for value in tensors:
-        gather(value, found)
-    waiting = [t for t in found if not is_known(t)]
+    waiting = [t for t in tensors_in(tensors) if not is_known(t)]
     if waiting:
         evaluate_nodes([raw(t) for t in waiting])
         for t in waiting:
@@ -41,17 +39,6 @@ def explain(tensor: Tensor) -> str:
     return explain_node(raw(tensor))
 
 
-def gather(value: Any, found: list[Tensor]) -> None:
-    """The tensors in nested lists and dicts."""
-    if isinstance(value, Tensor):
-        found.append(value)
-    elif isinstance(value, dict):
-        gather(list(value.values()), found)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            gather(part, found)
-
-
 def synchronize(device: object = None) -> None:
     """Compute all that is pending: for timing."""
     evaluate_all()
@@ -61,13 +48,13 @@ def set_num_threads(n: int) -> None:
     """Choose how many threads every program runs on from now on."""
     if not isinstance(n, int) or n < 1:
         raise ArgumentError(f"set_num_threads: expected a positive integer: got {n!r}.")
-    acted("set_num_threads")
+    state.recorder.acted("set_num_threads")
     threads.set_num_threads(n)
 
 
 def get_num_threads() -> int:
     """The number of threads that a program runs on."""
-    return asked(lambda: threads.get_num_threads())
+    return state.recorder.asked(lambda: threads.get_num_threads())
 
 
 def set_memory_limit(nbytes: int | None) -> None:
@@ -78,13 +65,13 @@ def set_memory_limit(nbytes: int | None) -> None:
     """
     if nbytes is not None and (not isinstance(nbytes, int) or nbytes < 0):
         raise ArgumentError(f"set_memory_limit: expected bytes or None: got {nbytes!r}.")
-    acted("set_memory_limit")
+    state.recorder.acted("set_memory_limit")
     memory.limit = memory_bytes() if nbytes is None else nbytes
 
 
 def get_memory_limit() -> int:
     """The bytes that programs may need in all."""
-    return asked(lambda: memory.limit)
+    return state.recorder.asked(lambda: memory.limit)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

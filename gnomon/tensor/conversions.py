@@ -40,7 +40,7 @@ from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
 from gnomon.tensor.show import prints_number
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.strides import FORMATS, strided_view_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
 from gnomon.tensor.views import mesh_layout_of
@@ -80,8 +80,8 @@ def item(self: Tensor) -> bool | int | float:
             f"item: a Tensor with {raw(self).size} elements cannot be converted to Scalar. "
             "Use tolist()."
         )
-    if state.capture is not None and raw(self).value is None:
-        return state.capture.item(raw(self))
+    if is_capturing() and raw(self).value is None:
+        return state.recorder.item(raw(self))
     return array_of(self).item()
 
 
@@ -89,11 +89,11 @@ def item(self: Tensor) -> bool | int | float:
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
     node = raw(self)
-    if state.capture is None or node.value is not None or not self.dtype.is_integer:
+    if not is_capturing() or node.value is not None or not self.dtype.is_integer:
         return array_of(self).tolist()
     if self.ndim != 1 or node.size > MOST_INTEGERS:
         return array_of(self).tolist()
-    return [*state.capture.integers(node)]
+    return [*state.recorder.integers(node)]
 
 
 def scalar(self: Tensor, kind: str) -> Any:
@@ -106,8 +106,8 @@ def scalar(self: Tensor, kind: str) -> Any:
                 "Use any() or all()."
             )
         raise TypeError("only one element tensors can be converted to Python scalars")
-    if kind == "bool" and state.capture is not None and node.value is None:
-        return state.capture.look(node, True).numpy(node.dtype.numpy, (1,))[0].item()
+    if kind == "bool" and is_capturing() and node.value is None:
+        return state.recorder.look(node, True).numpy(node.dtype.numpy, (1,))[0].item()
     return array_of(self).item()
 
 
@@ -314,7 +314,7 @@ def is_complex(self: Tensor) -> bool:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, in the memory of which a view shows a part."""
     view = self._view
-    has_strides = view is not None and state.capture is None and not mesh_layout_of(view)
+    has_strides = view is not None and not is_capturing() and not mesh_layout_of(view)
     places = strided_view_of(self) if has_strides else None
     if places is None:
         return value_of(self).address
@@ -367,9 +367,7 @@ install_properties()
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
-    if (
-        others and state.capture is None and not other.is_meta
-    ):  # a capture runs where its inputs are
+    if others and not is_capturing() and not other.is_meta:  # a capture runs where its inputs are
         other = moved("copy_", other, self.device)
     made = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
     return write_result(self, made, "copy_")

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from gnomon.errors import GradientError
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method
 from gnomon.tensor.views import Chain, full_chain, is_encoded
@@ -18,7 +18,7 @@ def __copy__(self: Tensor) -> Tensor:
     """A tensor of the same storage: a leaf, which wants gradients if this one does."""
     made = self.__class__.__new__(self.__class__)
     # a view that a capture made is made anew by each replay
-    plain = self._view is None and not self.requires_grad and state.capture is None
+    plain = self._view is None and not self.requires_grad and not is_capturing()
     made._view = None if plain else alias(self, (), detached=True)._view
     made._storage, made._rare, made._requires = self._storage, None, self.requires_grad
     if hasattr(self, "__dict__"):

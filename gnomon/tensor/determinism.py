@@ -6,7 +6,7 @@ Every algorithm here is deterministic: the switches are kept and answered, and c
 from __future__ import annotations
 
 from gnomon.errors import ArgumentError
-from gnomon.tensor.state import acted, asked
+from gnomon.tensor.state import state
 
 MODES = ("default", "warn", "error")
 """The names of PyTorch's modes, in the order of their numbers."""
@@ -25,7 +25,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         if not isinstance(value, bool):
             kind = type(value).__name__
             raise TypeError(f"use_deterministic_algorithms: arguments must be bool, not {kind}")
-    acted("use_deterministic_algorithms")
+    state.recorder.acted("use_deterministic_algorithms")
     _mode[0] = 0 if not mode else 1 if warn_only else 2
 
 
@@ -56,10 +56,10 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
             "set_deterministic_debug_mode: invalid value of debug_mode, expected one of "
             f"{allowed}: got {debug_mode}."
         )
-    acted("set_deterministic_debug_mode")
+    state.recorder.acted("set_deterministic_debug_mode")
     _mode[0] = known.index(debug_mode)
 
 
 def get_deterministic_debug_mode() -> int:
     """0 where deterministic algorithms were not asked for, 1 with warnings, 2 with errors."""
-    return asked(lambda: _mode[0])
+    return state.recorder.asked(lambda: _mode[0])

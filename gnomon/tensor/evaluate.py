@@ -27,12 +27,15 @@ from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
-from gnomon.tensor.state import LOOK, Storage, at_home, grads, refusal, settled, state, waiting
+from gnomon.tensor.state import at_home, grads, is_capturing, refusal, settled, state, waiting
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable, Lines, Pairs
+    from gnomon.tensor.state import Storage
 
 
+LOOK = 64
+"""Between so many new nodes the length of what is pending is looked at."""
 MOST_CALLERS = 256
 """So many lists of lines are kept for one program."""
 
@@ -179,7 +182,7 @@ def is_filled(node: Node) -> bool:
 
 def evaluate_kept() -> None:
     """Compute a model's tensors and what else waits: no step's program has them inside."""
-    if state.capture is None:
+    if not is_capturing():
         state.kept_waits = False
         if any(storage.kept for storages in waiting().values() for storage in storages):
             evaluate_all(plain=False)
@@ -219,7 +222,7 @@ def compute_all(roots: list[Node]) -> None:
 def relieve(serial: int) -> None:
     """Evaluate when more nodes wait than the settings allow."""
     state.look_at = serial + LOOK
-    if serial - state.evaluated_at > current().pending_limit and state.capture is None:
+    if serial - state.evaluated_at > current().pending_limit and not is_capturing():
         evaluate_all()
         state.evaluated_at = serial
 
@@ -229,7 +232,7 @@ def relieve_between_calls() -> None:
 
     A loop of calls is then one program again and again, and not one for every number of iterations.
     """
-    if len(state.pending) > MANY_WAIT and state.capture is None:
+    if len(state.pending) > MANY_WAIT and not is_capturing():
         evaluate_all()
 
 

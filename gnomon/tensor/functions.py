@@ -24,7 +24,7 @@ from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, appl
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_eager
 from gnomon.tensor.tensor import Paired, Tensor, node_of, pair_of
 
 FIRST = ("x",)
@@ -147,7 +147,7 @@ def over_tensors(plain: Callable) -> Callable:
 def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     """A call whose results are computed at once, where they can be."""
     made = apply(op, args, kwargs)
-    if state.capture is None and not state.unknown:
+    if is_eager():
         parts = made if isinstance(made, tuple) else (made,)
         evaluate([node_of(x) for x in map(pair_of, parts) if isinstance(x, Tensor)])
     return made

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor, array_of, from_array, raw, value_of
 
 __all__ = ["HostCall", "done_on_host"]
@@ -42,6 +42,6 @@ def done_on_host(
 ) -> list[Tensor]:
     """The results of a call of numpy on a tensor's values, which have these shapes."""
     call = HostCall(function, options)
-    if state.capture is not None and raw(tensor).value is None:
-        return state.capture.host_call(raw(tensor), call, shapes)
+    if is_capturing() and raw(tensor).value is None:
+        return state.recorder.host_call(raw(tensor), call, shapes)
     return call(tensor)

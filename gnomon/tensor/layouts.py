@@ -29,7 +29,7 @@ from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import mesh_results, state
+from gnomon.tensor.state import is_capturing, is_eager, mesh_results
 from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
 from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
@@ -89,7 +89,7 @@ def layout_of(tensor: Tensor) -> MeshLayout:
 def value_layout(tensor: Tensor) -> MeshLayout:
     """The layout of a tensor's value, also of a view or within a capture."""
     found = mesh_layout_of(tensor._view)
-    if not found and state.capture is None:
+    if not found and not is_capturing():
         return ()
     if found and all(op in BOUNDARIES for op, _ in full_chain(tensor)):
         return tuple(sorted(found, key=lambda each: in_order(each[0])))
@@ -149,7 +149,7 @@ def pinned(tensor: Tensor) -> Node:
     """A tensor's node, whose gradient gets the tensor's layout: no storage says so in captures."""
     node = node_of(tensor)
     layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], Partial))
-    return node if state.capture is None else place(node, layout, back=layout, pins=True)
+    return node if not is_capturing() else place(node, layout, back=layout, pins=True)
 
 
 def unit_of(tensor: Tensor) -> Unit:
@@ -188,7 +188,7 @@ def sharded_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
 
 def sharded_result(node: Node, tracked: bool) -> Tensor | None:
     """The tensor of a node over sharded values, in the layout it has; None for other nodes."""
-    if state.capture is not None or state.unknown or not axes_of(node):
+    if not is_eager() or not axes_of(node):
         return None
     found = left(node)
     made = sharded(node, found.layout, tracked, rows=found.rows, varies=found.varies)
@@ -227,14 +227,14 @@ def reads_lent(node: Node) -> bool:
 
 def meet(tensors: Iterable[Tensor]) -> None:
     """Compute what waits for other ranks: they meet at a call, and not when somebody looks."""
-    if state.capture is None and not state.unknown:
+    if is_eager():
         nodes = [x._storage.node for x in tensors]
         evaluate([x for x in nodes if x.value is None])
 
 
 def shows_others(tensor: Tensor) -> bool:
     """Whether a tensor is a view for which ranks must meet: of rows or sums that others have."""
-    if state.capture is not None or state.unknown or layout_of(tensor):
+    if not is_eager() or layout_of(tensor):
         return False
     node = raw(tensor)
     return bool(axes_of(node)) and left(node).meets

@@ -183,11 +183,7 @@ def _assert(condition: object, message: str) -> None:
 
     >>> _assert(1 < 2, "in order")
     """
-    inner = state.capture
-    if isinstance(condition, Tensor) and hasattr(inner, "assert_that"):
-        inner.assert_that(condition, message)
-    else:
-        assert condition, message
+    state.recorder.assert_that(condition, message)
 
 
 def numel(input: Tensor) -> int:

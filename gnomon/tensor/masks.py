@@ -20,7 +20,7 @@ from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_eager
 from gnomon.tensor.tensor import Tensor, raw
 
 __all__ = ["first_single", "is_mask", "numbered", "position_arrays", "positions", "where_mask"]
@@ -78,7 +78,7 @@ def numbered(x: Tensor, items: tuple) -> tuple:
     Their values are looked at, but not in a function that is captured, nor over ranks.
     """
     singles = [isinstance(item, Tensor) and is_integer(item) for item in items]
-    if not any(singles) or state.capture is not None or state.unknown:
+    if not any(singles) or not is_eager():
         return items
     read = [raw(item) for item, single in zip(items, singles, strict=True) if single]
     if any(map(axes_of, (raw(x), *read))):

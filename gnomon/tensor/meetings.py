@@ -10,7 +10,7 @@ from gnomon.ops.collectives import After, all_reduce
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.collectives import meet
-from gnomon.tensor.state import grads, state
+from gnomon.tensor.state import grads, is_capturing
 from gnomon.tensor.tensor import Tensor, wrap
 
 __all__ = ["Do", "met", "passing", "summed"]
@@ -35,12 +35,12 @@ class Meeting(Function):
 
 def passing(x: Tensor, do: Do, back: Do) -> Tensor:
     """do(x), by whose nodes gradients are derived in a capture, and by `back` outside."""
-    return do(x) if state.capture is not None else Meeting.apply(x, do, back)
+    return do(x) if is_capturing() else Meeting.apply(x, do, back)
 
 
 def met(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Node]) -> Tensor:
     """A new tensor over what a collective gives; in a capture gradients pass it."""
-    tracked = state.capture is not None and grads.get() and x.requires_grad
+    tracked = is_capturing() and grads.get() and x.requires_grad
     return wrap(meet(group, x, build), tracked)
 
 

@@ -27,7 +27,7 @@ from gnomon.tensor import views
 from gnomon.tensor.borrowing import numbered, over, renamed
 from gnomon.tensor.device import memory_behind, refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import Storage, leaf, refusal, state, waiting
+from gnomon.tensor.state import Storage, is_capturing, leaf, refusal, state, waiting
 from gnomon.tensor.tensor import Paired, Tensor, array_of, method, pair_of, raw, source, value_of
 from gnomon.tensor.views import full_chain
 
@@ -45,8 +45,8 @@ def lend(tensor: Tensor) -> np.ndarray:
     refuse_elsewhere("numpy", tensor._storage.node)
     views.refuse_parts(tensor)
     storage = tensor._storage
-    if state.capture is not None and source(storage).value is None:
-        return state.capture.lend(raw(tensor))
+    if is_capturing() and source(storage).value is None:
+        return state.recorder.lend(raw(tensor))
     if views.is_encoded(tensor._view):
         return array_of(tensor)
     array = lent_storage(storage)
@@ -69,7 +69,7 @@ def lend_elsewhere(tensor: Tensor) -> np.ndarray:
     """
     views.refuse_parts(tensor)
     storage = tensor._storage
-    if state.capture is not None and source(storage).value is None:
+    if is_capturing() and source(storage).value is None:
         raise refusal(f"compile: no memory is lent of what is computed.   [{user_site()}]")
     shown = None if views.is_encoded(tensor._view) else shown_in(lent_storage(storage), tensor)
     if shown is None:
@@ -214,7 +214,7 @@ def share_memory_(self: Tensor) -> Tensor:
     tensor = pair_of(self)
     refuse_elsewhere("share_memory_", tensor._storage.node)
     if shared_of(tensor._storage) is None:
-        if state.capture is not None:
+        if is_capturing():
             raise refusal(f"compile: share_memory_ moves memory. Call it before.   [{user_site()}]")
         views.refuse_parts(tensor)
         storage = tensor._storage

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.tensor.operators import operand
+from gnomon.tensor.pytree import with_leaves
 from gnomon.tensor.tensor import Tensor, from_array
 
 OPERATORS: dict[Any, Callable] = {
@@ -44,7 +45,6 @@ OF_METHODS = (
     "ravel repeat reshape round squeeze std sum swapaxes take trace transpose var"
 )
 GIVING_TENSORS = frozenset(OF_METHODS.split())
-LISTS = (list, tuple)
 OF_SIZES = (np.ndim, np.shape, np.size)
 """They read no element, so that no gradient is lost."""
 
@@ -75,11 +75,7 @@ def on_arrays(function: Callable, args: Any, named: Mapping[str, Any], force: bo
 
 def as_arrays(value: Any, force: bool) -> Any:
     """Replace tensors by arrays in nested lists, tuples and dictionaries."""
-    if isinstance(value, Tensor):
-        return value.numpy(force=force)
-    if type(value) is dict:
-        return {key: as_arrays(x, force) for key, x in value.items()}
-    return type(value)([as_arrays(x, force) for x in value]) if type(value) in LISTS else value
+    return with_leaves(value, lambda x: x.numpy(force=force) if isinstance(x, Tensor) else x)
 
 
 def as_tensors(made: Any) -> Any:

@@ -20,7 +20,7 @@ from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
-from gnomon.tensor.state import grads, known, narrow, of_complex, saving, state
+from gnomon.tensor.state import NOTHING, grads, known, narrow, of_complex, saving, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, plain_of, varies
@@ -84,7 +84,7 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
 def like_before(function: Callable, x: Any, y: Any) -> Node:
     """A function of two operands: built like the node that it gave for others of their kinds."""
     kind = type(y)
-    if type(x) is not Node or state.capture is not None or narrow.get() is not None:
+    if type(x) is not Node or state.recorder is not NOTHING or narrow.get() is not None:
         return computed(function, x, y)
     if kind is Node:
         key = (function, default_float(), x.dtype, x.shape, y.dtype, y.shape)

@@ -18,6 +18,7 @@ from typing import Any
 from gnomon.errors import DtypeError
 from gnomon.lazy import out
 from gnomon.settings import holding
+from gnomon.tensor.pytree import with_leaves
 from gnomon.tensor.tensor import Paired, Tensor, alias
 
 __all__ = [
@@ -221,12 +222,12 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
 
 def as_kind(made: Any, cls: type[Tensor]) -> Any:
     """A function's result, with tensors of the class in place of others."""
-    if issubclass(type(made), Tensor):
-        return made if isinstance(made, cls) else as_subclass(made, cls)
-    if isinstance(made, (list, tuple)):
-        parts = [as_kind(part, cls) for part in made]
-        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
-    return made
+
+    def of(x: Any) -> Any:
+        other = issubclass(type(x), Tensor) and not isinstance(x, cls)
+        return as_subclass(x, cls) if other else x
+
+    return with_leaves(made, of)
 
 
 def __torch_function__(

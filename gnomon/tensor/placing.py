@@ -25,7 +25,7 @@ from gnomon.tensor.device import (
     refuse_missing,
     settle_device,
 )
-from gnomon.tensor.state import grads, refusal, state
+from gnomon.tensor.state import grads, is_capturing, refusal
 from gnomon.tensor.tensor import Paired, Tensor, from_buffer, pair_of, source, value_of, wrap
 
 __all__ = ["get_default_device", "moved", "names_device", "place", "placing_inside"]
@@ -117,7 +117,7 @@ def moved(name: str, tensor: Any, device: object) -> Any:
     if place is META:
         return without_elements(tensor)
     refuse_missing(name, pair._storage.node)
-    if state.capture is not None:
+    if is_capturing():
         if memory_found(source(pair._storage)) is None:  # constants are wherever they are read
             return tensor
         raise refusal(f"{name}: a captured function moves no tensor to another device.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from copy import copy
 from functools import cache
+from operator import is_
 from typing import Any, NamedTuple
 
 from gnomon.ir.memo import memo, typed
@@ -18,8 +20,11 @@ __all__ = [
     "TreeSpec",
     "flatten",
     "leaf_of",
+    "leaves_in",
     "nothing",
+    "tensors_in",
     "unflatten",
+    "with_leaves",
 ]
 
 LONGEST = 64
@@ -75,6 +80,35 @@ class Constant:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constant) and self.key == other.key
+
+
+def leaves_in(value: Any) -> Iterator[Any]:
+    """The leaves of nested lists, tuples and dictionaries, in order."""
+    if isinstance(value, (list, tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from leaves_in(part)
+    else:
+        yield value
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """The tensors among them, those that come again each time."""
+    return [x for x in leaves_in(value) if isinstance(x, Tensor)]
+
+
+def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A nested value with its leaves changed; what holds none that changes is the same object."""
+    if not isinstance(value, (list, tuple, dict)):
+        return change(value)
+    before = list(value.values()) if isinstance(value, dict) else value
+    parts = [with_leaves(part, change) for part in before]
+    if all(map(is_, parts, before)):
+        return value
+    if isinstance(value, dict):
+        made = copy(value)
+        made.update(zip(value, parts, strict=True))
+        return made
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
 def flatten(value: Any, found: list[Tensor]) -> Any:

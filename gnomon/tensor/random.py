@@ -26,7 +26,7 @@ from gnomon.tensor.device import META, check_device, default_device
 from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import with_placing
-from gnomon.tensor.state import acted, asked, of_complex, state, whole
+from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
 
 ml_dtypes = Lazy("ml_dtypes")
@@ -46,7 +46,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of a seed from its beginning."""
-        acted("manual_seed", self)
+        state.recorder.acted("manual_seed", self)
         self.seeded, self.count = int(seed), 0
         self.words = np.asarray([seed % WORD, seed // WORD % WORD], np.uint32)
         return self
@@ -57,11 +57,11 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed."""
-        return asked(lambda: self.seeded)
+        return state.recorder.asked(lambda: self.seeded)
 
     def get_state(self) -> Tensor:
         """The seed and the count, as a tensor."""
-        stood = asked(lambda: (self.seeded % 2**63, self.count), self)
+        stood = state.recorder.asked(lambda: (self.seeded % 2**63, self.count), self)
         return from_array(np.asarray(stood, np.int64))
 
     def set_state(self, new_state: Tensor) -> Generator:
@@ -76,14 +76,14 @@ class Generator:
 
     def key(self) -> Tensor:
         """The key of the next draw."""
-        if state.capture is not None:
-            words, number = state.capture.draw(self)
-        else:
-            with _drawing:
-                number, self.count = self.count, self.count + 1
-            count = DeviceBuffer.of(np.asarray(number % WORD, np.uint32))
-            words, number = self.words_to_read(), from_buffer(count, (), uint32)
-        return apply(OPS["fold_in"], (words, number))
+        return apply(OPS["fold_in"], state.recorder.draw(self))
+
+    def drawn(self) -> tuple[Tensor, Tensor]:
+        """The seed, and the number of the next draw, which is done."""
+        with _drawing:
+            number, self.count = self.count, self.count + 1
+        count = DeviceBuffer.of(np.asarray(number % WORD, np.uint32))
+        return self.words_to_read(), from_buffer(count, (), uint32)
 
 
 _own: ContextVar[Generator | None] = ContextVar("generator", default=None)

@@ -10,7 +10,7 @@ from gnomon.dtypes import bool_, int64
 from gnomon.lazy import Lazy, layouts, placements
 from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.state import hides_values, mesh_results
+from gnomon.tensor.state import mesh_results, state
 from gnomon.tensor.tensor import Tensor, array_of, method, pair_of, raw
 
 html = Lazy("html")
@@ -67,7 +67,7 @@ def options() -> PrintOptions:
 
 def as_text(self: Tensor) -> str:
     """The values, and what is not the default about the tensor."""
-    if hides_values():
+    if state.recorder.hides_values:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
     if mesh_results and (layout := layouts.value_layout(self)):
         own = layouts.part_of(self).detach()
@@ -141,5 +141,5 @@ def _repr_html_(self: Tensor) -> str:
 
 def prints_number(tensor: Tensor) -> bool:
     """Whether a tensor of one number is formatted as that: of no other class, with a value."""
-    shown = not hides_values() and tensor.device.type != "meta"
+    shown = not state.recorder.hides_values and tensor.device.type != "meta"
     return pair_of(tensor).__class__ is Tensor and shown

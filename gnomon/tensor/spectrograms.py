@@ -10,7 +10,7 @@ from gnomon.tensor import fft
 from gnomon.tensor.complex_tensor import Complex, joined
 from gnomon.tensor.creation import ones
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from gnomon.tensor.tensor import Tensor, array_of, pair_of
 
 LEAST = 1e-11
@@ -135,7 +135,7 @@ def istft(
     total = n_fft + hop * (rows.shape[-1] - 1)
     stop = total - start if length is None else min(start + length, total)
     sums = overlapped(weights, hop)[:, start:stop]
-    if state.capture is None and not bool((array_of(sums.detach().abs()) > LEAST).all()):
+    if not is_capturing() and not bool((array_of(sums.detach().abs()) > LEAST).all()):
         raise ArgumentError("istft: windows weigh nothing somewhere. Use smaller hops, or center.")
     found = overlapped(made * kernel, hop)[:, start:stop] / sums
     if length is not None and length > stop - start:

@@ -1,4 +1,4 @@
-"""Thread state: the arena, the modes and the pending operations of a thread that builds tensors.
+"""Thread state: arena, modes, recorder and pending operations of a thread that builds tensors.
 
 No graph is walked here: see evaluate.py. Nothing is shared between threads but buffers.
 """
@@ -6,16 +6,15 @@ No graph is walked here: see evaluate.py. Nothing is shared between threads but 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
-import numpy as np
-
 from gnomon.dtypes import DType
-from gnomon.errors import TraceError
+from gnomon.errors import CollectiveError, TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, Sites, copy_into
 from gnomon.lazy import here
 from gnomon.ops.layouts import note_constant
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 KEPT_REFERENCES = 4096
 """So many dead references may gather before the list of pending storages is swept."""
-LOOK = 64
-"""Between so many new nodes the length of what is pending is looked at."""
 
 
 # modes belong to a thread, and in it to each task by itself: one that waits inside a block leaves
@@ -60,6 +57,99 @@ def of_complex(name: str) -> Callable[..., Any]:
     return getattr(complexes[0], name)
 
 
+class Recorder:
+    """A thread's recorder, which hears of what is made, read and written, and keeps nothing of it.
+
+    A capture (gnomon/capture/tracing.py) is one that keeps what its program needs. Values that only
+    a run will know are asked of a capture alone (gnomon/capture/looks.py).
+    """
+
+    hides_values = False
+    """Whether a function is captured that may not look at values: tensors print without them."""
+
+    def claim(self, storage: Storage) -> Node:
+        """The node of a storage that another arena has."""
+        return storage.node
+
+    def assign(self, storage: Storage, node: Node) -> bool:
+        """Write to such a storage; False where that is to be done at once."""
+        return False
+
+    def takes(self, tensor: Tensor, value: Tensor) -> bool:
+        """Write a value to a tensor; False where the tensor may show the value's storage."""
+        return False
+
+    def shows(self, view: Any, before: Any, asked: bool) -> None:
+        """A view was made of another one, or of none; asked: cut off from it."""
+
+    def is_made(self, tensor: Tensor) -> bool:
+        """Whether a tensor was made here."""
+        return True
+
+    def need_whole(self, storage: Storage) -> None:
+        """Places in the memory behind a storage are asked for."""
+
+    def outside(self) -> Any:
+        """For a moment, tensors are ordinary ones with values, as if nothing was captured."""
+        return nullcontext()
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        """A tensor's gradient."""
+        return None if tensor._rare is None else tensor._rare.grad
+
+    def write_grad(self, tensor: Tensor, value: Tensor | None) -> bool:
+        """Set a tensor's gradient; False where that is to be done at once."""
+        return False
+
+    def stand_in(self, tensor: Tensor) -> Node | None:
+        """The input that stands for a leaf; None of a leaf that was made here."""
+
+    def read_as(self, node: Node) -> Iterable[Node]:
+        """The nodes by which leaves read a value that was written to them."""
+        return ()
+
+    def switch(self, tensor: Tensor) -> None:
+        """A tensor wants gradients, or none, from here on."""
+
+    def keep_flag(self, tensor: Tensor) -> None:
+        """A tensor wants no gradients for good."""
+
+    def go_back(self, roots: Iterable[Node], leaves: Iterable[Node]) -> None:
+        """A backward pass runs from roots, whose values it frees, to leaves."""
+
+    def keep_inside(self, roots: Iterable[Node]) -> None:
+        """Gradients of roots go on behind the leaves that were found."""
+
+    def asked(self, read: Callable[[], Any], generator: Any = None) -> Any:
+        """The present value of a setting, on which what is done depends from then on."""
+        return read()
+
+    def acted(self, name: str, generator: Any = None) -> None:
+        """Something is set for good."""
+
+    def draw(self, generator: Any) -> tuple[Tensor, Tensor]:
+        """The key words and the number of the next draw of a generator."""
+        return generator.drawn()
+
+    def assert_that(self, condition: Any, message: str) -> None:
+        """Raise an AssertionError where a condition does not hold."""
+        assert condition, message
+
+    def at_end(self, groups: Any, step: Callable[[], Any]) -> Any:
+        """Change numbers of an optimizer's groups, once all that is under way has run."""
+        return step()
+
+    def violates(self, text: str) -> None:
+        """Refuse a collective that cannot be done."""
+        raise CollectiveError(text)
+
+    def note_number(self, number: Any) -> None:
+        """A number was made that stands for one which varies."""
+
+
+NOTHING = Recorder()
+
+
 class ThreadState(threading.local):
     """One thread's; a capture (gnomon/capture/jit.py) puts others in place for a while."""
 
@@ -68,7 +158,7 @@ class ThreadState(threading.local):
         self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
         self.looks_ahead = False
         self.unknown: list[Node] = []
-        self.capture: Any = None
+        self.recorder: Any = NOTHING
         self.shown: Callable[[Shape], Sequence[Any]] | None = None
         """Gives sizes as Python code sees them, while a function is captured for all of them."""
         self.refused: TraceError | None = None
@@ -140,12 +230,11 @@ class Storage:
 
     def set(self, node: Node) -> None:
         """Replace the value; every alias sees it."""
-        if state.capture is not None and self.node.arena is not state.arena:
-            state.capture.assign(self, node)
+        if self.node.arena is not state.arena and state.recorder.assign(self, node):
             return
         self.node, self.used = node, False
         self.version += 1
-        if node.value is None or state.capture is not None:
+        if node.value is None or is_capturing():
             note(self)
 
 
@@ -189,30 +278,20 @@ def waiting() -> dict[Node, list[Storage]]:
     return found
 
 
-def asked(read: Callable[[], Any], generator: Any = None) -> Any:
-    """The present value of a setting, on which a function that is captured depends from then on."""
-    if state.capture is not None:
-        state.capture.check_unused(generator, "get_state")
-        state.capture.guard(read)
-    return read()
+def is_capturing() -> bool:
+    """Whether this thread captures a function."""
+    return state.recorder is not NOTHING
 
 
-def acted(name: str, generator: Any = None) -> None:
-    """Note that a function sets something for good, if it is captured."""
-    if state.capture is not None:
-        state.capture.check_unused(generator, name)
-        state.capture.acted(name)
-
-
-def hides_values() -> bool:
-    """Whether a function is captured that may not look at values: tensors print without them."""
-    return state.capture is not None and not state.capture.breaks
+def is_eager() -> bool:
+    """Whether values can be had: nothing is captured, nor stands for a value to come."""
+    return state.recorder is NOTHING and not state.unknown
 
 
 def refusal(message: str) -> TraceError:
     """An error of what is captured, which is raised again where the function caught it."""
     error = TraceError(message)
-    if state.refused is None and (state.capture is not None or state.unknown):
+    if state.refused is None and not is_eager():
         state.refused = error
     return error
 
@@ -221,7 +300,7 @@ class strict(Block):
     """Raise at the end what was refused inside: a function that caught it took a wrong branch."""
 
     def __enter__(self) -> None:
-        self.around = state.capture is not None or bool(state.unknown)
+        self.around = not is_eager()
         self.before, state.refused = state.refused, None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -235,56 +314,6 @@ class strict(Block):
             refused.__cause__ = None  # nor is what it was raised in shown
         elif isinstance(error, Exception):
             raise refused from None
-
-
-class TracedFace:
-    """A number that varies as the code that is captured sees it: each use of C's takes `pinned`."""
-
-    __slots__ = ()
-    kind: type[Any]
-    """The class that it is taken for."""
-
-    @property
-    def __class__(self) -> type[Any]:
-        return self.kind
-
-    @__class__.setter
-    def __class__(self, kind: type[Any]) -> None:
-        raise TypeError(f"a {self.kind.__name__} keeps its class")
-
-    def pinned(self) -> Any:
-        """The number itself: the program is for this one alone, or asks for it."""
-        raise NotImplementedError
-
-    def __int__(self) -> int:
-        return int(self.pinned())
-
-    def __float__(self) -> float:
-        return float(self.pinned())
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.pinned(), digits)
-
-    def __repr__(self) -> str:
-        return repr(self.pinned())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.pinned(), spec)
-
-    def __hash__(self) -> int:
-        return hash(self.pinned())
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The number as numpy's."""
-        return np.asarray(self.pinned(), dtype)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.pinned().__reduce_ex__(protocol)
-
-    def __getattr__(self, name: str) -> Any:
-        if not hasattr(self.kind, name):
-            raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
-        return getattr(self.pinned(), name)
 
 
 def known(value: Any) -> Any:
@@ -305,7 +334,7 @@ def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None =
 def own_leaf(tensor: Tensor) -> Node | None:
     """The node of a leaf where it is its storage's, as `leaf_node` gives it; None of others."""
     node, kept = tensor._storage.node, tensor._rare
-    here = tensor._view is None and node.arena is state.arena and state.capture is None
+    here = tensor._view is None and node.arena is state.arena and state.recorder is NOTHING
     if not here or not node.watch or node.value is None or node.value.lent or not grads.get():
         return None
     is_own = node.op == "input" and node.watch[0]() is tensor

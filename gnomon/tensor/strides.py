@@ -69,8 +69,7 @@ def check_places(tensor: Tensor, reads: str = "") -> None:
 
 def over_storage(tensor: Tensor, wanted: StridedView) -> Tensor:
     """A view of the storage behind a tensor, whichever part of it this one shows."""
-    if state.capture is not None:
-        state.capture.need_whole(tensor._storage)
+    state.recorder.need_whole(tensor._storage)
     view = tensor._view
     base = tensor if tensor._requires or view is None else view.base
     whole = source(tensor._storage) if base is None else raw(base)
@@ -154,8 +153,7 @@ def _is_view(self: Tensor) -> bool:
 
 def own_places(tensor: Tensor) -> StridedView | None:
     """The places of a tensor's elements, of which a function that is captured makes numbers."""
-    if state.capture is not None:
-        state.capture.need_whole(tensor._storage)
+    state.recorder.need_whole(tensor._storage)
     return strided_view_of(tensor)
 
 

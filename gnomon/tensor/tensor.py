@@ -26,9 +26,11 @@ from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
 from gnomon.tensor.state import (
+    NOTHING,
     Storage,
     at_home,
     grads,
+    is_capturing,
     keep,
     known,
     leaf,
@@ -121,10 +123,10 @@ class Tensor:
             )
         if value:
             views.refuse_encoded_leaf(self._view)
-        if state.capture is not None:
-            state.capture.switch(self)
-        elif self._storage.node.op == "input" and self._storage.node.value is not None:
-            node = self._storage.node  # no gradient passes what was computed of it before
+        state.recorder.switch(self)
+        node = self._storage.node
+        if node.op == "input" and node.value is not None and not is_capturing():
+            # no gradient passes what was computed of it before
             self._storage.node = leaf(node.shape, node.dtype, node.value, node.sites)
         self._requires = bool(value)
         if value:
@@ -139,9 +141,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward passes have gathered here."""
-        if state.capture is not None:
-            return state.capture.read_grad(self)
-        return None if self._rare is None else self._rare.grad
+        return state.recorder.read_grad(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -150,9 +150,8 @@ class Tensor:
                 f"grad: shapes differ: the tensor's is {tuple(self.shape)}, "
                 f"the gradient's {tuple(value.shape)}."
             )
-        if state.capture is not None:
-            state.capture.write_grad(self, value)
-        elif value is not None or self._rare is not None:
+        is_taken = state.recorder.write_grad(self, value)
+        if not is_taken and (value is not None or self._rare is not None):
             rare(self).grad = value
 
     @grad.deleter
@@ -166,7 +165,7 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if state.capture is not None and state.capture.takes(self, value):
+        if state.recorder.takes(self, value):
             return
         view = alias(value, (), detached=True)._view if value.requires_grad else value._view
         self._storage, self._view = value._storage, view
@@ -253,8 +252,8 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
         if before.own is not None:
             node_of_view(tensor)  # as it is after what was written since
         made._view.parent, before.used = before, True
-    if state.capture is not None:
-        state.capture.views[made._view] = asked or state.capture.views.get(before, False)
+    if state.recorder is not NOTHING:  # a call would be a twelfth of detach()
+        state.recorder.shows(made._view, before, asked)
     return made
 
 
@@ -279,7 +278,7 @@ def source(storage: Storage) -> Node:
     node = storage.node
     if node.arena is state.arena:
         return node
-    return at_home(node) if state.capture is None else state.capture.claim(storage)
+    return state.recorder.claim(storage) if is_capturing() else at_home(node)
 
 
 def raw(tensor: Tensor) -> Node:
@@ -357,25 +356,24 @@ def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor
 def leaf_node(tensor: Tensor) -> Node:
     """The node that stands for a leaf in graphs: no other leaf has the same."""
     kept, node = rare(tensor), raw(tensor)
-    if node.value is None and state.capture is None:
+    if node.value is None and not is_capturing():
         keep(tensor._storage)
         evaluate_kept()
         node = raw(tensor)
     if kept.source is node:
         return kept.leaf
     # what shows a view's storage, or has a made leaf's node, may be no leaf
-    own = node.op == "input" and (state.capture is None or not state.capture.is_made(tensor))
+    inside = state.recorder.is_made(tensor)
+    own = node.op == "input" and not (inside and is_capturing())
     if own and node.watch is None and tensor._view is None:
         node.watch = [ref(tensor)]
     if own and any(found() is tensor for found in node.watch or ()):
         return node
-    inside = state.capture is None or state.capture.is_made(tensor)
-    waits = node.arena.unique("detach", node) if inside else state.capture.placeholder(tensor)
+    waits = state.recorder.stand_in(tensor)
+    waits = node.arena.unique("detach", node) if waits is None else waits
     if views.mesh_layout_of(tensor._view):
         note_axes(waits, node)
     made = waits if inside or own else rewritten(waits, node)  # written: the leaf outside waits
-    if state.capture is not None:
-        state.capture.leaves.setdefault(kept, (kept.source, kept.leaf))
     waits.watch, kept.source, kept.leaf = [ref(tensor)], node, made
     return made
 
@@ -384,8 +382,8 @@ def value_of(tensor: Tensor) -> DeviceBuffer:
     """The tensor's value, computed now if it is pending."""
     views.refuse_parts(tensor)
     node = raw(tensor)
-    if node.value is None and state.capture is not None:
-        return state.capture.look(node)
+    if node.value is None and is_capturing():
+        return state.recorder.look(node)
     if node.value is None and not (tensor._view is not None and borrows(node)):
         evaluate([node])
         view = tensor._view

@@ -39,7 +39,7 @@ from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import Storage, at_home, grads, keep, known, leaf, mesh_results, of_complex, own_leaf, settled, state, storage_of
+from gnomon.tensor.state import NOTHING, Storage, at_home, grads, is_capturing, keep, known, leaf, mesh_results, of_complex, own_leaf, settled, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import GradientWatcher
 class Rare:

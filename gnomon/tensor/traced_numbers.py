@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from operator import abs  # a user's program may replace the builtin
 from threading import get_ident
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from gnomon.dtypes import float64, int64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
-from gnomon.tensor.state import TracedFace, state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import Tensor, detached, from_array, raw, wrap
 
 __all__ = [
     "StandInRefused",
+    "TracedFace",
     "TracedFloat",
     "TracedInt",
     "TracedNumber",
@@ -46,6 +46,56 @@ SMALL = 1 << 31
 
 class StandInRefused(TypeError):
     """A place where nothing can stand for a number: the function is captured with the number."""
+
+
+class TracedFace:
+    """A number that varies as the code that is captured sees it: each use of C's takes `pinned`."""
+
+    __slots__ = ()
+    kind: type[Any]
+    """The class that it is taken for."""
+
+    @property
+    def __class__(self) -> type[Any]:
+        return self.kind
+
+    @__class__.setter
+    def __class__(self, kind: type[Any]) -> None:
+        raise TypeError(f"a {self.kind.__name__} keeps its class")
+
+    def pinned(self) -> Any:
+        """The number itself: the program is for this one alone, or asks for it."""
+        raise NotImplementedError
+
+    def __int__(self) -> int:
+        return int(self.pinned())
+
+    def __float__(self) -> float:
+        return float(self.pinned())
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.pinned(), digits)
+
+    def __repr__(self) -> str:
+        return repr(self.pinned())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.pinned(), spec)
+
+    def __hash__(self) -> int:
+        return hash(self.pinned())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The number as numpy's."""
+        return np.asarray(self.pinned(), dtype)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.pinned().__reduce_ex__(protocol)
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(self.kind, name):
+            raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
+        return getattr(self.pinned(), name)
 
 
 class TracedNumber(TracedFace):
@@ -73,19 +123,11 @@ class TracedNumber(TracedFace):
     def __new__(cls, parts: Sequence[Tensor]) -> Any:
         """The number itself outside of captures."""
         (tensor,) = parts
-        return tensor.item() if state.capture is None else made(cls, tensor, (tensor,), SMALL)
+        return tensor.item() if not is_capturing() else made(cls, tensor, (tensor,), SMALL)
 
     def value(self) -> Any:
         """The number itself: an argument that is needed so is a constant from the next call on."""
-        if self.is_settled:
-            return self.now()
-        if state.capture.path is None:
-            raise StandInRefused("a branch or an iteration needs a number as it is")
-        node = raw(self.tensor)
-        state.capture.constants_needed += self.origins
-        if self.formula is not None:
-            return self.formula()
-        return state.capture.path.look(node).numpy(node.dtype.numpy, (1,))[0].item()
+        return self.now() if self.is_settled else state.recorder.pin(self)
 
     pinned = value
 
@@ -107,13 +149,7 @@ class TracedNumber(TracedFace):
 
     def _answer(self, tensor: Tensor) -> bool:
         """Whether a tensor is true, asked of the values of this call."""
-        if self.is_settled:
-            return bool(self.now())
-        if state.capture.breaks:
-            asks = self.formula is not None and state.capture.path is not None
-            return state.capture.path.ask(self.formula) if asks else bool(tensor)
-        state.capture.constants_needed += self.origins
-        return bool(state.capture.path.look(raw(tensor)).numpy(tensor.dtype.numpy, (1,))[0])
+        return bool(self.now()) if self.is_settled else state.recorder.decide(self, tensor)
 
 
 class TracedFloat(TracedNumber):
@@ -143,7 +179,7 @@ def made(
     number = object.__new__(kind)
     number.tensor, number.origins, number.bound, number.settled = tensor, origins, bound, None
     number.formula, number.thread = formula, get_ident()
-    state.capture.traced_numbers.append(ref(number))
+    state.recorder.note_number(number)
     return number
 
 
@@ -265,7 +301,7 @@ def divided(formula: Callable[[], Any] | None, left: Any, right: Any) -> Any:
     known = formula is not None and type(left) is TracedInt and type(right) is int
     if not known or not 0 < right < SMALL or not left.bound or left.is_settled:
         return None
-    return state.capture.number_input(formula, int64), left.bound + right
+    return state.recorder.number_input(formula, int64), left.bound + right
 
 
 def binary(name: str, swapped: bool, python: Callable) -> Callable:

@@ -12,13 +12,13 @@ import operator
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
-from weakref import ref
 
 from gnomon.ir import sym_float
 from gnomon.ir.node import Node, topological
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_float import SymFloat
-from gnomon.tensor.state import TracedFace, known, state
+from gnomon.tensor.state import known, state
+from gnomon.tensor.traced_numbers import TracedFace
 
 __all__ = ["FloatOfSizes", "SizeLeft", "TracedSize", "shown"]
 
@@ -161,8 +161,7 @@ def shown_size(n: Any) -> Any:
     found = n.sizes.shown.get(n)
     if found is None:
         found = n.sizes.shown[n] = (TracedSize if type(n) is SymInt else FloatOfSizes)(n)
-        if state.capture is not None:
-            state.capture.traced_numbers.append(ref(found))
+        state.recorder.note_number(found)
     return found
 
 

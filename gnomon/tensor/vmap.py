@@ -14,7 +14,7 @@ from gnomon.errors import ArgumentError, ComplexError
 from gnomon.ir.node import Node
 from gnomon.passes.batch import batched
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.pytree import flatten, unflatten
+from gnomon.tensor.pytree import flatten, tensors_in, unflatten
 from gnomon.tensor.random import default_generator
 from gnomon.tensor.state import grads, state, strict
 from gnomon.tensor.tensor import Paired, Tensor, node_of, wrap
@@ -57,8 +57,8 @@ def run(func: Callable, args: tuple, named: dict, how: tuple[SampleAxes, SampleA
     in_dims, out_dims, randomness = how
     given: list[Tensor] = []
     tree = flatten((args, named), given)
-    axes = [*spread(in_dims, args, "in_dims"), *(0 for _ in tensors_in(named))]
-    axis_of = dict(zip(map(id, tensors_in((args, named))), axes, strict=True))
+    axes = [*spread(in_dims, args, "in_dims"), *(0 for _ in real_in(named))]
+    axis_of = dict(zip(map(id, real_in((args, named))), axes, strict=True))
     known: dict[Node, Node] = {}
     stand_ins = [stand_in(x, axis_of[id(x)], known) for x in given]
     size = number_of_samples(known)
@@ -100,7 +100,7 @@ def with_samples(made: Any, out_dims: SampleAxes, known: dict[Node, Node], size:
     tree = flatten(made, found)
     nodes = batched([node_of(x) for x in found], known, size)
     whole = [wrap(node, x.requires_grad) for node, x in zip(nodes, found, strict=True)]
-    dims = dict(zip(map(id, tensors_in(made)), spread(out_dims, made, "out_dims"), strict=True))
+    dims = dict(zip(map(id, real_in(made)), spread(out_dims, made, "out_dims"), strict=True))
     return unflatten(tree, [placed(x, y, dims[id(y)]) for x, y in zip(whole, found, strict=True)])
 
 
@@ -126,22 +126,18 @@ def stand_in(tensor: Tensor, axis: int | None, known: dict[Node, Node]) -> Tenso
     return wrap(one, tensor.requires_grad and grads.get())
 
 
-def tensors_in(value: Any) -> list[Tensor]:
-    """The tensors of a nested value, repeated ones each time, in the order of flatten."""
-    if isinstance(value, Paired):
+def real_in(value: Any) -> list[Tensor]:
+    """The tensors of a nested value, none of which may be complex."""
+    found = tensors_in(value)
+    if any(isinstance(x, Paired) for x in found):
         raise ComplexError("vmap: complex tensors are not supported here. Map view_as_real(x).")
-    if isinstance(value, Tensor):
-        return [value]
-    parts = value.values() if isinstance(value, dict) else value
-    if isinstance(value, (dict, list, tuple)):
-        return [x for part in parts for x in tensors_in(part)]
-    return []
+    return found
 
 
 def spread(dims: Any, value: Any, what: str) -> list[int | None]:
     """The axis of every tensor of a nested value, from axes nested as far as they were written."""
     if dims is None or isinstance(dims, int):
-        return [dims for _ in tensors_in(value)]
+        return [dims for _ in real_in(value)]
     if not isinstance(value, (dict, list, tuple)) or len(dims) != len(value):
         raise ArgumentError(f"vmap: {what} {dims!r} does not fit what it is about.")
     pairs = [(dims[k], part) for k, part in value.items()] if isinstance(value, dict) else None

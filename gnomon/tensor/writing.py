@@ -18,7 +18,7 @@ from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
 from gnomon.tensor.device import is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
-from gnomon.tensor.state import FREED, Storage, grads, mesh_results, refusal, state
+from gnomon.tensor.state import FREED, Storage, grads, is_capturing, mesh_results, refusal, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain, full_chain
@@ -33,7 +33,7 @@ def write(
     nobody else reads the value's node.
     """
     check_writable(tensor)
-    if state.capture is None:  # of what is captured, the writes are a part
+    if not is_capturing():  # of what is captured, the writes are a part
         if is_missing(tensor._storage.node):
             return tensor
         refuse_missing("write", value)
@@ -58,7 +58,7 @@ def write(
         give(storage, value, chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
-    if mesh_results and state.capture is None and views.mesh_layout_of(view):
+    if mesh_results and not is_capturing() and views.mesh_layout_of(view):
         evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
 
@@ -79,7 +79,7 @@ def write_unseen(tensor: Tensor, value: Node, lost: bool, alone: bool = False) -
         (old, _) = old.inputs if has_other_history(old) else (old, None)
         node = rewritten(old, node)
     if view is not None and (lost or whole):
-        if lost and state.capture is not None:
+        if lost and is_capturing():
             raise refusal(f"compile: {views.LOST}   [{user_site()}]")
         view.lost = lost
     chain = () if whole else full_chain(tensor)
@@ -99,7 +99,7 @@ def give(
     chain: the steps to the part that was written, the only one that is touched in such memory.
     alone: nobody else reads the node, so that its program may write to such memory itself.
     """
-    if state.capture is None and is_lent(storage.node) and not storage.node.value.readonly:
+    if not is_capturing() and is_lent(storage.node) and not storage.node.value.readonly:
         value = storage.node.value
         evaluate([] if borrows(node) else [node], (node, value) if alone else None)
         if node.value is not value:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from gnomon.tensor.pytree import with_leaves
 from gnomon.tensor.tensor import Tensor
 
 try:
@@ -26,12 +27,12 @@ __all__ = ["SummaryWriter"]
 
 def arrays(value: Any) -> Any:
     """A value with numpy arrays in place of the tensors inside; one element is a number."""
-    if isinstance(value, Tensor):
-        found = value.numpy(force=True)
-        return found.item() if found.size == 1 else found
-    if isinstance(value, dict):
-        return {name: arrays(part) for name, part in value.items()}
-    return type(value)(map(arrays, value)) if type(value) in (list, tuple) else value
+
+    def of(x: Any) -> Any:
+        found = x.numpy(force=True) if isinstance(x, Tensor) else None
+        return x if found is None else found.item() if found.size == 1 else found
+
+    return with_leaves(value, of)
 
 
 def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:

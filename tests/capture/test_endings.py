@@ -13,7 +13,7 @@ import gnomon as gn
 from gnomon.capture.ambient import CaptureRun
 from gnomon.errors import IndexOutOfBounds, TraceError
 from gnomon.settings import Block
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from tests.capture.endings import KEEPERS, ending
 
 
@@ -161,5 +161,5 @@ def test_ctrl_c_as_a_capture_is_left_leaves_none_under_way():
     finally:
         sys.setprofile(None)
 
-    assert state.capture is None
+    assert not is_capturing()
     assert doubled(x).tolist() == [0.0, 2.0, 4.0]

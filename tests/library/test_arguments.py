@@ -8,7 +8,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
-from gnomon.library.arguments import described, restored, tensors_in
+from gnomon.library.arguments import described, restored
+from gnomon.tensor.pytree import tensors_in
 
 pytestmark = pytest.mark.unit
 

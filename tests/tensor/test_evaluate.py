@@ -11,7 +11,7 @@ import gnomon as gn
 from gnomon.errors import IndexOutOfBounds, NanError, TraceError
 from gnomon.settings import current, override
 from gnomon.tensor.borrowing import borrows, numbered
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import raw, wrap
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
@@ -147,7 +147,7 @@ def test_a_leaf_is_fresh_after_a_step():
     assert raw(w).op == "input"
     assert raw(w).value is not None
     assert w.tolist() == [0, 0, 0]
-    assert state.capture is None
+    assert not is_capturing()
 
 
 def test_a_pending_tensor_can_be_explained_without_computing_it(runs):

@@ -20,7 +20,7 @@ from gnomon.tensor.collectives import Part, move
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.meetings import Do, passing
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["AllToAllTokenDispatcher"]
@@ -56,7 +56,7 @@ class AllToAllTokenDispatcher(TokenDispatcher):
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, tuple[End, End]]:
         """Slots by expert, and of each block each rank's run to it."""
-        if state.capture is not None:
+        if is_capturing():
             raise TraceError(
                 "dispatch: uneven messages need numbers that only a run knows. "
                 "Call it outside of gn.compile."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.nans import debug_nans
-from gnomon.tensor.state import state
+from gnomon.tensor.state import is_capturing
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -28,7 +28,7 @@ class set_detect_anomaly(debug_nans):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is None and state.capture is None:
+            if kind is None and not is_capturing():
                 evaluate_all()
         finally:
             super().__exit__()

@@ -36,7 +36,7 @@ from gnomon.tensor.autograd.hooks import (
     under_way,
 )
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
-from gnomon.tensor.state import ModeBlock, Storage, grads, inference, state
+from gnomon.tensor.state import ModeBlock, Storage, grads, inference, is_capturing, state
 from gnomon.tensor.tensor import (
     Paired,
     Tensor,
@@ -183,7 +183,7 @@ def pulled(
         versions.check(seeds, order, wanted)
     seen = partial(observe, tracked=create_graph) if any(map(is_watched, waiting)) else None
     ruled = any(rule_of(node) is not None for node in order)
-    if create_graph or seen is not None or ruled or state.capture is not None:
+    if create_graph or seen is not None or ruled or is_capturing():
         found = derived(seeds, wanted, leaf_values(waiting), seen)
         by_node = dict(zip(wanted, found, strict=True))
         return [by_node.get(x) for x in waiting]
@@ -211,11 +211,10 @@ def run_backward(
         seeds = seeds_of(roots, given, create_graph)
         order = numbered(seeds, is_plain_part)
         waiting = watched(order)
-        if state.capture is not None:
-            retains = create_graph if retain_graph is None else retain_graph
-            state.capture.go_back([] if retains else seeds, waiting)
-        if state.capture is not None and not seen_inside(waiting, chosen):
-            state.capture.keep_inside(seeds)
+        retains = create_graph if retain_graph is None else retain_graph
+        state.recorder.go_back([] if retains else seeds, waiting)
+        if is_capturing() and not seen_inside(waiting, chosen):
+            state.recorder.keep_inside(seeds)
         wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
         with holding(under_way, BackwardPass(seeds, wanted)):
             gradients = pulled(seeds, waiting, order, create_graph, chosen)
@@ -228,7 +227,7 @@ def run_backward(
                 end()
     finally:
         provenance.scope.phase = before
-    release(roots, create_graph if retain_graph is None else retain_graph)
+    release(roots, retains)
 
 
 def chosen_of(inputs: Sequence[Tensor]) -> set[int]:
@@ -325,8 +324,7 @@ def detach_(input: Tensor) -> Tensor:
     if input._requires:
         input.requires_grad = False
     elif input.requires_grad:
-        if state.capture is not None:
-            state.capture.keep_flag(input)
+        state.recorder.keep_flag(input)
         input._storage.node = detached(input._storage.node)
         input._storage.tracked = False
     return input

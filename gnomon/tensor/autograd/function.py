@@ -21,7 +21,7 @@ from gnomon.ops.arguments import sum_like
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule
-from gnomon.tensor.state import grads, saving, state
+from gnomon.tensor.state import grads, is_capturing, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 from gnomon.tensor.writing import write
 
@@ -146,7 +146,7 @@ def connected(kind: type[Function], context: Context, args: tuple, made: Any) ->
     kinds = tuple((x.shape, x.dtype) for x in inputs)
     shown = list(results)
     # captured graphs are compared, and rules are no part of their keys: calls tell them apart
-    call = PLAIN if state.capture is None else OpCall((next(_numbers),), ())
+    call = PLAIN if not is_capturing() else OpCall((next(_numbers),), ())
     for index, k in enumerate(passing):
         name, body = f"{kind.__name__}.apply", passed_on(kinds, len(passing))
         params = {"name": name, "body": body, "call": call, "index": index, "serial": rule}

@@ -113,8 +113,8 @@ def found_by(
             None if x is None else through(hooks_of_leaf(t), x, create_graph)
             for t, x in zip(pairs_of(asked), parts, strict=True)
         ]
-    if None in parts and state.capture is not None:
-        state.capture.keep_inside(seeds)
+    if None in parts:
+        state.recorder.keep_inside(seeds)
     if None in parts and not lenient:
         raise GradientError(
             f"grad: input {parts.index(None)} is not used by the outputs. "

@@ -21,7 +21,7 @@ from gnomon.settings import holding
 from gnomon.tensor.autograd.hooks import Handle, recorded, under_way
 from gnomon.tensor.autograd.saved import Pack, Unpacking, leads_to_leaves
 from gnomon.tensor.autograd.versions import allowing
-from gnomon.tensor.state import ModeBlock, refusal, saving, state
+from gnomon.tensor.state import ModeBlock, is_capturing, refusal, saving, state
 from gnomon.tensor.tensor import Tensor, leaf_node, pair_of, pairs_of, raw, wrap
 
 __all__ = [
@@ -146,7 +146,7 @@ _shown: WeakValueDictionary[ir.Node, Node] = memo(WeakValueDictionary())
 
 def shown_of(tensor: Tensor) -> Node:
     """The node that made a tensor, which is no leaf."""
-    node = recorded(tensor) if state.capture is None else raw(tensor)
+    node = recorded(tensor) if not is_capturing() else raw(tensor)
     return WholeView(node) if leaf_of(node) is not None else shown(node)
 
 
@@ -370,7 +370,7 @@ class saved_tensors_hooks(ModeBlock):
         message = _disabled.get()
         if message is not None:
             raise GradientError(message)
-        if state.capture is not None:
+        if is_capturing():
             raise refusal(
                 "compile: saved_tensors_hooks inside of a compiled function: its program decides "
                 "what is kept for gradients. Open the block around the call."

@@ -21,7 +21,8 @@ from gnomon.passes.grad import pull_back
 from gnomon.tensor.autograd.function import PLAIN, building, passed_on, zeros
 from gnomon.tensor.autograd.versions import reading
 from gnomon.tensor.borrowing import numbered
-from gnomon.tensor.state import ModeBlock, grads, saving, state
+from gnomon.tensor.pytree import with_leaves
+from gnomon.tensor.state import ModeBlock, grads, is_capturing, saving, state
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
 
 __all__ = ["Pack", "Unpacking", "leads_to_leaves"]
@@ -37,7 +38,7 @@ class Pack(NamedTuple):
 
     def result(self, made: Any, found: Sequence[Tensor]) -> Any:
         """An operation's result whose gradient reads what is packed now; found: its tensors."""
-        return kept(self, made, found) if state.capture is None else made
+        return kept(self, made, found) if not is_capturing() else made
 
     def hold(self, nodes: Sequence[Node], places: Iterable[int]) -> PackedValues:
         """The saved values of one call, packed by the user's hook."""
@@ -59,12 +60,12 @@ _derived: dict[tuple, Derived | None] = memo({})
 
 def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
     """A nested result whose nodes take what their gradients read from a user's hooks."""
-    if isinstance(result, (tuple, list)):
-        parts = [kept(hooks, part, found) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    if not isinstance(result, Node) or result.dtype.kind != "float" or not result.inputs:
-        return result
-    return with_saved(hooks, result, dict.fromkeys(map(node_of, found)))
+
+    def of(x: Any) -> Any:
+        saves = isinstance(x, Node) and x.dtype.kind == "float" and x.inputs
+        return with_saved(hooks, x, dict.fromkeys(map(node_of, found))) if saves else x
+
+    return with_leaves(result, of)
 
 
 def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:

@@ -57,10 +57,11 @@ def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
     value too, which is not written over: nothing is remembered of it.
     unchecked: whether it is written by `data`, which PyTorch allows.
     """
-    away = state.capture is not None and storage.node.arena is not state.arena
+    own = storage.node
+    node = own if own.arena is state.arena else state.recorder.claim(storage)
+    away = node is not own
     # inside of a captured function it is read by that one's own nodes, which alone may be a leaf's
-    node = state.capture.claim(storage) if away else storage.node
-    leaves = state.capture.read_as(node) if away else []
+    leaves = state.recorder.read_as(node) if away else ()
     is_read = (storage.tracked or node.watch or leaves) and not unchecked
     origin = state.origins.pop(storage, None) if state.origins and not away else None
     if is_read and len(node.sites) < 2 and not allowing.get():
