@@ -103,7 +103,7 @@ class ZeroRedundancyOptimizer(Optimizer):
                 receives.append(Part(owner, p, 0, p.numel()))
         if others:
             move(self.process_group, sends, receives).wait()
-        call_hooks(self._shared.after, self._after, self, closure)
+        call_hooks(self._after, self._shared.after, self, closure)
         return loss
 
     # states

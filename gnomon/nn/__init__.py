@@ -31,6 +31,7 @@ from gnomon.nn.convolution import triple as _triple
 from gnomon.nn.embedding import Embedding, EmbeddingBag
 from gnomon.nn.functional import LinearCrossEntropyOptions
 from gnomon.nn.hooked import (
+    register_module_backward_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,

@@ -189,6 +189,19 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
     return shared("_backward_hooks", hook)
 
 
+def register_module_backward_hook(hook: Callable) -> Handle:
+    """Do what register_module_full_backward_hook does: the name of an older hook of PyTorch's.
+
+    There it is called with the gradients of each module's last operation alone.
+
+    >>> shown = register_module_backward_hook(lambda m, inputs, outputs: print(type(m).__name__))
+    >>> gn.nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
+    ReLU
+    >>> shown.remove()
+    """
+    return register_module_full_backward_hook(hook)
+
+
 def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
     """Call hook(module, gradients of outputs) first, for any module.
 

@@ -93,7 +93,7 @@ class LBFGS(Optimizer):
             descent = Descent(self, enable_grad()(closure))
             loss = descent.run()
             self._past = descent.past
-        call_hooks(self._shared.after, self._after, self, closure)
+        call_hooks(self._after, self._shared.after, self, closure)
         return loss
 
 

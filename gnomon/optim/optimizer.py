@@ -181,7 +181,7 @@ class Optimizer:
         else:
             # afterwards: the state that a first step makes is the state that replays find
             state.recorder.asked(self._guarded)
-        call_hooks(self._shared.after, self._after, self, closure)
+        call_hooks(self._after, self._shared.after, self, closure)
         return loss
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:

@@ -31,10 +31,10 @@ def hooks_of_all() -> StepHooks:
 
 
 def call_hooks(
-    shared: dict[int, Callable], own: dict[int, Callable], optimizer: Any, closure: Any
+    first: dict[int, Callable], then: dict[int, Callable], optimizer: Any, closure: Any
 ) -> None:
-    """Call hooks of all optimizers, then those of one."""
-    for hook in [*shared.values(), *own.values()]:
+    """Call the hooks of a step; those of all optimizers are around those of one, as PyTorch's."""
+    for hook in [*first.values(), *then.values()]:
         hook(optimizer, (closure,), {})
 
 

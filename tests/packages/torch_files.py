@@ -27,6 +27,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gnomon.nn.hooked import everywhere
+
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("torch", "gnomon")
 SETTINGS = {"PYTORCH_PRINT_REPRO_ON_FAILURE": "0", "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu"}
@@ -127,6 +129,7 @@ def run_here(file: Path, library: str, limit: float, into: Path, sample: bool = 
             test.run(notes)
         except OutOfTimeError:
             notes.found[test.id()] = ("out of time", "")
+        everywhere.clear()  # as the files do by PyTorch's private names
     notes.save()
 
 
