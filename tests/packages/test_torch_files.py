@@ -26,7 +26,7 @@ SHARES = {
     "nn/test_packed_sequence": 0.66,
     "test_view_ops": 0.82,
     "test_type_promotion": 0.59,
-    "test_torch": 0.57,
+    "test_torch": 0.65,
     "test_optim": 0.82,
     "nn/test_module_hooks": 0.87,
     "nn/test_parametrization": 0.69,
