@@ -102,7 +102,7 @@ class Ambient:
         self.fleeting.add(raw(made))
         return made
 
-    def at_end(self, groups: Any, step: Callable[[], Any]) -> None:
+    def at_end(self, groups: Any, step: Callable[[], None]) -> None:
         """Call a step of these groups at the end of every replay."""
         self.afterwards.append((groups, step))
 

@@ -130,6 +130,8 @@ class Questioned:
         if not self.hides_values:
             asks = number.formula is not None and self.path is not None
             return self.path.ask(number.formula) if asks else bool(tensor)
+        if self.path is None:
+            raise StandInRefused("a branch or an iteration needs to know whether a number is true")
         self.constants_needed += number.origins
         return bool(self.path.look(raw(tensor)).numpy(tensor.dtype.numpy, (1,))[0])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from gnomon.capture.inputs import whole
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
@@ -74,12 +76,16 @@ class ProgramMethod(NamedTuple):
 
 
 class HeldTensor(NamedTuple):
-    """A tensor of the file: its name, its bytes and whether methods write it."""
+    """A tensor of the file: its name and its bytes.
+
+    written: methods write it. begins_as_zeros: they do, and all of its first bytes are 0.
+    """
 
     name: str
     tensor: Tensor
     content: bytes
     written: bool
+    begins_as_zeros: bool
 
 
 class HeldTensors:
@@ -100,10 +106,12 @@ class HeldTensors:
 
     def content(self) -> list[HeldTensor]:
         """The contents of all tensors, with their current values."""
-        return [
-            HeldTensor(name, x, array_of(x).tobytes(), k in self.written)
-            for k, (name, x) in enumerate(self._found)
-        ]
+        found = []
+        for k, (name, x) in enumerate(self._found):
+            content, written = array_of(x).tobytes(), k in self.written
+            is_zero = written and not np.frombuffer(content, np.uint8).any()
+            found.append(HeldTensor(name, x, content, written, is_zero))
+        return found
 
 
 def method_of(

@@ -129,7 +129,7 @@ def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
     """
     parts, places, known, end = [], [], dict[bytes, int](), 0
     for x in held:
-        if begins_as_zeros(x):
+        if x.begins_as_zeros:
             places.append(0)
             continue
         key = hashlib.sha256(x.content).digest()
@@ -142,11 +142,6 @@ def packed(held: Sequence[HeldTensor]) -> tuple[list[bytes], list[int]]:
     return parts, places
 
 
-def begins_as_zeros(held: HeldTensor) -> bool:
-    """Whether methods write a tensor whose first bytes are all zeros."""
-    return held.written and not np.frombuffer(held.content, np.uint8).any()
-
-
 def description(
     methods: Sequence[ProgramMethod], held: Sequence[HeldTensor], places: Sequence[int]
 ) -> list[bytes]:
@@ -156,7 +151,7 @@ def description(
     for x, at in zip(held, places, strict=True):
         words.text(x.name)
         words.kind(x.tensor.dtype, x.tensor.shape)
-        words.add(ZEROS if begins_as_zeros(x) else WRITTEN if x.written else 0, at)
+        words.add(ZEROS if x.begins_as_zeros else WRITTEN if x.written else 0, at)
     words.add(len(methods))
     for method in methods:
         words.text(method.name)

@@ -29,7 +29,10 @@ def at_the_end(step: Callable[..., None]) -> Callable[..., None]:
     def waits(self: LRScheduler, *args: Any, **named: Any) -> None:
         measured = any(isinstance(x, Tensor) for x in (*args, *named.values()))
         call = functools.partial(step, self, *args, **named)
-        return call() if measured else state.recorder.at_end(self.optimizer.param_groups, call)
+        if measured:
+            call()
+        else:
+            state.recorder.at_end(self.optimizer.param_groups, call)
 
     return waits
 

@@ -523,13 +523,13 @@ def unpacked(content: memoryview, size: int) -> memoryview:
 
 def best_target(there: set[int], targets: Sequence[str]) -> str:
     """The best target among some that this machine has, if not some of `targets`."""
-    machine = platform.machine()
+    machine, system = platform.machine(), sys.platform
+    need(system == "linux", f"its code is for Linux, not for {system}", ForeignProgramError)
     if not targets:
         with open("/proc/cpuinfo", "rb", buffering=0) as file:
             lines = file.read(1 << 13).decode().splitlines()
-        words = [x.partition(":")[2].split() for x in lines if x[:5] in ("flags", "Featu")]
-        has = {machine: set(words[0] if words else ())}
-        targets = [t for t, (m, needs) in FLAGS.items() if {*needs.split()} <= has.get(m, set())]
+        has = next((x.partition(":")[2].split() for x in lines if x[:5] in ("flags", "Featu")), ())
+        targets = [t for t, (m, n) in FLAGS.items() if m == machine and {*n.split()} <= {*has}]
     found = [target for target in targets if TARGETS.get(target) in there]
     need(found, f"its code is for other processors than this {machine}", ForeignProgramError)
     return found[0]

@@ -105,11 +105,11 @@ def __dlpack__(
     if stream is not None and not isinstance(stream, int):
         raise DtypeError(f"dlpack: stream must be an int or None: got a {type(stream).__name__}.")
     place = device_of(self)
-    if dl_device not in (None, place, (CPU, 0)) or (
-        dl_device not in (None, place) and copy is False
-    ):
-        raise ArgumentError(f"dlpack: the tensor is on device {place}, not on device {dl_device}.")
     if dl_device not in (None, place):
+        if dl_device != (CPU, 0) or copy is False:
+            raise ArgumentError(
+                f"dlpack: the tensor is on device {place}, not on device {dl_device}."
+            )
         return self.cpu().__dlpack__()
     kind, tensor = type_of(self.dtype), self.clone() if copy else self
     memory = host_memory(tensor) if place[0] == CPU else memory_on_card(tensor)

@@ -133,11 +133,12 @@ class Recorder:
 
     def assert_that(self, condition: Any, message: str) -> None:
         """Raise an AssertionError where a condition does not hold."""
-        assert condition, message
+        if not condition:
+            raise AssertionError(message)
 
-    def at_end(self, groups: Any, step: Callable[[], Any]) -> Any:
+    def at_end(self, groups: Any, step: Callable[[], None]) -> None:
         """Change numbers of an optimizer's groups, once all that is under way has run."""
-        return step()
+        step()
 
     def violates(self, text: str) -> None:
         """Refuse a collective that cannot be done."""

@@ -177,6 +177,9 @@ def test_files_for_others_are_refused_with_the_reason(path, tmp_path, monkeypatc
     monkeypatch.setattr(program_file.platform, "machine", lambda: "riscv64")
     with pytest.raises(ProgramFileError, match="for other processors than this riscv64"):
         load_program(path)
+    monkeypatch.setattr(program_file.sys, "platform", "darwin")
+    with pytest.raises(ProgramFileError, match="its code is for Linux, not for darwin"):
+        load_program(path)
     with pytest.raises(FileNotFoundError):
         load_program(tmp_path / "none.gnp")
 
