@@ -174,7 +174,11 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("distributed.nn", "distributed.nn.", "functional"),
         ("distributed.optim", "distributed.optim.", "zero_redundancy_optimizer"),
         ("distributed.wrapping", "distributed.fsdp.", "wrap"),
-        ("distributed.tensor", "distributed.", "_tensor _tensor.api _tensor.placement_types"),
+        (
+            "distributed.tensor",
+            "distributed.",
+            "_tensor _tensor.api _tensor.device_mesh _tensor.placement_types",
+        ),
         ("distributed.tensor", "distributed.tensor.", "api device_mesh placement_types"),
         ("distributions", "distributions.", "bernoulli beta binomial categorical cauchy chi2"),
         ("distributions", "distributions.", "continuous_bernoulli dirichlet exp_family"),

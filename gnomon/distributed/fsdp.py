@@ -7,15 +7,14 @@ from gnomon.distributed.fsdp_wrapper import (
     BackwardPrefetch,
     CPUOffload,
     FullyShardedDataParallel,
-    MixedPrecision,
     ShardingStrategy,
 )
 from gnomon.distributed.fully_sharding import (
     CPUOffloadPolicy,
-    MixedPrecisionPolicy,
     OffloadPolicy,
     fully_shard,
 )
+from gnomon.distributed.mixed_precision import MixedPrecision, MixedPrecisionPolicy
 from gnomon.distributed.sharded_states import (
     FullOptimStateDictConfig,
     FullStateDictConfig,

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from gnomon.distributed.mixed_precision import MixedPrecisionPolicy, cast_floats, computing_in
 from gnomon.distributed.plans import bound_of
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
@@ -37,6 +38,8 @@ class FSDPModule:
 
     _unit_number: int
     """The number of the unit that its own parameters are."""
+    _precision: MixedPrecisionPolicy
+    """The dtypes in which its unit computes."""
 
     def set_reduce_scatter_max_input_buffers(
         self, max_input_buffers: int | str, *, recurse: bool = True
@@ -75,9 +78,12 @@ class FSDPModule:
     def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
         """forward() between its hooks, of which a call that raises leaves nothing behind."""
         assert isinstance(self, Module), "a fully sharded module is a module"
-        module, rows = outermost.get(), own_rows.get()
+        module, rows, policy = outermost.get(), own_rows.get(), self._precision
+        dtype = policy.param_dtype
+        given = cast_floats((inputs, named), dtype if policy.cast_forward_inputs else None)
         try:
-            return Module._hooked(self, inputs, named)
+            with computing_in(self, self._own_parameters() if dtype else (), policy):
+                return cast_floats(Module._hooked(self, *given), policy.output_dtype)
         finally:
             outermost.set(module)
             own_rows.set(rows)

@@ -22,6 +22,13 @@ from gnomon.distributed.checkpoint.state_dict import (
 from gnomon.distributed.collectives import broadcast
 from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.fully_sharding import default_mesh, fully_shard
+from gnomon.distributed.mixed_precision import (
+    MixedPrecision,
+    cast_buffers,
+    cast_floats,
+    keep_precision,
+    policy_of,
+)
 from gnomon.distributed.sharded_states import (
     OptimStateDictConfig,
     StateDictConfig,
@@ -31,7 +38,6 @@ from gnomon.distributed.sharded_states import (
     shown,
 )
 from gnomon.distributed.wrapping import Policy, WrapperModule, WrapPolicy, apply_policy
-from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
@@ -47,7 +53,6 @@ __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
     "FullyShardedDataParallel",
-    "MixedPrecision",
     "ShardingStrategy",
 ]
 
@@ -74,19 +79,6 @@ class BackwardPrefetch(Enum):
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
-
-
-@dataclass
-class MixedPrecision:
-    """The dtypes of parameters in use, of sums and of buffers: those that they have."""
-
-    param_dtype: DType | None = None
-    reduce_dtype: DType | None = None
-    buffer_dtype: DType | None = None
-    keep_low_precision_grads: bool = False
-    cast_forward_inputs: bool = False
-    cast_root_forward_inputs: bool = True
-    _module_classes_to_ignore: Collection[type[Module]] = ()
 
 
 @dataclass
@@ -133,7 +125,11 @@ class FullyShardedDataParallel(WrapperModule):
         ignored_states: Iterable[Module | Parameter] | None = None,
         device_mesh: DeviceMesh | None = None,
     ) -> None:
-        refuse_precision(module, mixed_precision)
+        precision = mixed_precision or MixedPrecision()
+        policy = policy_of(precision)
+        if auto_wrap_policy is not None and policy.param_dtype is not None:
+            keep_precision(module, tuple(precision._module_classes_to_ignore))
+        cast_buffers(module, precision.buffer_dtype)
         if param_init_fn is not None:
             raise ArgumentError(
                 "FullyShardedDataParallel: expected no param_init_fn: got a function. Parameters "
@@ -148,16 +144,20 @@ class FullyShardedDataParallel(WrapperModule):
             spread_from_first(module, mesh, left)
         if auto_wrap_policy is not None:
             given = {"device_mesh": mesh, "ignored_states": [*modules, *left]}
+            given["mixed_precision"] = mixed_precision
             apply_policy(module, auto_wrap_policy, FullyShardedDataParallel, modules, given)
         super().__init__(module)
         self._register_state_dict_hook(collected)
-        fully_shard(module, mesh=mesh, ignored_params=left)
+        fully_shard(module, mesh=mesh, ignored_params=left, mp_policy=policy)
         for each in FullyShardedDataParallel.fsdp_modules(module):
             each._is_root = False
         self._is_root, self._settings = True, StateDictSettings()
+        self._input_dtype = policy.param_dtype if precision.cast_root_forward_inputs else None
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The module's result."""
+        if self._is_root:
+            inputs, named = cast_floats((inputs, named), self._input_dtype)
         return self._modules[INNER](*inputs, **named)
 
     def check_is_root(self) -> bool:
@@ -305,23 +305,6 @@ def refuse_state(name: str, state: object) -> None:
     """Refuse a state that is not the optimizer's own."""
     if state is not None:
         raise ArgumentError(f"{name}: expected the optimizer alone: got a state beside it.")
-
-
-def refuse_precision(module: Module, wanted: MixedPrecision | None) -> None:
-    """Refuse dtypes that values do not have."""
-    given = wanted or MixedPrecision()
-    have = {p.dtype for p in module.parameters()}
-    of_buffers = {b.dtype for b in module.buffers() if b.dtype.is_floating_point}
-    asked = (
-        (given.param_dtype, have),
-        (given.reduce_dtype, have),
-        (given.buffer_dtype, of_buffers),
-    )
-    if any(dtype is not None and found - {dtype} for dtype, found in asked):
-        raise ArgumentError(
-            f"FullyShardedDataParallel: {wanted}: parameters and sums have the dtypes that they "
-            "are made with. Use gn.autocast for the forward pass."
-        )
 
 
 def mesh_of(group: ProcessGroup | None, strategy: ShardingStrategy | None) -> DeviceMesh:

@@ -15,8 +15,8 @@ from typing import Any
 from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
 from gnomon.distributed.fsdp_module import FSDPModule, outermost, sharded_class
 from gnomon.distributed.groups import get_world_size, init_process_group, is_initialized
+from gnomon.distributed.mixed_precision import MixedPrecisionPolicy, refuse_other_dtypes
 from gnomon.distributed.plans import ParameterLayout, divisible, lay_out, placed, row_beside
-from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import OwnRows, Unit, divided, splits
@@ -30,20 +30,9 @@ from gnomon.tensor.tensor import Tensor
 __all__ = [
     "CPUOffloadPolicy",
     "FSDPModule",
-    "MixedPrecisionPolicy",
     "OffloadPolicy",
     "fully_shard",
 ]
-
-
-@dataclass(frozen=True)
-class MixedPrecisionPolicy:
-    """The dtypes of parameters in use, and of gradients on the wire: those that they have."""
-
-    param_dtype: DType | None = None
-    reduce_dtype: DType | None = None
-    output_dtype: DType | None = None
-    cast_forward_inputs: bool = True
 
 
 @dataclass
@@ -73,7 +62,7 @@ def fully_shard(
     Layers come first, then what they are in. Along a mesh of two axes parameters are replicated
     over the first. A parameter is split along its first axis that ranks divide, if there is one.
     Gathered parameters are let go after each use, whatever `reshard_after_forward` says, and lie in
-    main memory, whatever `offload_policy` says.
+    main memory, whatever `offload_policy` says. With `mp_policy` a unit computes in another dtype.
 
     >>> import gnomon as gn
     >>> model = fully_shard(gn.nn.Linear(4, 2))
@@ -86,11 +75,9 @@ def fully_shard(
             f"fully_shard: reshard_after_forward={reshard_after_forward}: parts of fewer ranks are "
             "not kept between the passes. Say True or False."
         )
-    if mp_policy is not None and mp_policy != MixedPrecisionPolicy():
-        raise ArgumentError(
-            f"fully_shard: {mp_policy}: parameters and sums have the dtypes that they are made "
-            "with. Use gn.autocast for the forward pass."
-        )
+    policy = mp_policy or MixedPrecisionPolicy()
+    dtypes = (policy.param_dtype, policy.reduce_dtype, policy.output_dtype)
+    refuse_other_dtypes("fully_shard", policy, *dtypes)
     mesh = default_mesh() if mesh is None else mesh
     if mesh.ndim > 2:
         raise ArgumentError(f"fully_shard: expected a mesh of one axis or two: got {mesh}.")
@@ -104,6 +91,7 @@ def fully_shard(
         lay_out(each, [row_over(name, p, mesh, ask(p), unit) for name, p in named])
         object.__setattr__(each, "__class__", sharded_class(type(each)))
         object.__setattr__(each, "_unit_number", unit.number)
+        object.__setattr__(each, "_precision", policy)
         each.register_forward_pre_hook(entering(mesh), prepend=True, with_kwargs=True)
         each.register_forward_hook(leaving(mesh))
     return module

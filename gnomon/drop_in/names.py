@@ -92,6 +92,9 @@ SPELLED = {
     "distributed._functional_collectives.DeviceMesh": "distributed.DeviceMesh",
     "distributed._all_gather_base": "distributed.all_gather_single",
     "distributed._reduce_scatter_base": "distributed.reduce_scatter_single",
+    "distributed.checkpoint.state_dict._init_optim_state": (
+        "distributed.checkpoint.state_dict.init_optimizer_state"
+    ),
     "distributed.distributed_c10d._get_global_rank": "distributed.get_global_rank",
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",

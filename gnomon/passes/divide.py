@@ -18,6 +18,7 @@ from gnomon.ops.placements import REPLICATED, VARYING, Split
 from gnomon.passes.accumulate import in_microbatches
 from gnomon.passes.choose import Plan
 from gnomon.passes.coalesce import coalesce
+from gnomon.passes.early_parts import with_early_parts
 from gnomon.passes.layout import NETWORK, MeshAxis
 from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
@@ -46,7 +47,8 @@ def divide(graph: Graph, hear: Hear = ignore_plan, ranks_differ: bool = False) -
     axes = mesh_axes(graph)
     if not axes:
         return graph
-    own, graph = has_own_rows(graph), without_single_ranks(open_up(graph), axes)
+    own = has_own_rows(graph)
+    graph = with_early_parts(without_single_ranks(open_up(graph), axes))
     for name, ranks in axes.items():
         if is_microbatches(name) or ranks == 1:
             continue

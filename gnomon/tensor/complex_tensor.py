@@ -68,8 +68,8 @@ class Complex(Paired):
                 f"complex: a function of real numbers met {self.dtype.name}. {ADVICE}"
             )
         found = getattr(Tensor, name)
-        if isinstance(found, property):
-            return found.fget(self)
+        if not callable(found) and hasattr(found, "__get__"):  # a property, or like one
+            return found.__get__(self, Tensor)
         if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name[:-1]):
             return in_place(self, name)
         return MethodType(found, self)

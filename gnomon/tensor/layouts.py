@@ -8,8 +8,10 @@ an operation gives has the layout it ends in; ranks that must meet for it meet a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from functools import wraps
+from typing import Any
 
 from gnomon.ir.between import between
 from gnomon.ir.node import NUMBER, Arena, Graph, Node
@@ -29,8 +31,8 @@ from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import is_capturing, is_eager, mesh_results
-from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
+from gnomon.tensor.state import is_capturing, is_eager, meets_later, mesh_results
+from gnomon.tensor.tensor import Paired, Tensor, alias, node_of, pair_of, raw, wrap
 from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "layout_of",
     "local_of",
     "meet",
+    "over_pairs",
     "own_rows",
     "part_of",
     "pinned",
@@ -50,10 +53,28 @@ __all__ = [
     "whole_of",
 ]
 
+
+def over_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function complex tensors too: it acts on the real tensor that holds both parts.
+
+    Axes of layouts are counted from the first, so that they are those of the complex tensor.
+    """
+
+    @wraps(function)
+    def run(tensor: Tensor, *arguments: Any, **named: Any) -> Any:
+        if not isinstance(tensor, Paired):
+            return function(tensor, *arguments, **named)
+        made = function(pair_of(tensor), *arguments, **named)
+        return type(tensor)((made,)) if isinstance(made, Tensor) else made
+
+    return run
+
+
 own_rows: ContextVar[tuple[str, ...]] = ContextVar("own_rows", default=())
 """Mesh axes whose ranks each gave rows of their own to the fully sharded module that runs."""
 
 
+@over_pairs
 def spread(
     local: Tensor,
     layout: MeshLayout,
@@ -80,6 +101,7 @@ def spread(
     return alias(local, (("from_local", params),))
 
 
+@over_pairs
 def layout_of(tensor: Tensor) -> MeshLayout:
     """The layout of a tensor's storage; empty where this rank has all of it."""
     chain = full_chain(tensor)
@@ -88,6 +110,7 @@ def layout_of(tensor: Tensor) -> MeshLayout:
 
 def value_layout(tensor: Tensor) -> MeshLayout:
     """The layout of a tensor's value, also of a view or within a capture."""
+    tensor = pair_of(tensor)
     found = mesh_layout_of(tensor._view)
     if not found and not is_capturing():
         return ()
@@ -97,6 +120,7 @@ def value_layout(tensor: Tensor) -> MeshLayout:
     return left(node).layout if axes_of(node) else ()
 
 
+@over_pairs
 def varying_along(tensor: Tensor) -> tuple[str, ...]:
     """The mesh axes along which each rank has a value of its own, which counts as replicated."""
     chain = full_chain(tensor)
@@ -112,6 +136,7 @@ def in_order(name: str) -> int:
     return known.index(name) if name in known else len(known)
 
 
+@over_pairs
 def local_of(tensor: Tensor) -> Tensor:
     """The part that this rank holds of a sharded tensor, as the same memory."""
     storage = tensor._storage
@@ -120,6 +145,7 @@ def local_of(tensor: Tensor) -> Tensor:
     return made
 
 
+@over_pairs
 def part_of(
     tensor: Tensor,
     along: Sequence[str] | None = None,
@@ -137,6 +163,7 @@ def part_of(
     return alias(tensor, (("to_local", step),)) if layout else tensor
 
 
+@over_pairs
 def whole_of(tensor: Tensor) -> Tensor:
     """The whole value of a sharded tensor, on each rank: all ranks ask for it."""
     everywhere = tuple((name, n, REPLICATED) for name, n, _ in value_layout(tensor))
@@ -152,11 +179,13 @@ def pinned(tensor: Tensor) -> Node:
     return node if not is_capturing() else place(node, layout, back=layout, pins=True)
 
 
+@over_pairs
 def unit_of(tensor: Tensor) -> Unit:
     """The unit of a sharded tensor."""
     return full_chain(tensor)[0][1]["unit"] if layout_of(tensor) else ALONE
 
 
+@over_pairs
 def in_unit(tensor: Tensor, unit: Unit) -> Tensor:
     """Put a tensor's memory into a unit; one that is not sharded stays as it is."""
     if not layout_of(tensor):
@@ -192,7 +221,10 @@ def sharded_result(node: Node, tracked: bool) -> Tensor | None:
         return None
     found = left(node)
     made = sharded(node, found.layout, tracked, rows=found.rows, varies=found.varies)
-    if found.meets or reads_lent(node):
+    later = meets_later.get()
+    if found.meets and later is not None:
+        later.append(made)
+    elif found.meets or reads_lent(node):
         evaluate([made._storage.node])
     return made
 
@@ -228,10 +260,11 @@ def reads_lent(node: Node) -> bool:
 def meet(tensors: Iterable[Tensor]) -> None:
     """Compute what waits for other ranks: they meet at a call, and not when somebody looks."""
     if is_eager():
-        nodes = [x._storage.node for x in tensors]
+        nodes = [pair_of(x)._storage.node for x in tensors]
         evaluate([x for x in nodes if x.value is None])
 
 
+@over_pairs
 def shows_others(tensor: Tensor) -> bool:
     """Whether a tensor is a view for which ranks must meet: of rows or sums that others have."""
     if not is_eager() or layout_of(tensor):

@@ -15,6 +15,7 @@ from gnomon.ops.primitives import MONOIDS
 from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.layouts import (
     meet,
+    over_pairs,
     part_of,
     pinned,
     sharded,
@@ -141,7 +142,7 @@ def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None
     made = part_of(self, back=back)
     if not shows_others(self):
         return made
-    made = wrap(node_of(made), self.requires_grad)
+    made = over_pairs(lambda x: wrap(node_of(x), self.requires_grad))(made)
     meet([made])
     return made
 
@@ -173,6 +174,12 @@ def redistribute(
         )
     own = varying_along(self)
     varies = tuple(name for name, _, each in want if each == REPLICATED and name in own)
-    made = sharded(pinned(self), want, self.requires_grad, varies=varies)
+    made = moved(self, want, varies)
     meet([made])
     return made
+
+
+@over_pairs
+def moved(tensor: Tensor, layout: MeshLayout, varies: tuple[str, ...]) -> Tensor:
+    """A tensor's value in another layout."""
+    return sharded(pinned(tensor), layout, tensor.requires_grad, varies=varies)

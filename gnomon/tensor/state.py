@@ -46,6 +46,8 @@ _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_ente
 
 mesh_results: list[Callable[[Node, bool], Tensor | None]] = []
 """What shows results that lie over ranks; empty until there is a tensor that does."""
+meets_later: ContextVar[list[Any] | None] = ContextVar("gnomon_meets_later", default=None)
+"""Results for which ranks must meet, while some are made that are computed together."""
 
 
 complexes: list[Any] = []

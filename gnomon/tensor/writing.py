@@ -18,7 +18,16 @@ from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
 from gnomon.tensor.device import is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
-from gnomon.tensor.state import FREED, Storage, grads, is_capturing, mesh_results, refusal, state
+from gnomon.tensor.state import (
+    FREED,
+    Storage,
+    grads,
+    is_capturing,
+    meets_later,
+    mesh_results,
+    refusal,
+    state,
+)
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain, full_chain
@@ -58,7 +67,8 @@ def write(
         give(storage, value, chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
-    if mesh_results and not is_capturing() and views.mesh_layout_of(view):
+    meets = mesh_results and not is_capturing() and views.mesh_layout_of(view)
+    if meets and meets_later.get() is None:
         evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,6 @@ from gnomon.distributed.device_mesh import init_device_mesh
 from gnomon.distributed.fsdp import (
     CPUOffloadPolicy,
     FSDPModule,
-    MixedPrecisionPolicy,
     fully_shard,
 )
 from gnomon.distributed.tensor import Replicate, Shard
@@ -23,6 +24,7 @@ from gnomon.distributed.tensor.parallel import (
 )
 from gnomon.errors import ArgumentError, CollectiveError, LayoutError
 from gnomon.ir.memo import _KINDS
+from gnomon.tensor import evaluate
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
@@ -52,6 +54,34 @@ def test_steps_that_repeat_leave_no_new_kinds_of_nodes():
         return counts
 
     assert all(counts[3] == counts[-1] for counts in on_threads(work, 2))
+
+
+@pytest.mark.parametrize("way", ["backward", "accumulated", "asked for"])
+def test_gradients_of_a_pass_are_computed_together(way: str, monkeypatch: pytest.MonkeyPatch):
+    """One program for each parameter would compute all that is behind it once more."""
+    runs, compute = list[int](), evaluate.compute
+
+    def counted(*given, **named) -> None:
+        runs.append(threading.get_ident())
+        compute(*given, **named)
+
+    monkeypatch.setattr(evaluate, "compute", counted)
+
+    def work(rank: int, ranks: int) -> int:
+        model = nn.Sequential(*[nn.Linear(32, 32) for _ in range(6)])
+        for layer in model:
+            fully_shard(layer)
+        fully_shard(model)
+        for _ in range(1 + (way == "accumulated")):
+            loss = model(gn.tensor(X[0])).square().mean()
+            before = runs.count(threading.get_ident())
+            if way == "asked for":
+                gn.autograd.grad(loss, list(model.parameters()))
+            else:
+                loss.backward()
+        return runs.count(threading.get_ident()) - before
+
+    assert on_threads(work, 2) == [1, 1]
 
 
 def trained(shape: tuple[int, int], compiled: bool) -> list[tuple[str, str]]:
@@ -131,8 +161,6 @@ def test_a_rank_gets_its_own_rows_of_the_result():
 
 def test_what_has_no_meaning_here_is_refused():
     def work(rank: int, ranks: int) -> None:
-        with pytest.raises(ArgumentError, match=r"use gn\.autocast|Use gn\.autocast"):
-            fully_shard(nn.Linear(2, 2), mp_policy=MixedPrecisionPolicy(gn.bfloat16))
         with pytest.raises(ArgumentError, match="parts of fewer ranks"):
             fully_shard(nn.Linear(2, 2), reshard_after_forward=2)
         with pytest.raises(LayoutError, match="expected Shard, Replicate or Partial: got 0"):

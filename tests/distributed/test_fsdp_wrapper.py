@@ -265,9 +265,9 @@ def test_parts_within_a_machine_divide_the_ranks():
 
 def test_what_cannot_be_honoured_is_refused_by_name():
     def work(rank: int, ranks: int) -> None:
-        low = MixedPrecision(param_dtype=gn.bfloat16)
+        low = MixedPrecision(param_dtype=gn.bfloat16, keep_low_precision_grads=True)
         for given, told in (
-            ({"mixed_precision": low}, r"Use gn\.autocast"),
+            ({"mixed_precision": low}, "keep_low_precision_grads=True: gradients have"),
             ({"param_init_fn": lambda m: None}, "expected no param_init_fn"),
             ({"process_group": (None, None)}, "expected one process_group"),
         ):

@@ -13,6 +13,7 @@ from typing import Any
 from gnomon.distributed.checkpoint.ranks import Ranks
 from gnomon.distributed.sharded_states import by_parts
 from gnomon.errors import ArgumentError, CheckpointError
+from gnomon.nn.converted import emptied
 from gnomon.nn.module import Module
 from gnomon.optim.optimizer import Optimizer
 from gnomon.tensor.layouts import value_layout, whole_of
@@ -120,12 +121,24 @@ def set_model_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Load a state that get_model_state_dict gave; what was missing and what was too much."""
+    """Load a state that get_model_state_dict gave; what was missing and what was too much.
+
+    What the model has on the meta device, and the state has values of, gets memory.
+    """
     chosen = options or StateDictOptions()
     given = taken_in(model_state_dict, chosen)
     own = {name: key for key, name in plain_names(model).items()}
     renamed = {own.get(name, name): value for name, value in given.items()}
+    for path, module in model.named_modules():
+        give_memory(module, path, renamed)
     return model.load_state_dict(renamed, strict=chosen.strict)
+
+
+def give_memory(module: Module, path: str, state: Mapping[str, Any]) -> None:
+    """Replace what a module has on the meta device, where a state has values of it."""
+    for name, value in (*module._parameters.items(), *module._buffers.items()):
+        if value is not None and value.is_meta and f"{path}.{name}".lstrip(".") in state:
+            value.data = emptied(value, "cpu")
 
 
 def get_optimizer_state_dict(
@@ -140,7 +153,7 @@ def get_optimizer_state_dict(
     chosen = options or StateDictOptions()
     made: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in listed(optimizers):
-        begin(optimizer)
+        init_optimizer_state(optimizer)
         names, own = names_of(model, optimizer), optimizer.state_dict()
         made["state"] |= {names[number]: entry for number, entry in own["state"].items()}
         made["param_groups"] += [
@@ -209,7 +222,7 @@ def listed(optimizers: Optimizers) -> list[Optimizer]:
     return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
 
 
-def begin(optimizer: Optimizer) -> None:
+def init_optimizer_state(optimizer: Optimizer) -> None:
     """Give each parameter that a step would change its state."""
     for group in optimizer.param_groups:
         optimizer._begin_all(group, [p for p in group["params"] if p.requires_grad])

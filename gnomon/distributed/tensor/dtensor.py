@@ -11,7 +11,7 @@ from gnomon.errors import LayoutError
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import ALONE, MeshLayout, Unit, to_local
 from gnomon.ops.placements import REPLICATED, Placement
-from gnomon.tensor.layouts import meet, spread, value_layout
+from gnomon.tensor.layouts import meet, over_pairs, spread, value_layout
 from gnomon.tensor.placements import layout_by
 from gnomon.tensor.placing import without_elements
 from gnomon.tensor.tensor import Tensor, detached, raw, wrap
@@ -102,6 +102,7 @@ def distribute_tensor(
     return lay(whole, layout).requires_grad_(tensor.requires_grad)
 
 
+@over_pairs
 def lay(
     tensor: Tensor, layout: MeshLayout, keeps: tuple[str, ...] = (), unit: Unit = ALONE
 ) -> Tensor:

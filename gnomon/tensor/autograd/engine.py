@@ -36,7 +36,15 @@ from gnomon.tensor.autograd.hooks import (
     under_way,
 )
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
-from gnomon.tensor.state import ModeBlock, Storage, grads, inference, is_capturing, state
+from gnomon.tensor.state import (
+    ModeBlock,
+    Storage,
+    grads,
+    inference,
+    is_capturing,
+    meets_later,
+    state,
+)
 from gnomon.tensor.tensor import (
     Paired,
     Tensor,
@@ -216,7 +224,7 @@ def run_backward(
         if is_capturing() and not seen_inside(waiting, chosen):
             state.recorder.keep_inside(seeds)
         wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
-        with holding(under_way, BackwardPass(seeds, wanted)):
+        with holding(under_way, BackwardPass(seeds, wanted)), holding(meets_later, []):
             gradients = pulled(seeds, waiting, order, create_graph, chosen)
             gathered = gather_all(waiting, gradients, chosen, create_graph)
         if any(node.op in LAYOUTS for node in order):

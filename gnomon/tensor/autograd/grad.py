@@ -8,6 +8,7 @@ from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
+from gnomon.lazy import layouts
 from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import derived, leaf_values, sum_of, watched
@@ -22,7 +23,7 @@ from gnomon.tensor.autograd.hooks import (
 )
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.state import state
+from gnomon.tensor.state import meets_later, state
 from gnomon.tensor.tensor import Tensor, gradient_for, pairs_of
 
 __all__ = ["grad"]
@@ -120,7 +121,12 @@ def found_by(
             f"grad: input {parts.index(None)} is not used by the outputs. "
             "Give allow_unused=True to get None for it."
         )
-    return tuple(gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
+    later = list[Tensor]()
+    with holding(meets_later, later):
+        made = [gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True)]
+    if later:
+        layouts.meet(later)
+    return tuple(made)
 
 
 def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:

@@ -146,3 +146,30 @@ def test_what_belongs_to_another_model_is_refused():
         get_model_state_dict(model, submodules={model[0]})
     with pytest.raises(CheckpointError, match=r"no group of the state has 0\.weight"):
         set_optimizer_state_dict(model, optimizer, {"state": {}, "param_groups": []})
+
+
+def test_a_model_on_the_meta_device_gets_memory_and_values():
+    """PyTorch's example of fully_shard goes on from a checkpoint so."""
+
+    def work(rank: int, ranks: int) -> list[list[float]]:
+        model, _ = made(1, seed=3)
+        model.register_buffer("scale", gn.ones(1))
+        whole = model.state_dict() if rank == 0 else {}
+        with gn.device("meta"):
+            empty, _ = made(ranks, seed=4)
+            empty.register_buffer("scale", gn.zeros(1))
+        layouts = [p.placements for p in empty.parameters()]
+        options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+        set_model_state_dict(empty, whole, options=options)
+        assert [p.placements for p in empty.parameters()] == layouts
+        assert not any(x.is_meta for x in (*empty.parameters(), *empty.buffers()))
+        assert empty.scale.item() == 1
+        fewer = {name: x for name, x in model.state_dict().items() if name == "0.weight"}
+        with gn.device("meta"):
+            part, _ = made(ranks, seed=4)
+        set_model_state_dict(part, fewer, options=StateDictOptions(strict=False))
+        assert [x.is_meta for x in part.parameters()] == [False, True, True, True]
+        return [x.full_tensor().tolist() for x in empty.parameters()]
+
+    expected = [x.tolist() for x in made(1, seed=3)[0].parameters()]
+    assert on_threads(work, 2) == [expected] * 2

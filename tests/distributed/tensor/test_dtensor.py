@@ -188,3 +188,44 @@ def test_a_tensor_over_a_mesh_shows_its_part():
         return repr(DTensor.from_local(gn.ones(1), mesh, [Shard(0)]))
 
     assert on_threads(work, 2) == ["DTensor(Tensor([1.]), tp=S(0))"] * 2
+
+
+def test_complex_tensors_are_sharded_as_real_ones():
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
+        whole = gn.view_as_complex(gn.tensor(FULL.reshape(4, 6, 2)) + 100 * rank)
+        x = distribute_tensor(whole, mesh, [Shard(0)])
+        assert isinstance(x, DTensor)
+        assert (x.placements, x.device_mesh, x.dtype) == ((Shard(0),), mesh, gn.complex64)
+        assert (x.shape, x.to_local().shape) == ((4, 6), (4 // ranks, 6))
+        moved = x.redistribute(placements=[Shard(-1)])
+        assert (moved.placements, moved.to_local().shape) == ((Shard(1),), (4, 6 // ranks))
+        assert moved.full_tensor().tolist() == x.full_tensor().tolist()
+        again = DTensor.from_local(x.to_local(), mesh, [Shard(0)])
+        assert (again * x).placements == (Shard(0),)
+        with pytest.raises(AttributeError, match="placements: this tensor does not lie over ranks"):
+            _ = whole.placements
+        return (again * x).full_tensor().tolist()
+
+    expected = FULL.view(np.complex64).reshape(4, 6) ** 2
+    assert on_threads(work, 2) == [expected.tolist()] * 2
+
+
+def test_gradients_pass_complex_dtensors():
+    """A table of rotations is complex, and is replicated where heads are divided."""
+    turns = gn.view_as_complex(gn.tensor(FULL[:4].reshape(4, 3, 2)))
+
+    def loss(x: gn.Tensor, turns: gn.Tensor) -> gn.Tensor:
+        return gn.view_as_real(gn.view_as_complex(x) * turns).square().sum()
+
+    alone = gn.tensor(FULL[4:].reshape(4, 3, 2)).requires_grad_()
+    loss(alone, turns).backward()
+
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
+        x = distribute_tensor(alone.detach().clone().requires_grad_(), mesh, [Shard(0)])
+        loss(x, DTensor.from_local(turns, mesh, [Replicate()])).backward()
+        assert x.grad.placements == (Shard(0),)
+        return x.grad.full_tensor().tolist()
+
+    assert on_threads(work, 2) == [alone.grad.tolist()] * 2
