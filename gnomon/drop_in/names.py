@@ -143,6 +143,12 @@ def is_outside(group: Any) -> bool:
     return group == reached("distributed.GroupMember").NON_GROUP_MEMBER
 
 
+def backend_name(group: Any = None) -> str:
+    """PyTorch's name of what connects ranks without cards: scripts ask whether it is that."""
+    reached("distributed.get_backend")(group)
+    return "gloo"
+
+
 def answer_no(*_: Any, **__: Any) -> bool:
     """The answer to a question about what PyTorch has and Gnomon does without."""
     return False
@@ -165,10 +171,19 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
 )
 """Questions of programs that ask first -> what answers them."""
 ANSWERS |= {
+    **dict.fromkeys(("cpu.is_available", "cpu.is_initialized"), lambda: True),
+    **dict.fromkeys(("cpu.set_device", "cpu.synchronize"), lambda device=None: None),
+    "cpu.current_device": lambda: "cpu",
+    "cpu.current_stream": lambda device=None: None,
+    "cpu.device_count": lambda: 1,
+    "cpu.stream": nullcontext,
     "_utils._element_size": lambda dtype: dtype.itemsize,
     **dict.fromkeys(
         ("distributed._rank_not_in_group", "distributed.distributed_c10d._rank_not_in_group"),
         is_outside,
+    ),
+    **dict.fromkeys(
+        ("distributed.get_backend", "distributed.distributed_c10d.get_backend"), backend_name
     ),
     "cuda._lazy_call": lambda callable, **_: None,
     "distributed.constants.default_pg_timeout": timedelta(minutes=30),

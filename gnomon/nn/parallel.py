@@ -97,6 +97,7 @@ class DistributedDataParallel(Module):
         process_group: ProcessGroup | None = None,
         bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False,
+        static_graph: bool = False,
         **ignored: Any,
     ) -> None:
         super().__init__()
@@ -104,7 +105,8 @@ class DistributedDataParallel(Module):
         object.__setattr__(self, "_called", module)  # no second part
         self.process_group = membership().world() if process_group is None else process_group
         self.broadcast_buffers = broadcast_buffers
-        self.find_unused_parameters = find_unused_parameters
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.device_ids, self.output_device = None, None
         self.require_backward_grad_sync = True
         """Whether the next backward pass ends with an average; scripts switch it themselves."""
         self._hook: tuple[Any, Callable] | None = None
@@ -150,6 +152,14 @@ class DistributedDataParallel(Module):
         if self._hook is not None:
             raise ArgumentError("register_comm_hook: expected one hook: got a second.")
         self._hook = state, hook
+
+    def _set_static_graph(self) -> None:
+        """Note that each pass reaches the same parameters: no average depends on it."""
+        self.static_graph = True
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """The facts that PyTorch logs of a wrapper, as far as there are any here."""
+        return {"world_size": self.process_group.size(), "can_set_static_graph": False}
 
     def _average(self) -> None:
         """Average the gradients over the ranks, those of one dtype together."""

@@ -7,6 +7,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
+from gnomon.drop_in import children
 from tests.children import environment
 
 PROGRAM = """
@@ -64,3 +67,58 @@ def test_a_new_interpreter_imports_the_script_again(tmp_path: Path):
 
     assert (found.stderr, found.returncode) == ("", 0)
     assert found.stdout == "[2.0, 2.0, 3.0]\nKeyError: 'no' 0\n"
+
+
+LAUNCHER = """
+import os, subprocess, sys
+import torch
+
+if "RANK" not in os.environ:
+    for rank in (1, 0):
+        command = [sys.executable, "-u", os.path.abspath(sys.argv[0]), "--rate", "2"]
+        subprocess.run(command, env={**os.environ, "RANK": str(rank)}, check=True)
+    found = subprocess.run([sys.executable, "-c", "print(2)"], capture_output=True, text=True)
+    print(found.stdout.strip())
+else:
+    print(os.environ["RANK"], torch.__version__.partition("+")[2], sys.argv[1:], flush=True)
+"""
+
+
+def test_files_that_a_script_starts_as_commands_find_the_names_too(tmp_path: Path):
+    """As launchers of ranks start them."""
+    (tmp_path / "program.py").write_text(LAUNCHER)
+    command = [sys.executable, "-m", "gnomon", "run", "program.py"]
+
+    found = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300
+    )
+
+    assert (found.stderr, found.returncode) == ("", 0)
+    assert found.stdout.splitlines() == [f"{k} gnomon ['--rate', '2']" for k in (1, 0)] + ["2"]
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ([sys.executable, "a.py", "b.py"], 1),
+        ([sys.executable, "-u", Path("a.py")], 2),
+        ((sys.executable, "-O", "-B", "a.py"), 3),
+        ([sys.executable, "-m", "pip", "a.py"], 0),
+        ([sys.executable, "-c", "a.py"], 0),
+        ([sys.executable, "-W", "error", "a.py"], 0),
+        ([sys.executable, "a.txt"], 0),
+        ([sys.executable], 0),
+        (["python3.99", "a.py"], 0),
+        (["ls", "a.py"], 0),
+        ([sys.executable, b"a.py"], 0),
+        ("python a.py", 0),
+    ],
+)
+def test_only_python_files_of_this_interpreter_are_run_so(command, file: int):
+    made = children.through_gnomon(command)
+
+    if file:
+        words = list(map(str, command))
+        assert made == [*words[:file], "-m", "gnomon", "run", *words[file:]]
+    else:
+        assert made is command

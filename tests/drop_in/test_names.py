@@ -87,3 +87,27 @@ assert _lazy_call(lambda: 1 / 0) is None  # what waits for a card that never com
 """
     with installed(NameReport()):
         exec(import_torch, {})
+
+
+def test_launchers_ask_for_the_processor_and_for_the_backend_by_name():
+    """Accelerate sets the device of each rank; Lightning averages by what the backend is called."""
+    asked = """
+import torch, torch.cpu, torch.distributed as dist
+from torch.distributed._tensor.device_mesh import init_device_mesh
+from torch.distributed.checkpoint.state_dict import _init_optim_state
+
+assert torch.cpu.is_available() and torch.cpu.device_count() == 1
+assert torch.cpu.set_device("cpu") is torch.cpu.synchronize() is torch.cpu.current_stream() is None
+assert torch.cpu.current_device() == "cpu"
+with torch.cpu.stream(None):
+    pass
+assert init_device_mesh("cpu", (1,)).size() == 1
+assert dist.get_backend() == "gloo" == dist.distributed_c10d.get_backend()
+dist.destroy_process_group()
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.AdamW(model.parameters())
+_init_optim_state(optimizer)
+assert len(optimizer.state) == 2 and not optimizer.state[model.weight]["exp_avg"].any()
+"""
+    with installed(NameReport()):
+        exec(asked, {})

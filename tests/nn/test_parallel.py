@@ -69,6 +69,18 @@ def test_a_compiled_step_and_a_compiled_model_give_the_same_bits(alone: list):
     assert on_threads(train, 2) == [alone, alone]
 
 
+def test_a_wrapper_answers_what_trainers_ask_of_pytorchs():
+    def work(rank: int, ranks: int) -> None:
+        net = DistributedDataParallel(nn.Linear(2, 2), static_graph=rank == 0)
+        assert net.static_graph == (rank == 0)
+        net._set_static_graph()
+        assert net.static_graph
+        assert net.device_ids is None
+        assert net._get_ddp_logging_data() == {"world_size": 2, "can_set_static_graph": False}
+
+    on_threads(work, 2)
+
+
 def test_inside_no_sync_gradients_gather_on_each_rank(alone: list):
     def train(rank: int, ranks: int) -> tuple[list, list]:
         net, own = DistributedDataParallel(model(rank)), model(0)

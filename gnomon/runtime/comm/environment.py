@@ -84,6 +84,8 @@ LAUNCHERS = (
 """As they are asked: last whose names others set too. A shell of SLURM's has no task count."""
 KUBERNETES = Names("Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", "", "")
 """An indexed job gives each pod its index alone: how many there are, its author says."""
+LIGHTNING = Names("Lightning", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE")
+"""Its own launcher gives no RANK: on the first machine the rank is the local one."""
 MPIS = ("Open MPI", "MPICH", "Flux")
 """Launchers whose ranks MPI connects."""
 ALONE = Environment(0, 1, 0, 1, "no launcher")
@@ -136,6 +138,8 @@ def found_in(given: Mapping[str, str]) -> Environment:
 
 def launchers(given: Mapping[str, str]) -> Sequence[Names]:
     """Launchers whose variables may be set in this environment."""
+    if "RANK" not in given and "LOCAL_RANK" in given and given.get("NODE_RANK") == "0":
+        return (*LAUNCHERS[:-1], LIGHTNING)
     if KUBERNETES.rank not in given or "RANK" in given:
         return LAUNCHERS
     if KUBERNETES.size not in given:

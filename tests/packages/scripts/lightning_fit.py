@@ -38,7 +38,6 @@ trainer = lightning.Trainer(
     logger=False,
     enable_checkpointing=False,
     enable_progress_bar=False,
-    enable_model_summary=False,
 )
 model = Classifier()
 trainer.fit(model, batches)

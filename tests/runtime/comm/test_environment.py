@@ -87,6 +87,14 @@ def test_the_first_rank_is_found_by_torchruns_names():
         meeting_place(given | {"MASTER_PORT": "any"})
 
 
+def test_lightnings_launcher_gives_no_rank_of_all():
+    """Its processes on the first machine know their local rank, and how many there are."""
+    given = {"WORLD_SIZE": "2", "LOCAL_RANK": "1", "NODE_RANK": "0"}
+
+    assert environment(given) == Environment(1, 2, 1, 2, "Lightning")
+    assert environment(given | {"RANK": "0", "LOCAL_WORLD_SIZE": "2"}).source == "torchrun"
+
+
 @pytest.mark.parametrize("source", SAID)
 def test_what_was_read_is_told(source: str):
     found = environment(SAID[source])
@@ -100,6 +108,11 @@ def test_what_was_read_is_told(source: str):
     ("given", "told"),
     [
         ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2 without RANK"),
+        ({"WORLD_SIZE": "2", "LOCAL_RANK": "1"}, "WORLD_SIZE=2 without RANK"),
+        (
+            {"WORLD_SIZE": "4", "LOCAL_RANK": "1", "NODE_RANK": "1"},
+            "WORLD_SIZE=4 without RANK",
+        ),
         ({"WORLD_SIZE": "2", "RANK": "2"}, "RANK=2 is no rank of WORLD_SIZE=2"),
         ({"WORLD_SIZE": "two", "RANK": "0"}, "WORLD_SIZE: expected a number >= 0: got 'two'"),
         (
