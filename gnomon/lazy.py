@@ -164,7 +164,11 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("distributed.checkpoint_wrapper", "distributed.algorithms.", "_checkpoint"),
         ("distributed.comm_hooks", "distributed.algorithms.", "ddp_comm_hooks"),
         ("distributed.functional", "distributed.", "_functional_collectives"),
-        ("distributed.fsdp", "distributed.", "_composable _composable.fsdp"),
+        (
+            "distributed.fsdp",
+            "distributed.",
+            "_composable _composable.fsdp _composable.fsdp.fully_shard",
+        ),
         (
             "distributed.checkpoint_wrapper",
             "distributed.algorithms._checkpoint.",

@@ -54,6 +54,7 @@ class DeviceMesh:
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self.names = joined(self) if _names is None else tuple(_names)
         """The names of its axes in groups and layouts."""
+        self._whole, self._flat = self, dict[str, DeviceMesh]()
 
     @staticmethod
     def of(axes: Mapping[str, int] | Iterable[tuple[str, int]]) -> DeviceMesh:
@@ -143,6 +144,9 @@ class DeviceMesh:
     def _number(self, mesh_dim: int | str) -> int:
         """The number of an axis."""
         names = self.mesh_dim_names or ()
+        flat = self._whole._flat.get(mesh_dim) if isinstance(mesh_dim, str) else None
+        if flat is not None and flat.names[0] in self.names:
+            return self.names.index(flat.names[0])
         if isinstance(mesh_dim, str) and mesh_dim not in names:
             raise KeyError(f"Invalid mesh_dim_name {mesh_dim!r}. Valid ones are {names}.")
         if isinstance(mesh_dim, str):
@@ -156,6 +160,8 @@ class DeviceMesh:
         if self.mesh_dim_names is None:
             raise LayoutError("mesh: Cannot slice a DeviceMesh without mesh_dim_names.")
         asked = (names,) if isinstance(names, str) else tuple(names)
+        if len(asked) == 1 and asked[0] in self._whole._flat:
+            return self._whole._flat[asked[0]]
         kept = [self._number(name) for name in asked]
         if not kept or any(a >= b for a, b in pairwise(kept)):
             raise KeyError(
@@ -171,7 +177,22 @@ class DeviceMesh:
         place = tuple(slice(None) if k in kept else here[k] for k in range(self.ndim))
         asked = self.mesh_dim_names and [self.mesh_dim_names[k] for k in kept]
         names = [self.names[k] for k in kept]
-        return DeviceMesh(self.device_type, self.ranks[place], mesh_dim_names=asked, _names=names)
+        made = DeviceMesh(self.device_type, self.ranks[place], mesh_dim_names=asked, _names=names)
+        made._whole = self._whole
+        return made
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
+        """All its ranks along one axis, which the mesh that this is a part of has by a name too.
+
+        An axis alone is the same one under another name: layouts have it once.
+        """
+        name = mesh_dim_name or "_".join(self.mesh_dim_names or unnamed(self.ndim))
+        row = self.ranks.reshape(-1)
+        alone = self.names if self.ndim == 1 else None
+        made = DeviceMesh(self.device_type, row, mesh_dim_names=(name,), _names=alone)
+        made._whole = self._whole
+        self._whole._flat[name] = made
+        return made
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceMesh) and identity(self) == identity(other)
@@ -214,7 +235,7 @@ def check(ranks: np.ndarray, names: tuple[str, ...] | None) -> None:
             f"mesh: Mesh should not be bigger than default world size {world}: got ranks "
             f"{ranks.tolist()}. Launch as many: gnomon launch -n {ranks.size} ..."
         )
-    if not ranks.ndim or not ranks.size or ranks.min() < 0 or len(np.unique(ranks)) < ranks.size:
+    if not ranks.size or ranks.min() < 0 or len(np.unique(ranks)) < ranks.size:
         raise LayoutError(f"mesh: expected ranks, each once: got {ranks.tolist()}.")
     if names is not None and (len(set(names)) < len(names) or len(names) != ranks.ndim):
         raise LayoutError(

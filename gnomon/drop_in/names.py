@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
+from importlib import import_module
 from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
@@ -178,6 +179,8 @@ ANSWERS |= {
     "cpu.device_count": lambda: 1,
     "cpu.stream": nullcontext,
     "_utils._element_size": lambda dtype: dtype.itemsize,
+    "_utils._get_available_device_type": lambda: "cuda" if gn.cuda.is_available() else None,
+    "_utils._get_device_module": lambda device_type: import_module(f"torch.{device_type}"),
     **dict.fromkeys(
         ("distributed._rank_not_in_group", "distributed.distributed_c10d._rank_not_in_group"),
         is_outside,
@@ -186,8 +189,10 @@ ANSWERS |= {
         ("distributed.get_backend", "distributed.distributed_c10d.get_backend"), backend_name
     ),
     "cuda._lazy_call": lambda callable, **_: None,
+    "distributed.device_mesh._mesh_resources": SimpleNamespace(),
     "distributed.constants.default_pg_timeout": timedelta(minutes=30),
     "hub.urlparse": urlparse,
+    **{f"nn.attention.flex_attention._{x}_mod_signature": Callable for x in ("mask", "score")},
     "optim.optimizer.ParamsT": Any,
     "optim.optimizer.required": object(),
     "serialization.MAP_LOCATION": Any,

@@ -71,9 +71,21 @@ class PReLU(SettingsModule):
     SETTINGS = {"num_parameters": 1, "init": 0.25}  # noqa: RUF012
     LINE = "num_parameters={num_parameters}"
 
-    def __init__(self, *values: Any, **named: Any) -> None:
-        super().__init__(*values, **named)
-        self.weight = Parameter(full((self.num_parameters,), float(self.init)))
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        super().__init__(num_parameters, init)
+        self.weight = Parameter(full((num_parameters,), float(init)))
+        if dtype is not None:
+            self.to(dtype)
+
+    def reset_parameters(self) -> None:
+        """Set all shares to `init`."""
+        self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         """x, or its share."""

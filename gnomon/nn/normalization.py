@@ -92,6 +92,11 @@ class RMSNorm(Module):
         if dtype is not None:
             self.to(dtype)
 
+    def reset_parameters(self) -> None:
+        """Scale by 1."""
+        if self.weight is not None:
+            self.weight.data.fill_(1.0)
+
     def forward(self, input: Tensor) -> Tensor:
         """The rows, normalized."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -132,6 +137,10 @@ class GroupNorm(Module):
         give_affine(self, num_channels, affine, bias)
         if dtype is not None:
             self.to(dtype)
+
+    def reset_parameters(self) -> None:
+        """Scale by 1, shift by 0."""
+        reset(self)
 
     def forward(self, input: Tensor) -> Tensor:
         """The groups, normalized."""

@@ -91,3 +91,26 @@ def test_instance_norm_takes_one_sample_without_a_batch():
 
     np.testing.assert_allclose(made.numpy(), [[-1.0, 1.0], [0.0, 0.0]], atol=1e-5)
     assert nn.InstanceNorm2d(2)(gn.ones(2, 3, 4)).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("module", "value"),
+    [
+        (nn.RMSNorm(4), 1.0),
+        (nn.RMSNorm(4, elementwise_affine=False), None),
+        (nn.GroupNorm(2, 4), 1.0),
+        (nn.GroupNorm(2, 4, affine=False), None),
+        (nn.LayerNorm(4), 1.0),
+        (nn.PReLU(4, init=0.5), 0.5),
+    ],
+    ids=repr,
+)
+def test_parameters_are_reset(module: nn.Module, value: float | None):
+    for p in module.parameters():
+        p.data.fill_(7.0)
+
+    module.reset_parameters()
+
+    assert [p.tolist() for p in module.parameters()] == (
+        [] if value is None else [[value] * 4, *([[0.0] * 4] * (len([*module.parameters()]) - 1))]
+    )

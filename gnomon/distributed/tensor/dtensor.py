@@ -117,7 +117,7 @@ def lay(
 def from_first(tensor: Tensor, mesh: DeviceMesh, mesh_dim: int, place: int) -> Tensor:
     """The tensor that a rank of a group along a mesh axis has."""
     group = mesh.get_group(mesh_dim)
-    if group.size() == 1:
+    if group.size() == 1 or tensor.is_meta:
         return tensor
     made = tensor.detach().clone()
     broadcast(made, group.ranks[place], group)

@@ -6,7 +6,8 @@ have and its results get. Programs are divided by that; collectives stand where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
@@ -29,6 +30,7 @@ __all__ = [
     "PrepareModuleOutput",
     "RowwiseParallel",
     "SequenceParallel",
+    "loss_parallel",
     "parallelize_module",
 ]
 
@@ -240,6 +242,19 @@ def parallelize_module(
         for inner in found:
             style.apply(inner, device_mesh)
     return module
+
+
+@contextmanager
+def loss_parallel() -> Iterator[None]:
+    """PyTorch's block for cross entropy of logits whose classes are divided over ranks.
+
+    Here it does nothing: such a cross entropy is divided like any other function, inside and
+    outside, and its value and gradients are those of one process.
+
+    >>> with loss_parallel():
+    ...     pass
+    """
+    yield
 
 
 def fits(name: str, pattern: str) -> bool:

@@ -21,9 +21,13 @@ def gradients_of(parameters: Parameters) -> list[Tensor]:
 
 
 def get_total_norm(
-    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """The norm of all tensors together: of each along its own axes, then of the norms in order."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     with no_grad(), phase("optimizer"):
         norms = [FUNCTIONS["vector_norm"](t, norm_type) for t in tensors]
         if not norms:
