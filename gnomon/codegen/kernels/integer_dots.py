@@ -21,7 +21,8 @@ __all__ = ["BYTES", "UNITS", "UnitFormat", "UnitReader"]
 
 BYTES = 64
 """The numbers that are multiplied at once."""
-SUMS, FEW, WIDE = vector("i32"), vector("i32", 8), vector("i8", BYTES)
+PAIRS = BYTES // 2
+SUMS, FEW, WIDE, SHORT = vector("i32"), vector("i32", 8), vector("i8", BYTES), vector("i16", PAIRS)
 PART = 16
 """Bytes of a stretch of 4-bit numbers: low halves are 16 numbers, high halves the next 16."""
 NIBBLES, LOW_BITS = 0x0F0F0F0F, 0x03030303
@@ -30,20 +31,37 @@ NIBBLES, LOW_BITS = 0x0F0F0F0F, 0x03030303
 def dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str:
     """The sums plus those of products of four neighbouring bytes: w without a sign, x with one."""
     if "vpdpwssd" in machine.instructions:
-        return in_parts(e, machine, total, w, x, partial(fused, e))
-    if "pmaddwd" in machine.instructions:
-        return in_parts(e, machine, total, w, x, partial(by_shorts, e))
-    return added(e, total, widened(e, w, x, "zext"))
+        return in_parts(e, machine, total, partial(fused, e), (w, "i8"), (x, "i8"))
+    return weighed(e, machine, total, pairs(e, machine, w, x), splat(1, "i16", PAIRS))
 
 
 def signed_dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str:
     """The same of bytes w that have a sign."""
     if "pmaddwd" not in machine.instructions:
-        return added(e, total, widened(e, w, x, "sext"))
+        short = widened_pairs(e, w, x, "sext")
+        return weighed(e, machine, total, short, splat(1, "i16", PAIRS))
     sign = e.value(f"ashr {WIDE} {w}, {splat(7, 'i8', BYTES)}")
     turned = e.value(f"sub {WIDE} {e.value(f'xor {WIDE} {x}, {sign}')}, {sign}")
     size = e.call(WIDE, f"llvm.abs.v{BYTES}i8", (WIDE, w), ("i1", "false"))
     return dots(e, machine, total, size, turned)
+
+
+def pairs(e: Emitter, machine: Machine, w: str, x: str) -> str:
+    """Sums of two neighbouring products as i16, which hold them: 128 times 127 twice is 32512."""
+    if "pmaddwd" not in machine.instructions:
+        return widened_pairs(e, w, x, "zext")
+    return in_parts(e, machine, "", partial(short_pairs, e), (w, "i8"), (x, "i8"))
+
+
+def weighed(e: Emitter, machine: Machine, total: str, short: str, scales: str) -> str:
+    """The sums plus those of two neighbouring i16, each times a scale of i16."""
+    if "pmaddwd" in machine.instructions:
+        scaled = partial(scaled_pairs, e, "vpdpwssd" in machine.instructions)
+        return in_parts(e, machine, total, scaled, (short, "i16"), (scales, "i16"))
+    wide = vector("i32", PAIRS)
+    a, b = (e.value(f"sext {SHORT} {v} to {wide}") for v in (short, scales))
+    made = pairwise(e, e.value(f"mul {wide} {a}, {b}"), "i32", PAIRS)
+    return added(e, total, made)
 
 
 def added(e: Emitter, a: str, b: str) -> str:
@@ -52,24 +70,27 @@ def added(e: Emitter, a: str, b: str) -> str:
 
 
 def in_parts(
-    e: Emitter,
-    machine: Machine,
-    total: str,
-    w: str,
-    x: str,
-    dot: Callable[[int, str, str, str], str],
+    e: Emitter, machine: Machine, total: str, dot: Callable[..., str], *operands: tuple[str, str]
 ) -> str:
-    """Sums by parts as wide as registers are; dot(sums of a part, their total, w, x)."""
+    """What dot(lanes of sums, part of the total, parts of operands) gives of registers' parts.
+
+    total: "" where there is none, and i16 come out. operands: values of 64 bytes, and their types.
+    """
     lanes = machine.lanes("i32")
     if lanes == LANES:
-        return dot(lanes, total, w, x)
-    made = []
-    for low in (0, LANES // 2):
-        sums = e.shuffle(total, "poison", range(low, low + LANES // 2), "i32")
-        own = range(4 * low, 4 * low + BYTES // 2)
-        halves = (e.shuffle(v, "poison", own, "i8", BYTES) for v in (w, x))
-        made.append(dot(LANES // 2, sums, *halves))
-    return e.shuffle(*made, range(LANES), "i32", LANES // 2)
+        return dot(lanes, total, *(value for value, _ in operands))
+    made, half = [], LANES // 2
+    for low in (0, half):
+        sums = total and e.shuffle(total, "poison", range(low, low + half), "i32")
+        parts = []
+        for value, kind in operands:
+            unit = 32 // int(kind[1:])
+            own = range(unit * low, unit * (low + half))
+            parts.append(e.shuffle(value, "poison", own, kind, unit * LANES))
+        made.append(dot(half, sums, *parts))
+    if total:
+        return e.shuffle(*made, range(LANES), "i32", half)
+    return e.shuffle(*made, range(PAIRS), "i16", LANES)
 
 
 def fused(e: Emitter, lanes: int, total: str, w: str, x: str) -> str:
@@ -79,26 +100,30 @@ def fused(e: Emitter, lanes: int, total: str, w: str, x: str) -> str:
     return e.call(sums, name, (sums, total), (quads, w), (quads, x))
 
 
-def by_shorts(e: Emitter, lanes: int, total: str, w: str, x: str) -> str:
-    """Pairs of products as i16, which hold them: two of 128 times 127 are less than 32768."""
-    sums, pairs, quads = (vector(f"i{8 << k}", lanes << 2 - k) for k in (2, 1, 0))
-    many = lanes == LANES
-    first = "llvm.x86.avx512.pmaddubs.w.512" if many else "llvm.x86.avx2.pmadd.ub.sw"
-    second = "llvm.x86.avx512.pmaddw.d.512" if many else "llvm.x86.avx2.pmadd.wd"
-    short = e.call(pairs, first, (quads, w), (quads, x))
-    ones = splat(1, "i16", 2 * lanes)
-    made = e.call(sums, second, (pairs, short), (pairs, ones))
+def short_pairs(e: Emitter, lanes: int, _: str, w: str, x: str) -> str:
+    """Two products of bytes as i16."""
+    short, quads = vector("i16", 2 * lanes), vector("i8", 4 * lanes)
+    wide = "llvm.x86.avx512.pmaddubs.w.512"
+    name = wide if lanes == LANES else "llvm.x86.avx2.pmadd.ub.sw"
+    return e.call(short, name, (quads, w), (quads, x))
+
+
+def scaled_pairs(e: Emitter, fuses: bool, lanes: int, total: str, a: str, b: str) -> str:
+    """Two products of i16 and a sum."""
+    sums, short = vector("i32", lanes), vector("i16", 2 * lanes)
+    if fuses:
+        name = f"llvm.x86.avx512.vpdpwssd.{32 * lanes}"
+        return e.call(sums, name, (sums, total), (short, a), (short, b))
+    name = "llvm.x86.avx512.pmaddw.d.512" if lanes == LANES else "llvm.x86.avx2.pmadd.wd"
+    made = e.call(sums, name, (short, a), (short, b))
     return e.value(f"add {sums} {total}, {made}")
 
 
-def widened(e: Emitter, w: str, x: str, way: str) -> str:
-    """Sums of four products in plain instructions; two of 128 times 127 fit into i16."""
+def widened_pairs(e: Emitter, w: str, x: str, way: str) -> str:
+    """Sums of two products in plain instructions."""
     kind = vector("i16", BYTES)
     a, b = (e.value(f"{how} {WIDE} {v} to {kind}") for how, v in ((way, w), ("sext", x)))
-    short = pairwise(e, e.value(f"mul {kind} {a}, {b}"), "i16", BYTES)
-    wide = vector("i32", BYTES // 2)
-    long = e.value(f"sext {vector('i16', BYTES // 2)} {short} to {wide}")
-    return pairwise(e, long, "i32", BYTES // 2)
+    return pairwise(e, e.value(f"mul {kind} {a}, {b}"), "i16", BYTES)
 
 
 def pairwise(e: Emitter, x: str, scalar: str, lanes: int) -> str:
@@ -119,6 +144,8 @@ class UnitReader:
     ) -> None:
         self.e, self.machine, self.blocks = e, machine, blocks
         self.x, self.parts = x, parts
+        self.head = ""
+        """The address of eight scales and eight minima, in bytes, if its format has such."""
 
     def bytes_at(self, block: str, place: int, count: int) -> str:
         """Load bytes of a block."""
@@ -167,13 +194,20 @@ class UnitReader:
         own = self.bytes_at(block, place, 32)
         return self.words(self.e.shuffle(own, "poison", [*range(32)] * 2, "i8", 32))
 
-    def times(self, total: str, words: str, number: int, scales: str | None = None) -> str:
-        """Add the products of words of numbers with x, times scales for each lane."""
+    def times(self, total: str, words: str, number: int, scales: str = "") -> str:
+        """Add the products of words of numbers with x, times scales for each pair of them."""
         w, x = self.content(words), self.right(number)
-        if scales is None:
+        if not scales:
             return dots(self.e, self.machine, total, w, x)
-        made = dots(self.e, self.machine, "zeroinitializer", w, x)
-        return added(self.e, total, self.e.value(f"mul {SUMS} {made}, {scales}"))
+        return weighed(self.e, self.machine, total, pairs(self.e, self.machine, w, x), scales)
+
+    def scales(self, number: int) -> str:
+        """A scale, of two neighbouring parts of 32, for each pair of numbers."""
+        e = self.e
+        head = e.load(self.head, vector("i8", 16), 16)
+        order = [k for part in (0, 1) for k in (2 * number + part, 16) * 16]
+        both = e.shuffle(head, "zeroinitializer", order, "i8", 16)
+        return e.value(f"bitcast {WIDE} {both} to {SHORT}")
 
 
 def signed_bytes(r: UnitReader, head: int, count: int = 1) -> str:
@@ -224,24 +258,26 @@ def five_bits(r: UnitReader, head: int) -> str:
     return r.times("zeroinitializer", r.op("or", q, r.words(fifth)), 0)
 
 
-def scales_of(r: UnitReader) -> tuple[str, str]:
-    """The scales and the minima of eight parts, 6 bits each, as words."""
-    e, block = r.e, r.blocks[0]
-    first, second, last = (e.load(e.offset(block, 4 + 4 * k), "i32", 1) for k in range(3))
+def scales_and_minima(readers: Sequence[UnitReader]) -> str:
+    """The scales and minima of four blocks, 6 bits each: of each eight bytes, and eight again.
 
-    def bits(word: str, shift: int, mask: int) -> str:
-        moved = e.value(f"lshr i32 {word}, {shift}") if shift else word
-        return e.value(f"and i32 {moved}, {mask}")
+    Beginnings of blocks are the quarters of a vector: words of d and m, then the first, the second
+    and the last four of twelve bytes.
+    """
+    e = readers[0].e
+    heads = [r.e.load(r.blocks[0], vector("i32", 4), 1) for r in readers]
+    halves = [e.shuffle(*heads[k : k + 2], range(8), "i32", 4) for k in (0, 2)]
+    words = e.shuffle(*halves, range(LANES), "i32", 8)
 
-    def eight(own: str, shift: int) -> str:
-        high = e.value(f"shl i32 {bits(own, 6, LOW_BITS)}, 4")
-        upper = e.value(f"or i32 {bits(last, shift, NIBBLES)}, {high}")
-        pair = [e.value(f"zext i32 {x} to i64") for x in (bits(own, 0, 0x3F3F3F3F), upper)]
-        both = e.value(f"or i64 {pair[0]}, {e.value(f'shl i64 {pair[1]}, 32')}")
-        content = e.value(f"bitcast i64 {both} to {vector('i8', 8)}")
-        return e.value(f"zext {vector('i8', 8)} {content} to {FEW}")
+    def parts(order: Sequence[int], shifts: Sequence[int], masks: Sequence[int]) -> str:
+        own = e.shuffle(words, "poison", [k + q for q in range(0, LANES, 4) for k in order], "i32")
+        moved = readers[0].op("lshr", own, [*shifts] * 4)
+        return readers[0].op("and", moved, [*masks] * 4)
 
-    return eight(first, 0), eight(second, 4)
+    six, two = 0x3F3F3F3F, 0x30303030
+    low = parts([1, 1, 2, 2], [0, 2, 0, 2], [six, two, six, two])
+    high = parts([3, 3, 3, 3], [0, 0, 0, 4], [0, NIBBLES, 0, NIBBLES])
+    return readers[0].content(readers[0].op("or", low, high))
 
 
 def in_groups(r: UnitReader, place: int, fifth: int | None = None) -> str:
@@ -250,37 +286,38 @@ def in_groups(r: UnitReader, place: int, fifth: int | None = None) -> str:
     fifth: where 32 bytes of fifth bits are, of each part one bit.
     """
     e, total = r.e, "zeroinitializer"
-    scales, minima = scales_of(r)
     own = None if fifth is None else r.twice(r.blocks[0], fifth)
     for k in range(4):
         q = r.group(r.blocks[0], place + 32 * k)
         if own is not None:
             bits = r.op("and", r.op("lshr", own, [2 * k] * 8 + [2 * k + 1] * 8), 0x01010101)
             q = r.op("or", q, r.op("shl", bits, 4))
-        each = e.shuffle(scales, "poison", [2 * k] * 8 + [2 * k + 1] * 8, "i32", 8)
-        total = r.times(total, q, k, each)
+        total = r.times(total, q, k, r.scales(k))
     low, high = (e.shuffle(total, "poison", range(k, k + 8), "i32") for k in (0, 8))
     sums = e.value(f"add {FEW} {low}, {high}")
-    lowest = e.value(f"mul {FEW} {minima}, {e.load(r.parts, FEW, 4)}")
+    eight = vector("i8", 8)
+    wide = e.value(f"zext {eight} {e.load(e.offset(r.head, 8), eight, 8)} to {FEW}")
+    lowest = e.value(f"mul {FEW} {wide}, {e.load(r.parts, FEW, 4)}")
     return r.joined(sums, lowest, "i32", 8)
 
 
 def six_bits(r: UnitReader) -> str:
     """Sixteen parts of 16 with signed scales: numbers of 6 bits, of which 32 is subtracted."""
-    e, block = r.e, r.blocks[0]
-    few = vector("i8")
-    scales = e.value(f"sext {few} {e.load(e.offset(block, 192), few, 1)} to {SUMS}")
-    total = e.value(f"mul {SUMS} {scales}, {e.load(r.parts, SUMS, 4)}")
+    e, few, short = r.e, vector("i8"), vector("i16")
+    content = e.load(e.offset(r.blocks[0], 192), few, 1)
+    scales = e.value(f"sext {few} {content} to {short}")
+    wide = e.value(f"sext {few} {content} to {SUMS}")
+    total = e.value(f"mul {SUMS} {wide}, {e.load(r.parts, SUMS, 4)}")
     total = r.op("mul", total, -32)
     for half in (0, 1):
-        low = r.words(r.bytes_at(block, BYTES * half, BYTES))
-        high = r.twice(block, 128 + 32 * half)
+        low = r.words(r.bytes_at(r.blocks[0], BYTES * half, BYTES))
+        high = r.twice(r.blocks[0], 128 + 32 * half)
         for part in (0, 1):
             own = r.op("and", r.op("lshr", low, 4) if part else low, NIBBLES)
             upper = r.op("lshr", high, [4 * part] * 8 + [4 * part + 2] * 8)
             upper = r.op("shl", r.op("and", upper, LOW_BITS), 4)
             k = 2 * half + part
-            each = e.shuffle(scales, "poison", [4 * k + j // 4 for j in range(LANES)], "i32")
+            each = e.shuffle(scales, "poison", [4 * k + j // 8 for j in range(PAIRS)], "i16")
             total = r.times(total, r.op("or", own, upper), k, each)
     return total
 
@@ -303,6 +340,15 @@ class UnitFormat(NamedTuple):
     """Whether the last eight sums are the second term; a second term that isn't is the sum of x."""
     scalar: str = "half"
     """The type of factors."""
+
+    def read_four(self, readers: Sequence[UnitReader], spare: str) -> list[str]:
+        """The sums of four units; spare: the address of 64 bytes that they may use."""
+        e = readers[0].e
+        if self.minima:
+            e.store(scales_and_minima(readers), spare, WIDE, BYTES)
+        for k, reader in enumerate(readers):
+            reader.head = e.offset(spare, 16 * k)
+        return [self.read(reader) for reader in readers]
 
     def subtracted(self, machine: Machine) -> int:
         """What each number is too large by."""

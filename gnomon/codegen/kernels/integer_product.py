@@ -193,11 +193,11 @@ class IntegerProduct:
         if whole:
             for byte in range(AHEAD, AHEAD + count * form.nbytes, LINE):
                 e.prefetch(e.offset(start, byte), near=2)
-        sums = []
+        readers = []
         for k in range(0, count, self.per):
             places = e.offset(x, k * form.elements), e.offset(parts, k * inside)
-            reader = UnitReader(e, self.machine, blocks[k : k + self.per], *places)
-            sums.append(self.unit.read(reader))
+            readers.append(UnitReader(e, self.machine, blocks[k : k + self.per], *places))
+        sums = self.unit.read_four(readers, self.scratch.sums)
         goal = e.add(e.mul(lane, self.row), e.mul(number, 4 * HALVES))
         e.store(
             self.across(sums), e.offset(self.scratch.table, goal), vector("i32", HALVES), 4 * HALVES
