@@ -53,7 +53,7 @@ class Int8WeightOnlyConfig(WeightConfig):
 
 @dataclass(frozen=True)
 class Int8DynamicActivationInt8WeightConfig(Int8WeightOnlyConfig):
-    """The same, and the input of a layer is rounded to int8 when it is called.
+    """Weights of `Int8WeightOnlyConfig` whose layers round their input to int8 when called.
 
     Each group of the input that meets a group of the weight, of 256 numbers at most, has its own
     factor; products are those of whole numbers.

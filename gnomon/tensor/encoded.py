@@ -13,7 +13,7 @@ from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, raw
 from gnomon.tensor.views import DECODING, full_chain
 
-__all__ = ["by_weight", "from_blocks"]
+__all__ = ["from_blocks", "layer_of"]
 
 
 def from_blocks(blocks: Tensor, kind: str, activations: str = "") -> Tensor:
@@ -45,23 +45,19 @@ def format_of(weight: Any) -> str | None:
     return said["kind"] if said.get("activations") else None
 
 
-def by_weight(call: Callable) -> Callable:
-    """The call of a layer that multiplies whole numbers where its weight asks for it."""
-
-    def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
-        weights = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
-        several = isinstance(weights, (list, tuple))
-        asked = any(map(format_of, weights)) if several else format_of(weights)
-        if not asked or is_overriding(args[0] if args else None):
-            return call(op, args, kwargs)
-        named = dict(zip(op.words, args, strict=False)) | op.respell(kwargs or {})
-        x = named.pop("x")
-        if not several:
-            return one(call, x, *named.values())
-        biases = named.get("biases") or [None] * len(weights)
-        return tuple(one(call, x, w, b) for w, b in zip(weights, biases, strict=True))
-
-    return known
+def layer_of(call: Callable, op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
+    """A call of a layer, in whole numbers where its weight asks for it."""
+    weights = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
+    several = isinstance(weights, (list, tuple))
+    asked = any(map(format_of, weights)) if several else format_of(weights)
+    if not asked or is_overriding(args[0] if args else None):
+        return call(op, args, kwargs)
+    named = dict(zip(op.words, args, strict=False)) | op.respell(kwargs or {})
+    x = named.pop("x")
+    if not several:
+        return one(call, x, *named.values())
+    biases = named.get("biases") or [None] * len(weights)
+    return tuple(one(call, x, w, b) for w, b in zip(weights, biases, strict=True))
 
 
 def one(call: Callable, x: Any, weight: Any, bias: Any = None) -> Any:

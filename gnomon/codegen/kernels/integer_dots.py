@@ -36,7 +36,7 @@ def dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str:
 
 
 def signed_dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str:
-    """The same of bytes w that have a sign."""
+    """Sums as `dots` gives, of bytes w that have a sign."""
     if "pmaddwd" not in machine.instructions:
         short = widened_pairs(e, w, x, "sext")
         return weighed(e, machine, total, short, splat(1, "i16", PAIRS))
@@ -72,7 +72,7 @@ def added(e: Emitter, a: str, b: str) -> str:
 def in_parts(
     e: Emitter, machine: Machine, total: str, dot: Callable[..., str], *operands: tuple[str, str]
 ) -> str:
-    """What dot(lanes of sums, part of the total, parts of operands) gives of registers' parts.
+    """Results of dot(lanes of sums, part of the total, parts of operands) for registers' parts.
 
     total: "" where there is none, and i16 come out. operands: values of 64 bytes, and their types.
     """
@@ -132,20 +132,28 @@ def pairwise(e: Emitter, x: str, scalar: str, lanes: int) -> str:
     return e.value(f"add {vector(scalar, lanes // 2)} {even}, {odd}")
 
 
+def in_words(e: Emitter, name: str, a: str, b: str | int | Sequence[int]) -> str:
+    """Emit an operation on words; b may be a number for all, or one for each lane."""
+    if isinstance(b, int):
+        b = splat(b, "i32")
+    elif not isinstance(b, str):
+        b = f"<{', '.join(f'i32 {k}' for k in b)}>"
+    return e.value(f"{name} {SUMS} {a}, {b}")
+
+
 class UnitReader:
     """Emits the products of one unit of a row.
 
     blocks: the addresses of its blocks, of which there are two or one; x: of the unit's int8;
-    parts: of the sums of x in parts of 16 or 32, as its format wants them.
+    parts: of the sums of x in parts of 16 or 32, as its format wants them; head: of eight scales
+    and eight minima, in bytes, if its format has such.
     """
 
     def __init__(
-        self, e: Emitter, machine: Machine, blocks: Sequence[str], x: str, parts: str
+        self, e: Emitter, machine: Machine, blocks: Sequence[str], x: str, parts: str, head: str
     ) -> None:
         self.e, self.machine, self.blocks = e, machine, blocks
-        self.x, self.parts = x, parts
-        self.head = ""
-        """The address of eight scales and eight minima, in bytes, if its format has such."""
+        self.x, self.parts, self.head = x, parts, head
 
     def bytes_at(self, block: str, place: int, count: int) -> str:
         """Load bytes of a block."""
@@ -168,12 +176,8 @@ class UnitReader:
         return self.e.value(f"bitcast {SUMS} {words} to {WIDE}")
 
     def op(self, name: str, a: str, b: str | int | Sequence[int]) -> str:
-        """Emit an operation on words; b may be a number for all, or one for each lane."""
-        if isinstance(b, int):
-            b = splat(b, "i32")
-        elif not isinstance(b, str):
-            b = f"<{', '.join(f'i32 {k}' for k in b)}>"
-        return self.e.value(f"{name} {SUMS} {a}, {b}")
+        """Emit an operation on words."""
+        return in_words(self.e, name, a, b)
 
     def nibbles(self, first: str, second: str) -> str:
         """Two stretches of 16 bytes as 64 numbers of 4 bits, in words."""
@@ -227,7 +231,7 @@ def signed_bytes(r: UnitReader, head: int, count: int = 1) -> str:
 
 
 def moved_by(machine: Machine) -> int:
-    """What is added to signed bytes, so that they have no sign."""
+    """The number that is added to signed bytes, so that they have no sign."""
     return 128 if "vpdpwssd" in machine.instructions else 0
 
 
@@ -258,26 +262,24 @@ def five_bits(r: UnitReader, head: int) -> str:
     return r.times("zeroinitializer", r.op("or", q, r.words(fifth)), 0)
 
 
-def scales_and_minima(readers: Sequence[UnitReader]) -> str:
+def scales_and_minima(e: Emitter, blocks: Sequence[str]) -> str:
     """The scales and minima of four blocks, 6 bits each: of each eight bytes, and eight again.
 
     Beginnings of blocks are the quarters of a vector: words of d and m, then the first, the second
     and the last four of twelve bytes.
     """
-    e = readers[0].e
-    heads = [r.e.load(r.blocks[0], vector("i32", 4), 1) for r in readers]
+    heads = [e.load(block, vector("i32", 4), 1) for block in blocks]
     halves = [e.shuffle(*heads[k : k + 2], range(8), "i32", 4) for k in (0, 2)]
     words = e.shuffle(*halves, range(LANES), "i32", 8)
 
     def parts(order: Sequence[int], shifts: Sequence[int], masks: Sequence[int]) -> str:
         own = e.shuffle(words, "poison", [k + q for q in range(0, LANES, 4) for k in order], "i32")
-        moved = readers[0].op("lshr", own, [*shifts] * 4)
-        return readers[0].op("and", moved, [*masks] * 4)
+        return in_words(e, "and", in_words(e, "lshr", own, [*shifts] * 4), [*masks] * 4)
 
     six, two = 0x3F3F3F3F, 0x30303030
     low = parts([1, 1, 2, 2], [0, 2, 0, 2], [six, two, six, two])
     high = parts([3, 3, 3, 3], [0, 0, 0, 4], [0, NIBBLES, 0, NIBBLES])
-    return readers[0].content(readers[0].op("or", low, high))
+    return in_words(e, "or", low, high)
 
 
 def in_groups(r: UnitReader, place: int, fifth: int | None = None) -> str:
@@ -341,17 +343,15 @@ class UnitFormat(NamedTuple):
     scalar: str = "half"
     """The type of factors."""
 
-    def read_four(self, readers: Sequence[UnitReader], spare: str) -> list[str]:
-        """The sums of four units; spare: the address of 64 bytes that they may use."""
-        e = readers[0].e
+    def heads(self, e: Emitter, units: Sequence[Sequence[str]], spare: str) -> list[str]:
+        """Addresses of the heads of four units, which are written to 64 bytes, if there are any."""
         if self.minima:
-            e.store(scales_and_minima(readers), spare, WIDE, BYTES)
-        for k, reader in enumerate(readers):
-            reader.head = e.offset(spare, 16 * k)
-        return [self.read(reader) for reader in readers]
+            made = scales_and_minima(e, [blocks[0] for blocks in units])
+            e.store(made, spare, SUMS, BYTES)
+        return [e.offset(spare, 16 * k) for k in range(len(units))]
 
     def subtracted(self, machine: Machine) -> int:
-        """What each number is too large by."""
+        """The excess of each number."""
         return moved_by(machine) if self.moved else self.offset
 
 

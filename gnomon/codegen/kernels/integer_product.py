@@ -31,6 +31,8 @@ FOUR = 4
 """Units whose sums are added across lanes at once."""
 HALVES = 2 * FOUR
 """What they give of each row."""
+SHARED = (4, 2, 1)
+"""The rows of x that share what is read of a block: as many as there are."""
 DEPTH = 5
 """Sums of leaves that wait for others: a product has 16 leaves at most."""
 AHEAD = 8192
@@ -52,7 +54,7 @@ class IntegerProductSpec:
     pitch: int
 
 
-class Scratch(NamedTuple):
+class SumsMemory(NamedTuple):
     """Addresses of a thread's memory."""
 
     sums: str
@@ -60,7 +62,7 @@ class Scratch(NamedTuple):
     stacks: str
     """Of each row of x the sum so far, and those of leaves that wait."""
     table: str
-    """Sums of halves of units [row][four units][half]."""
+    """Sums of halves of units [row of x][row][four units][half]."""
     factors: str
     """[block][term][row]."""
     x: str
@@ -96,19 +98,19 @@ class IntegerProduct:
 
     # memory
 
-    def places(self) -> tuple[Scratch, int]:
+    def places(self) -> tuple[SumsMemory, int]:
         """Addresses of what scratch holds, and its bytes; what is past the end may be read."""
         spec, at, spare = self.spec, 0, FOUR * 256
         self.pitches = (spec.steps + spare, 4 * self.count, 4 * self.count, spec.steps // 4 + spare)
         self.row = self.fours * (4 * HALVES)
         self.block = len(self.unit.factors) * LANES * self.size
-        sizes = [HALVES * LINE, TOGETHER * (1 + DEPTH) * LINE, LANES * self.row]
+        sizes = [HALVES * LINE, TOGETHER * (1 + DEPTH) * LINE, SHARED[0] * LANES * self.row]
         sizes += [self.count * self.block, *(TOGETHER * pitch for pitch in self.pitches)]
         found = []
         for size in sizes:
             found.append(self.e.offset("%scratch", at))
             at = at + size
-        return Scratch(*found), at
+        return SumsMemory(*found), at
 
     def of_row(self, which: int, row: str) -> str:
         """The address of what belongs to a row of x: its numbers, d, totals or parts."""
@@ -145,7 +147,12 @@ class IntegerProduct:
         """Emit the product of rows of x with 16 rows of blocks; rows past the last repeat it."""
         e, spec = self.e, self.spec
         column = e.mul(group, LANES)
-        e.loop(0, many, 1, partial(self.of_x, column))
+        start = "0"
+        for shared in SHARED:
+            if shared <= spec.rows:
+                end = e.sub(many, e.value(f"urem i64 {many}, {shared}"))
+                e.loop(start, end, shared, partial(self.of_x, column, shared))
+                start = end
         left = e.broadcast(e.sub(str(spec.columns), column), "i64")
         on = e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
 
@@ -160,9 +167,10 @@ class IntegerProduct:
         """The address of the sum so far of a row of x, and behind it of those that wait."""
         return self.e.offset(self.scratch.stacks, self.e.mul(t, (1 + DEPTH) * LINE))
 
-    def of_x(self, column: str, t: str) -> None:
-        """Emit the product of one row of x with 16 rows of blocks."""
-        e, own = self.e, [self.of_row(k, t) for k in range(4)]
+    def of_x(self, column: str, shared: int, t: str) -> None:
+        """Emit the product of so many rows of x with 16 rows of blocks."""
+        e, numbers = self.e, [self.e.add(t, k) for k in range(shared)]
+        own = [[self.of_row(k, number) for k in range(4)] for number in numbers]
         whole = self.count // (FOUR * self.per)
 
         def row(lane: str) -> None:
@@ -173,10 +181,16 @@ class IntegerProduct:
             e.when(e.value(f"icmp slt i64 {whole}, {self.fours}"), rest)
 
         e.loop(0, LANES, 1, row)
-        e.loop(0, self.fours, 1, partial(self.add_four, own, self.stack_of(t)))
+        for k, number in enumerate(numbers):
+            body = partial(self.add_four, own[k], self.stack_of(number), self.table(k))
+            e.loop(0, self.fours, 1, body)
+
+    def table(self, number: int) -> str:
+        """The sums of one of the rows of x that share what is read."""
+        return self.e.offset(self.scratch.table, number * (LANES * self.row))
 
     def four_units(
-        self, own: Sequence[str], lane: str, place: str, whole: bool, number: str
+        self, own: Sequence[Sequence[str]], lane: str, place: str, whole: bool, number: str
     ) -> None:
         """Emit the sums of four units of one row; if not whole, the last block is repeated."""
         e, form, count = self.e, self.form, FOUR * self.per
@@ -187,22 +201,31 @@ class IntegerProduct:
             last = e.sub(str(self.count), 1)
             numbers = [e.least(e.add(first, k), last) for k in range(count)]
             blocks = [e.offset(place, e.mul(k, form.nbytes)) for k in numbers]
-        x = e.offset(own[0], e.mul(first, form.elements))
-        inside = 4 * form.elements // self.unit.parts if self.unit.parts else 0
-        parts = e.offset(own[3], e.mul(first, inside))
-        if whole:
+        else:
             for byte in range(AHEAD, AHEAD + count * form.nbytes, LINE):
                 e.prefetch(e.offset(start, byte), near=2)
-        readers = []
-        for k in range(0, count, self.per):
-            places = e.offset(x, k * form.elements), e.offset(parts, k * inside)
-            readers.append(UnitReader(e, self.machine, blocks[k : k + self.per], *places))
-        sums = self.unit.read_four(readers, self.scratch.sums)
+        units = [blocks[k : k + self.per] for k in range(0, count, self.per)]
+        heads = self.unit.heads(e, units, self.scratch.sums)
+        # what several rows of x need of a block is emitted for each, and computed once
+        found = [self.across(self.sums_of(units, heads, x, first)) for x in own]
         goal = e.add(e.mul(lane, self.row), e.mul(number, 4 * HALVES))
-        e.store(
-            self.across(sums), e.offset(self.scratch.table, goal), vector("i32", HALVES), 4 * HALVES
-        )
+        for k, each in enumerate(found):
+            e.store(each, e.offset(self.table(k), goal), vector("i32", HALVES), 4 * HALVES)
         self.keep_factors(blocks, first, lane, whole)
+
+    def sums_of(
+        self, units: Sequence[Sequence[str]], heads: Sequence[str], own: Sequence[str], first: str
+    ) -> list[str]:
+        """The sums of four units for one row of x."""
+        e, size = self.e, self.form.elements
+        inside = 4 * size // self.unit.parts if self.unit.parts else 0
+        x, parts = e.offset(own[0], e.mul(first, size)), e.offset(own[3], e.mul(first, inside))
+        made = []
+        for k, (blocks, head) in enumerate(zip(units, heads, strict=True)):
+            at = k * self.per
+            places = e.offset(x, at * size), e.offset(parts, at * inside), head
+            made.append(self.unit.read(UnitReader(e, self.machine, blocks, *places)))
+        return made
 
     def keep_factors(self, blocks: Sequence[str], first: str, lane: str, whole: bool) -> None:
         """Copy the factors of a row's blocks."""
@@ -229,10 +252,10 @@ class IntegerProduct:
         )
         return e.value(f"add {vector('i32', HALVES)} {even}, {odd}")
 
-    def add_four(self, own: Sequence[str], stack: str, number: str) -> None:
+    def add_four(self, own: Sequence[str], stack: str, table: str, number: str) -> None:
         """Emit the additions of four units' blocks, of 16 rows: sums are transposed, then used."""
         e, kind = self.e, vector("i32", HALVES)
-        start = e.offset(self.scratch.table, e.mul(number, 4 * HALVES))
+        start = e.offset(table, e.mul(number, 4 * HALVES))
         rows = [e.load(e.offset(start, self.row * k), kind, 4 * HALVES) for k in range(LANES)]
         pairs = [
             e.shuffle(a, b, range(LANES), "i32", HALVES)
