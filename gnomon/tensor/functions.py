@@ -18,9 +18,16 @@ import numpy as np
 from gnomon.errors import BareCall, DtypeError, GnomonError
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
-from gnomon.lazy import Lazy, encoded, out, read_numbers, repeats
+from gnomon.lazy import Lazy, out, read_numbers, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
-from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
+from gnomon.tensor.calls import (
+    apply,
+    apply_flat,
+    apply_shown,
+    apply_view,
+    apply_views,
+    by_weight,
+)
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
@@ -93,18 +100,6 @@ def over_all(call: Callable, place: int) -> Callable:
 def is_empty(value: Any) -> bool:
     """Whether a value is a list of nothing."""
     return isinstance(value, (list, tuple)) and not value
-
-
-def by_weight(call: Callable) -> Callable:
-    """The call of a layer, whose weights in blocks may ask for another product."""
-
-    def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
-        weight = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
-        if isinstance(weight, Tensor) and weight._view is None:
-            return call(op, args, kwargs)
-        return encoded.layer_of(call, op, args, kwargs)
-
-    return known
 
 
 # operations as functions
