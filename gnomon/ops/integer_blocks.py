@@ -45,7 +45,7 @@ from gnomon.ops.registry import internal
 from gnomon.ops.rounding import bits
 from gnomon.ops.scalars import where
 
-__all__ = ["INT8", "TERMS", "block_product_int8", "linear_int8"]
+__all__ = ["INT8", "MOST", "TERMS", "block_product_int8", "linear_int8"]
 
 INT8 = "int8"
 """The name of the definition, as weights carry it."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from gnomon.lazy import integer_blocks
 from gnomon.ops.registry import OPS, Op
-from gnomon.tensor.calls import apply
 from gnomon.tensor.overrides import is_overriding
 from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, raw
@@ -65,4 +64,4 @@ def one(call: Callable, x: Any, weight: Any, bias: Any = None) -> Any:
     kind = format_of(weight)
     if kind is None:
         return call(OPS["linear"], (x, weight, bias), {})
-    return apply(integer_blocks.linear_int8, (x, unviewed(weight), bias), {"kind": kind})
+    return call(integer_blocks.linear_int8, (x, unviewed(weight), bias), {"kind": kind})

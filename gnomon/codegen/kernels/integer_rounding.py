@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.emitter import LANES, Emitter, literal, splat, vector
+from gnomon.ops.integer_blocks import MOST
 
 __all__ = ["RoundedRow", "emit_rounding"]
 
@@ -74,7 +75,7 @@ def factor_of(e: Emitter, values: Sequence[str]) -> str:
         most = e.call(WORDS, "llvm.smax.v16i32", (WORDS, most), (WORDS, size))
     peak = e.call("i32", "llvm.vector.reduce.smax.v16i32", (WORDS, most))
     largest = e.value(f"bitcast i32 {peak} to float")
-    return e.value(f"fdiv float {largest}, 1.270000e+02")
+    return e.value(f"fdiv float {largest}, {literal(MOST)}")
 
 
 def rounded(e: Emitter, values: Sequence[str], factor: str) -> list[str]:
@@ -86,7 +87,7 @@ def rounded(e: Emitter, values: Sequence[str], factor: str) -> list[str]:
         ratio = e.value(f"select i1 {usable}, {FLOATS} {ratio}, {FLOATS} zeroinitializer")
         near = e.call(FLOATS, "llvm.roundeven.v16f32", (FLOATS, ratio))
         whole = e.value(f"fptosi {FLOATS} {near} to {WORDS}")
-        for name, bound in (("smin", 127), ("smax", -127)):
+        for name, bound in (("smin", MOST), ("smax", -MOST)):
             whole = e.call(
                 WORDS, f"llvm.{name}.v16i32", (WORDS, whole), (WORDS, splat(bound, "i32"))
             )
