@@ -117,7 +117,7 @@ def is_there(name: str, target: device.Target) -> bool:
     """Whether a target has an instruction that is asked for by LLVM's name."""
     if target.name == "neon" or ".aarch64." in name:
         return (".aarch64." in name) == (target.name == "neon")
-    wanted = {"vpdpwssd": "avx512vnni", "dpbf16ps": "avx512bf16", "pmaddw": "avx512bw"}
+    wanted = {"vpdp": "avx512vnni", "dpbf16ps": "avx512bf16", "pmadd": "avx512bw"}
     known = (feature for part, feature in wanted.items() if f".avx512.{part}" in name)
     known = (*known, *("avx512bf16" for _ in "x" if ".avx512bf16." in name))
     return all(target.has(feature) for feature in known)
@@ -133,7 +133,7 @@ def written_out(name: str) -> str:
 
 def lanes_of(name: str) -> int:
     """Sums in a vector."""
-    bits = {"sse2.pmadd.wd": 128, "avx2.pmadd.wd": 256}
+    bits = {"sse2.pmadd.wd": 128, "avx2.pmadd": 256}
     found = [each for part, each in bits.items() if part in name]
     return (found or [int(name.rpartition(".")[2])])[0] // 32
 
@@ -161,6 +161,39 @@ def shorts(name: str) -> str:
         + halves("i32", "p", n)
         + f"  %t = add <{n} x i32> %p0, %p1\n"
         + (ending if dot else f"  ret <{n} x i32> %t\n}}\n")
+    )
+
+
+def short_pairs(name: str) -> str:
+    """Two products of bytes, the first without a sign, added as i16 that nothing exceeds."""
+    n = 2 * lanes_of(name)
+    return (
+        f"\ndefine internal <{n} x i16> @{name}(<{2 * n} x i8> %a, <{2 * n} x i8> %b) {{\n"
+        f"  %aw = zext <{2 * n} x i8> %a to <{2 * n} x i16>\n"
+        f"  %bw = sext <{2 * n} x i8> %b to <{2 * n} x i16>\n"
+        f"  %pw = mul <{2 * n} x i16> %aw, %bw\n"
+        + halves("i16", "p", n)
+        + f"  %t = call <{n} x i16> @llvm.sadd.sat.v{n}i16(<{n} x i16> %p0, <{n} x i16> %p1)\n"
+        f"  ret <{n} x i16> %t\n}}\n"
+        f"declare <{n} x i16> @llvm.sadd.sat.v{n}i16(<{n} x i16>, <{n} x i16>)\n"
+    )
+
+
+def byte_quads(name: str) -> str:
+    """Four products of bytes, the first without a sign, added to a sum."""
+    n = lanes_of(name)
+    sums, quads, wide = f"<{n} x i32>", f"<{4 * n} x i8>", f"<{4 * n} x i32>"
+    picked = "".join(
+        f"  %p{k} = shufflevector {wide} %p, {wide} poison, <{n} x i32> "
+        f"<{', '.join(f'i32 {4 * j + k}' for j in range(n))}>\n"
+        for k in range(4)
+    )
+    return (
+        f"\ndefine internal {sums} @{name}({sums} %c, {quads} %a, {quads} %b) {{\n"
+        f"  %aw = zext {quads} %a to {wide}\n  %bw = sext {quads} %b to {wide}\n"
+        f"  %p = mul {wide} %aw, %bw\n{picked}"
+        f"  %t0 = add {sums} %p0, %p1\n  %t1 = add {sums} %p2, %p3\n"
+        f"  %t2 = add {sums} %t0, %t1\n  %r = add {sums} %c, %t2\n  ret {sums} %r\n}}\n"
     )
 
 
@@ -217,6 +250,9 @@ def set_fpcr(name: str) -> str:
 
 
 WRITTEN: dict[str, Callable[[str], str]] = {
+    "pmadd.ub": short_pairs,
+    "pmaddubs": short_pairs,
+    "vpdpbusd": byte_quads,
     "pmadd": shorts,
     "vpdpwssd": shorts,
     "dpbf16ps": bfloats,

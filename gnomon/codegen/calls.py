@@ -18,6 +18,7 @@ from gnomon.codegen.kernels.convolution import (
     emit_convolutions,
 )
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
+from gnomon.codegen.kernels.integer_product import IntegerProductSpec, emit_integer_product
 from gnomon.codegen.kernels.interleave import InterleaveSpec, emit_interleave
 from gnomon.codegen.kernels.padding import PaddingSpec, emit_padding
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
@@ -307,6 +308,20 @@ def block_product(node: Node, machine: Machine) -> OpaqueCall:
     flops = 2 * rows * columns * steps
     buffers = (node, x.node, blocks)
     return OpaqueCall("matmul_of_blocks", emit_block_product, (spec, machine), buffers, flops)
+
+
+@kernel()
+def block_product_int8(node: Node, machine: Machine) -> OpaqueCall:
+    """A product of rows, rounded to int8, with a matrix in blocks."""
+    x, blocks = node.inputs
+    (rows, steps), columns = x.shape, node.shape[1]
+    kind = dict(node.params["call"].kwargs)["kind"]
+    leaves = leaves_of(node.params["body"].outputs[0])[0]
+    spec = IntegerProductSpec(kind, rows, columns, steps, leaves, blocks.shape[1])
+    return OpaqueCall(
+        "integer_product", emit_integer_product, (spec, machine), (node, x, blocks),
+        2 * rows * columns * steps,
+    )  # fmt: skip
 
 
 @kernel()

@@ -310,9 +310,12 @@ class Emitter:
         """Emit a full memory fence."""
         self.do("fence seq_cst")
 
-    def prefetch(self, pointer: str, write: bool = False) -> None:
-        """Ask for a line of memory that will be read, or written; any address will do."""
-        numbers = (("i32", str(int(write))), ("i32", "3"), ("i32", "1"))
+    def prefetch(self, pointer: str, write: bool = False, near: int = 3) -> None:
+        """Ask for a line of memory that will be read, or written; any address will do.
+
+        near: 3 for the first cache, 2 for the second.
+        """
+        numbers = (("i32", str(int(write))), ("i32", str(near)), ("i32", "1"))
         self.call("void", "llvm.prefetch.p0", ("ptr", pointer), *numbers)
 
     def load_masked(

@@ -48,7 +48,9 @@ _written: dict[tuple, NumberedCode] = memo({})
 _families: dict[str, Families] = memo(defaultdict(Families))
 
 
-SHARED = frozenset({"matmul", "matmul_with", "grouped", "matmul_of_blocks", "pack"})
+SHARED = frozenset(
+    {"matmul", "matmul_with", "grouped", "matmul_of_blocks", "integer_product", "pack"}
+)
 """Kernels that are as quick when they read their sizes: one code serves all from the start."""
 
 

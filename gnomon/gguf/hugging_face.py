@@ -67,11 +67,12 @@ class LaterTensor:
         """Rows of the file in the order of Hugging Face's."""
         return in_halves(rows, self.heads) if self.heads else rows
 
-    def encoded(self) -> Tensor | None:
+    def encoded(self, activations: str = "") -> Tensor | None:
         """A matrix in the blocks of the file, decoded where it is read; None of other tensors."""
         if self.tensor.type not in FORMATS or len(self.shape) != 2:
             return None
-        return from_blocks(from_array(self.ordered(self.tensor.packed)), self.tensor.type)
+        packed = from_array(self.ordered(self.tensor.packed))
+        return from_blocks(packed, self.tensor.type, activations)
 
 
 class DecodedTensors(Mapping[str, np.ndarray]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,7 +48,11 @@ COMPUTED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".positio
 
 
 def from_pretrained(
-    folder: str | os.PathLike[str], *, dtype: DType | None = None, encoded: bool = False
+    folder: str | os.PathLike[str],
+    *,
+    dtype: DType | None = None,
+    encoded: bool = False,
+    activations: Literal["", "int8"] = "",
 ) -> CausalLM | BertModel:
     """A model out of a folder that `save_pretrained` wrote, here or in transformers.
 
@@ -57,11 +61,13 @@ def from_pretrained(
 
     dtype: of the parameters; none: as config.json says, or else as the files have them. encoded:
     matrices of a .gguf file stay in their blocks, mapped from the file, and products read these:
-    the same bits in a fraction of the memory, without gradients. The model is in evaluation mode.
+    the same bits in a fraction of the memory, without gradients. activations: "int8" has the layers
+    of such matrices round their input to int8 and multiply whole numbers, which is quicker and has
+    other bits. The model is in evaluation mode.
     Raises ConfigError, which names the field, where config.json asks for what no model here can be,
     CheckpointError, which names tensor or file, where tensors are not those of the model, and
-    ArgumentError for a GGUF file that cannot be read, and for `encoded` of a folder or with a dtype
-    other than float32.
+    ArgumentError for a GGUF file that cannot be read, for `encoded` of a folder or with a dtype
+    other than float32, and for `activations` without `encoded`.
 
     >>> from_pretrained("there/is/none")
     Traceback (most recent call last):
@@ -69,8 +75,13 @@ def from_pretrained(
 No such file or directory.
     """
     path = Path(folder)
+    if activations and not encoded:
+        raise ArgumentError(
+            f"from_pretrained: activations={activations!r} is for matrices that stay in blocks. "
+            "Set encoded=True too."
+        )
     if path.suffix == GGUF:
-        return from_gguf(path, dtype, encoded)
+        return from_gguf(path, dtype, encoded, activations)
     if encoded:
         raise ArgumentError(
             f"from_pretrained: encoded is for .gguf files, which have blocks: got {path}. "
@@ -89,7 +100,7 @@ No such file or directory.
     return model.eval()
 
 
-def from_gguf(path: Path, dtype: DType | None, encoded: bool) -> CausalLM:
+def from_gguf(path: Path, dtype: DType | None, encoded: bool, activations: str = "") -> CausalLM:
     """A decoder out of a GGUF file; parameters take the type of its embedding if none is given."""
     if encoded and dtype not in (None, float32):
         raise ArgumentError(
@@ -106,7 +117,8 @@ def from_gguf(path: Path, dtype: DType | None, encoded: bool) -> CausalLM:
     has_blocks = any(x.tensor.type in FORMATS for x in tensors.later.values())
     wide = encoded and has_blocks
     model.to(float32 if wide else dtype or stored_dtype({}, tensors.later))
-    load_parameters(model, tensors.later, dtypes=FLOATS, encoded=encoded)
+    kept = {"encoded": encoded, "activations": activations}
+    load_parameters(model, tensors.later, dtypes=FLOATS, **kept)
     tokens = {k: found[k] for k in ("bos_token_id", "pad_token_id") if k in found}
     known = [int(k) for k in ends if k is not None]
     fields = tokens | ({"eos_token_id": known} if known else {})

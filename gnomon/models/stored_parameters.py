@@ -80,11 +80,13 @@ def load_parameters(
     rank: int = 0,
     dtypes: Collection[str] = ("float32",),
     encoded: bool = False,
+    activations: str = "",
 ) -> None:
     """Fill a model; every name and shape must be there and nothing else.
 
     arrays: of each the part is read that this rank of the mesh holds. dtypes: of their elements.
     encoded: matrices that a GGUF file has in blocks stay in them, and take the parameters' places.
+    activations: what layers of these round their input to, or nothing.
     """
     wanted = dict(model.named_parameters())
     found = model.config.from_files(arrays, {name: p.shape for name, p in wanted.items()})
@@ -93,7 +95,9 @@ def load_parameters(
         for name, parameter in wanted.items():
             array = found[name]
             refuse_misfit(name, tuple(parameter.shape), array, dtypes)
-            blocks = array.encoded() if encoded and isinstance(array, LaterTensor) else None
+            blocks = (
+                array.encoded(activations) if encoded and isinstance(array, LaterTensor) else None
+            )
             if blocks is not None:
                 owner, _, last = name.rpartition(".")
                 kept = gn.nn.Parameter(blocks, requires_grad=False)

@@ -215,3 +215,14 @@ def result_of_sum(x: Node, dtype: DType | None) -> DType:
 def standard_sum(kind: DType, dtype: object) -> object:
     """The dtype of a sum by the array API standard, where none is asked for: uint64 of unsigned."""
     return uint64 if dtype is None and kind.kind == "uint" else dtype
+
+
+def check_layer(x: Node, weight: Shape, bias: Node | None) -> None:
+    """Refuse operands of a linear layer that do not fit the shape of its weight."""
+    if len(weight) != 2 or not x.rank or x.shape[-1] != weight[1]:
+        raise ShapeError(
+            f"linear: weight must be (out, {x.shape[-1] if x.rank else 1}) for x {x.shape}: "
+            f"got {weight}."
+        )
+    if bias is not None and bias.shape != weight[:1]:
+        raise ShapeError(f"linear: bias must be {weight[:1]}: got {bias.shape}.")

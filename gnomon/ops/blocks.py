@@ -81,16 +81,20 @@ def q4_1(blocks: Node) -> Node:
     return halves(blocks, 0) * cast(nibbles(span(blocks, 4, 20)), float32) + halves(blocks, 2)
 
 
+def five_bits(blocks: Node, place: int) -> Node:
+    """The q of 5 bits: the fifth bits of 32 q from a place on, then their other bits."""
+    low, own = span(blocks, place + 4, place + 20), span(blocks, place, place + 4)
+    return elementwise("or", nibbles(low), fifth_bits(own))
+
+
 def q5_0(blocks: Node) -> Node:
     """The numbers d * (q - 16): d, the fifth bits of 32 q, their other bits."""
-    q = elementwise("or", nibbles(span(blocks, 6, 22)), fifth_bits(span(blocks, 2, 6)))
-    return halves(blocks, 0) * (cast(q, float32) - 16.0)
+    return halves(blocks, 0) * (cast(five_bits(blocks, 2), float32) - 16.0)
 
 
 def q5_1(blocks: Node) -> Node:
     """The numbers d * q + m: d, m, the fifth bits of 32 q, their other bits."""
-    q = elementwise("or", nibbles(span(blocks, 8, 24)), fifth_bits(span(blocks, 4, 8)))
-    return halves(blocks, 0) * cast(q, float32) + halves(blocks, 2)
+    return halves(blocks, 0) * cast(five_bits(blocks, 4), float32) + halves(blocks, 2)
 
 
 def q8_0(blocks: Node) -> Node:
@@ -103,21 +107,25 @@ def in_parts(x: Node, parts: int, size: int) -> Node:
     return reshape(x, (*x.shape[:-1], parts, size))
 
 
-def with_minima(blocks: Node, q: Node) -> Node:
-    """The numbers d * scale * q - m * minimum of eight parts; d, m, scales, minima come first.
+def scales_and_minima(blocks: Node) -> tuple[Node, Node]:
+    """The scales and the minima of eight parts, of 6 bits each: (..., 8).
 
-    Twelve bytes hold scales and minima of 6 bits. Those of the first four parts are the low bits of
-    a byte each; of the others, the low halves lie in the last four bytes, and the two highest bits
-    over the former.
+    Twelve bytes hold them. Those of the first four parts are the low bits of a byte each; of the
+    others, the low halves lie in the last four bytes, and the two highest bits over the former.
     """
     first, second, last = (span(blocks, 4 + 4 * k, 8 + 4 * k) for k in range(3))
 
     def joined(low: Node, own: Node) -> Node:
         high = elementwise("shift_left", bit_field(own, 6, 3), 4)
-        return cast(cat([bit_field(own, 0, 63), elementwise("or", low, high)], -1), float32)
+        return cat([bit_field(own, 0, 63), elementwise("or", low, high)], -1)
 
-    factor = halves(blocks, 0) * joined(bit_field(last, 0, 15), first)
-    offset = halves(blocks, 2) * joined(bit_field(last, 4, 15), second)
+    return joined(bit_field(last, 0, 15), first), joined(bit_field(last, 4, 15), second)
+
+
+def with_minima(blocks: Node, q: Node) -> Node:
+    """The numbers d * scale * q - m * minimum of eight parts; d, m, scales, minima come first."""
+    scales, minima = (cast(x, float32) for x in scales_and_minima(blocks))
+    factor, offset = halves(blocks, 0) * scales, halves(blocks, 2) * minima
     return in_parts(factor, 8, 1) * cast(q, float32) - in_parts(offset, 8, 1)
 
 
@@ -136,19 +144,20 @@ def q4_k(blocks: Node) -> Node:
     return joined_parts(with_minima(blocks, by_groups(span(blocks, 16, 144))))
 
 
-def q5_k(blocks: Node) -> Node:
-    """Eight parts with minima: d, m, scales and minima, fifth bits, 256 q's other bits.
-
-    The fifth bits of part i are bits i of 32 bytes.
-    """
+def fifth_in_parts(blocks: Node) -> Node:
+    """Eight parts of 32 q of 5 bits; the fifth bits of part i are bits i of 32 bytes."""
     own = span(blocks, 16, 48)
     high = in_parts(cat([bit_field(own, k, 1) for k in range(8)], -1), 8, 32)
-    q = elementwise("or", by_groups(span(blocks, 48, 176)), elementwise("shift_left", high, 4))
-    return joined_parts(with_minima(blocks, q))
+    return elementwise("or", by_groups(span(blocks, 48, 176)), elementwise("shift_left", high, 4))
 
 
-def q6_k(blocks: Node) -> Node:
-    """Sixteen parts of d * scale * (q - 32): low 4 bits, high 2 bits, signed scales of 8 bits, d.
+def q5_k(blocks: Node) -> Node:
+    """Eight parts with minima: d, m, scales and minima, fifth bits, 256 q's other bits."""
+    return joined_parts(with_minima(blocks, fifth_in_parts(blocks)))
+
+
+def six_bits(blocks: Node) -> Node:
+    """Sixteen parts of 16 q of 6 bits.
 
     Of each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
     """
@@ -156,8 +165,13 @@ def q6_k(blocks: Node) -> Node:
     own = in_parts(span(blocks, 128, 192), 2, 32)
     high = cat([bit_field(own, shift, 3) for shift in (0, 2, 4, 6)], -1)
     q = joined_parts(elementwise("or", low, elementwise("shift_left", high, 4)))
+    return in_parts(q, 16, 16)
+
+
+def q6_k(blocks: Node) -> Node:
+    """Sixteen parts of d * scale * (q - 32): low 4 bits, high 2 bits, signed scales, d."""
     factor = halves(blocks, 208) * signed(span(blocks, 192, 208))
-    return joined_parts(in_parts(factor, 16, 1) * (cast(in_parts(q, 16, 16), float32) - 32.0))
+    return joined_parts(in_parts(factor, 16, 1) * (cast(six_bits(blocks), float32) - 32.0))
 
 
 def factor_of(blocks: Node) -> Node:
@@ -230,16 +244,35 @@ def decoded(blocks: Node, kind: str) -> Node:
     return reshape(made, (*rows, count * form.elements))
 
 
+FRACTIONS = "FLOAT8"
+"""Formats whose numbers are no factors times whole numbers."""
+
+
+def refuse_activations(kind: str, activations: str) -> None:
+    """Refuse what a linear layer's input cannot be rounded to."""
+    if activations not in ("", "int8"):
+        raise ArgumentError(
+            f"decode_blocks: activations are rounded to 'int8' or not at all: got {activations!r}."
+        )
+    if activations and kind.startswith(FRACTIONS):
+        raise ArgumentError(
+            f"decode_blocks: {kind} holds no whole numbers, which {activations} is multiplied by. "
+            "Leave activations out."
+        )
+
+
 @internal
-def decode_blocks(blocks: Node, *, kind: str) -> Node:
+def decode_blocks(blocks: Node, *, kind: str, activations: str = "") -> Node:
     """The float32 numbers (n, k) of rows of blocks (n, bytes).
 
-    Raises ArgumentError for an unknown format, DtypeError for what is no bytes, and ShapeError for
-    rows of no whole blocks.
+    activations: what a linear layer of this weight rounds its input to, "int8" or nothing; numbers
+    are the same. Raises ArgumentError for an unknown format, DtypeError for what is no bytes, and
+    ShapeError for rows of no whole blocks.
     """
     form = FORMATS.get(kind)
     if form is None:
         raise ArgumentError(f"decode_blocks: no format {kind!r}. Take one of {', '.join(FORMATS)}.")
+    refuse_activations(kind, activations)
     if blocks.dtype is not uint8:
         raise DtypeError(f"decode_blocks: blocks must be uint8: got {blocks.dtype.name}.")
     if blocks.rank != 2 or blocks.shape[1] % form.nbytes:

@@ -124,6 +124,9 @@ class Facts(NamedTuple):
     """Words that PyTorch's form takes by position behind the operation's own positions."""
     hints: tuple[str, ...] = ()
     """Keywords of PyTorch's that are understood and change nothing."""
+    layer: str = ""
+    """The parameter that holds its weight, or its weights: what is stored in blocks may ask for
+    another product (gnomon/tensor/encoded.py)."""
     claim: Claim | None = None
     """The hand-written kernel that may take its regions whole."""
     chunked: ChunksOf | None = None

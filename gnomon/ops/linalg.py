@@ -16,7 +16,7 @@ from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.lazy import encodings
-from gnomon.ops.arguments import joint_shape, one_axis
+from gnomon.ops.arguments import check_layer, joint_shape, one_axis
 from gnomon.ops.blends import plus
 from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.joining import cat
@@ -339,7 +339,7 @@ def np_linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None)
     return x @ weight.T + (0 if bias is None else bias)
 
 
-@op(reference=np_linear, autocast="narrow", functional=True, complex="formula")
+@op(reference=np_linear, autocast="narrow", functional=True, complex="formula", layer="weight")
 def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     """x times the transposed weight, plus the bias; rounded once.
 
@@ -351,13 +351,7 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     Traceback (most recent call last):
     gnomon.errors.ShapeError: linear: weight must be (out, 3) for x (3,): got (4, 2).
     """
-    if weight.rank != 2 or not x.rank or x.shape[-1] != weight.shape[1]:
-        raise ShapeError(
-            f"linear: weight must be (out, {x.shape[-1] if x.rank else 1}) for x {x.shape}: "
-            f"got {weight.shape}."
-        )
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise ShapeError(f"linear: bias must be {weight.shape[:1]}: got {bias.shape}.")
+    check_layer(x, weight.shape, bias)
     x, weight = alike("linear", x, weight)
     names = LETTERS[: x.rank - 1]
     y = contract(f"{names}z,yz->{names}y", x, weight, accumulator(x.dtype))
@@ -371,6 +365,7 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     ),
     autocast="narrow",
     functional=True,
+    layer="weights",
 )
 def linears(
     x: Node, weights: Sequence[Node], biases: Sequence[Node] | None = None

@@ -7,6 +7,7 @@ from gnomon.quant.configs import (
     Float8WeightOnlyConfig,
     FqnToConfig,
     Int4WeightOnlyConfig,
+    Int8DynamicActivationInt8WeightConfig,
     Int8WeightOnlyConfig,
 )
 from gnomon.quant.measures import sqnr
@@ -16,6 +17,7 @@ __all__ = [
     "Float8WeightOnlyConfig",
     "FqnToConfig",
     "Int4WeightOnlyConfig",
+    "Int8DynamicActivationInt8WeightConfig",
     "Int8WeightOnlyConfig",
     "quantize_",
     "sqnr",

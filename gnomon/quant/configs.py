@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gnomon.errors import ArgumentError
 from gnomon.ops.blocks import GROUPS
@@ -13,6 +14,7 @@ __all__ = [
     "Float8WeightOnlyConfig",
     "FqnToConfig",
     "Int4WeightOnlyConfig",
+    "Int8DynamicActivationInt8WeightConfig",
     "Int8WeightOnlyConfig",
     "WeightConfig",
 ]
@@ -28,6 +30,8 @@ class WeightConfig:
     """
 
     group_size: int | None = None
+    activations: ClassVar[str] = ""
+    """What a layer rounds its input to, or nothing."""
 
     def __post_init__(self) -> None:
         if self.group_size not in (None, *GROUPS):
@@ -45,6 +49,20 @@ class Int8WeightOnlyConfig(WeightConfig):
     >>> Int8WeightOnlyConfig().group_size is None
     True
     """
+
+
+@dataclass(frozen=True)
+class Int8DynamicActivationInt8WeightConfig(Int8WeightOnlyConfig):
+    """Weights of `Int8WeightOnlyConfig` whose layers round their input to int8 when called.
+
+    Each group of the input that meets a group of the weight, of 256 numbers at most, has its own
+    factor; products are those of whole numbers.
+
+    >>> Int8DynamicActivationInt8WeightConfig().activations
+    'int8'
+    """
+
+    activations: ClassVar[str] = "int8"
 
 
 @dataclass(frozen=True)

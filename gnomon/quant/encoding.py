@@ -14,16 +14,22 @@ from gnomon.ops.blocks import GROUPS
 from gnomon.quant.configs import (
     Float8WeightOnlyConfig,
     Int4WeightOnlyConfig,
+    Int8DynamicActivationInt8WeightConfig,
     Int8WeightOnlyConfig,
     WeightConfig,
 )
 
 __all__ = ["encoded_rows"]
 
-LARGEST = {Int8WeightOnlyConfig: 127.0, Float8WeightOnlyConfig: 448.0}
+LARGEST = {
+    Int8WeightOnlyConfig: 127.0,
+    Int8DynamicActivationInt8WeightConfig: 127.0,
+    Float8WeightOnlyConfig: 448.0,
+}
 """The largest number of a format, which the largest one of a group becomes."""
 NAMES = {
     Int8WeightOnlyConfig: "INT8",
+    Int8DynamicActivationInt8WeightConfig: "INT8",
     Int4WeightOnlyConfig: "INT4",
     Float8WeightOnlyConfig: "FLOAT8",
 }

@@ -27,7 +27,8 @@ def quantize_(
 
     config: their format, or formats by name. filter_fn(module, name): which linear layers; none:
     all. A quantized weight is a float32 parameter without a gradient whose storage are blocks;
-    products read these, with the bits of decoded numbers (gnomon/tensor/encoded.py). Layers that
+    products read these, with the bits of decoded numbers or in whole numbers, as the config says
+    (gnomon/tensor/encoded.py). Layers that
     are quantized already stay as they are. A weight that layers share is quantized once.
 
     Raises ArgumentError, which names the layer, for weights that a format does not hold, DtypeError
@@ -82,4 +83,4 @@ def quantized(name: str, weight: Tensor, config: WeightConfig) -> Tensor:
             f"quantize_: the weight {tuple(weight.shape)} of {label} does not fit "
             f"{type(config).__name__}: {refused}. Leave it out by filter_fn."
         ) from None
-    return from_blocks(from_array(rows), kind)
+    return from_blocks(from_array(rows), kind, config.activations)

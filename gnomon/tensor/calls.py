@@ -14,6 +14,7 @@ from gnomon.dtypes import DType
 from gnomon.errors import ComplexError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import scope, sites_here
+from gnomon.lazy import encoded
 from gnomon.ops.registry import Op
 from gnomon.ops.strides import dense, form_of, reshaped
 from gnomon.tensor import views
@@ -110,6 +111,18 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     if type(result) is Node:
         return wrap(result, tracked and result.dtype.kind == "float")
     return wrapped(result, tracked)
+
+
+def by_weight(call: Callable) -> Callable:
+    """The call of a layer, whose weights in blocks may ask for another product."""
+
+    def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
+        weight = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
+        if isinstance(weight, Tensor) and weight._view is None:
+            return call(op, args, kwargs)
+        return encoded.layer_of(call, op, args, kwargs)
+
+    return known
 
 
 def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:

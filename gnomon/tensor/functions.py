@@ -20,7 +20,14 @@ from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
 from gnomon.lazy import Lazy, out, read_numbers, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
-from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
+from gnomon.tensor.calls import (
+    apply,
+    apply_flat,
+    apply_shown,
+    apply_view,
+    apply_views,
+    by_weight,
+)
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
@@ -106,6 +113,7 @@ def as_function(op: Op, name: str = "") -> Callable:
     if facts.strided and name not in facts.shown:
         call = apply_flat if name in facts.flat else apply_shown
     call = by_value(call) if op.facts.read else call
+    call = by_weight(call) if op.facts.layer else call
     call = over_all(call, op.words.index("axis")) if op.facts.none_is_all else call
 
     def function(*args: Any, **kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gnomon.errors import GnomonError
 from gnomon.models.conversation import Conversation
-from gnomon.train.opening import ModelPlace, opened_writer
+from gnomon.train.opening import Activations, ModelPlace, opened_writer
 from gnomon.train.sampling_flags import UNSET, SamplingFlags
 
 __all__ = ["chat", "complete"]
@@ -18,6 +18,7 @@ def chat(
     /,
     *,
     system: str | None = None,
+    activations: Activations = "",
     sampling: SamplingFlags = UNSET,
 ) -> int:
     """Chat with a model: each input line is a message, and its answer is printed token by token.
@@ -30,11 +31,13 @@ def chat(
         A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
     system
         The system message.
+    activations
+        What layers round their input to.
     sampling
         How answers are drawn.
     """
     options = sampling.checked().options()
-    language_model, texts = opened_writer(model)
+    language_model, texts = opened_writer(model, activations)
     assert texts.chat_template, "a model without one is refused before anything is said."
     return answer_lines(Conversation(language_model, texts, system, **options))
 
@@ -43,6 +46,7 @@ def complete(
     model: ModelPlace = None,
     /,
     *,
+    activations: Activations = "",
     sampling: SamplingFlags = UNSET,
 ) -> int:
     """Continue each input line as a text, with a model that needs no chat template.
@@ -53,11 +57,13 @@ def complete(
     ----------
     model
         A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
+    activations
+        What layers round their input to.
     sampling
         How texts are drawn.
     """
     options = sampling.checked().options()
-    language_model, texts = opened_writer(model)
+    language_model, texts = opened_writer(model, activations)
     return answer_lines(Conversation(language_model, texts, plain=True, **options))
 
 

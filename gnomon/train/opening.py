@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -16,7 +16,7 @@ from gnomon.models.text_format import TextFormat, text_format
 if TYPE_CHECKING:
     from gnomon.models.causal import CausalLM
 
-__all__ = ["ModelPlace", "model_path", "opened_model", "opened_writer"]
+__all__ = ["Activations", "ModelPlace", "model_path", "opened_model", "opened_writer"]
 
 HELP = (
     "A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name; the "
@@ -24,24 +24,42 @@ HELP = (
 )
 ModelPlace = Annotated[str | None, Parameter(help=HELP)]
 """The model argument of `gnomon chat` and `gnomon serve`."""
+ROUNDING = (
+    "int8: layers of a GGUF file's matrices round their input to 8 bits and multiply whole "
+    "numbers, which is quicker and has other bits."
+)
+Activations = Annotated[Literal["", "int8"], Parameter(help=ROUNDING)]
+"""What commands round activations to."""
 
 
-def opened_model(name: str | None) -> tuple[CausalLM, TextFormat]:
+def opened_model(name: str | None, activations: Activations = "") -> tuple[CausalLM, TextFormat]:
     """The model and tokenizer of a GGUF file, a Hugging Face folder or a run.
 
-    Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones.
+    Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones, unless
+    activations are rounded.
     """
     path = model_path(name)
-    found = pretrained.from_pretrained(path, encoded=path.suffix == ".gguf")
+    in_blocks = path.suffix == ".gguf"
+    refuse_rounding(path, in_blocks, activations)
+    found = pretrained.from_pretrained(path, encoded=in_blocks, activations=activations)
     if not isinstance(found, causal.CausalLM):
         raise ConfigError(f"chat: {path} holds an encoder, which writes nothing. Take a decoder.")
     return found, text_format(path)
 
 
-def opened_writer(name: str | None) -> tuple[WritesText, TextFormat]:
+def refuse_rounding(path: Path, in_blocks: bool, activations: str) -> None:
+    """Refuse to round the activations of a model that is not in blocks, or is a program."""
+    if activations and not in_blocks:
+        raise ConfigError(
+            f"--activations {activations}: is for GGUF files: got {path}. Leave it out."
+        )
+
+
+def opened_writer(name: str | None, activations: Activations = "") -> tuple[WritesText, TextFormat]:
     """A model and its texts as `opened_model` gives them, or the decoder of a program file."""
     if name is None or Path(name).suffix != ".gnp":
-        return opened_model(name)
+        return opened_model(name, activations)
+    refuse_rounding(Path(name), False, activations)
     found = ShippedDecoder(Path(name))
     return found, found.texts
 

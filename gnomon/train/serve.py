@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnomon.lazy import Lazy
-from gnomon.train.opening import ModelPlace, opened_writer
+from gnomon.train.opening import Activations, ModelPlace, opened_writer
 from gnomon.train.sampling_flags import UNSET, SamplingFlags
 from gnomon.train.server import LIMITS, ModelServer, ServerLimits, lacking
 
@@ -25,6 +25,7 @@ def serve(
     port: int = 8000,
     name: str | None = None,
     limits: ServerLimits = LIMITS,
+    activations: Activations = "",
     sampling: SamplingFlags = UNSET,
 ) -> int:
     """Serve a model to clients of OpenAI's protocol: chat/completions, completions, models.
@@ -43,11 +44,13 @@ def serve(
         The model's name in requests; the file's or folder's name by default.
     limits
         The most that the server takes.
+    activations
+        What layers round their input to.
     sampling
         How texts are drawn.
     """
     sampling.checked()
-    language_model, texts = opened_writer(model)
+    language_model, texts = opened_writer(model, activations)
     server = ModelServer(name or Path(texts.place).name, language_model, texts, limits, sampling)
     application = server.application()
     try:

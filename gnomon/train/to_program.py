@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gnomon.capture.precompiled import targets_here
 from gnomon.models.shipped import ship
-from gnomon.train.opening import opened_model
+from gnomon.train.opening import Activations, opened_model
 from gnomon.train.progress import bytes_text
 
 __all__ = ["program"]
@@ -23,6 +23,7 @@ def program(
     *,
     context: int | None = None,
     targets: Annotated[list[str] | None, Parameter(name="--target", negative=())] = None,
+    activations: Activations = "",
 ) -> int:
     """Write a model as a program file, with machine code, weights and tokenizer.
 
@@ -38,9 +39,11 @@ def program(
         Maximum number of tokens of a conversation; by default the model's, and 4096 at most.
     targets
         A kind of processor: avx2, avx512 or neon; may be repeated. By default this machine's.
+    activations
+        What layers round their input to.
     """
     console = Console(soft_wrap=True, highlight=False)
-    language_model, texts = opened_model(model)
+    language_model, texts = opened_model(model, activations)
     digest = ship(language_model, texts, file, targets or targets_here(), context)
     console.print(f"{file}: {bytes_text(file.stat().st_size)}, digest {digest}", markup=False)
     return 0

@@ -86,6 +86,25 @@ def test_encoded_matrices_have_the_bits_of_decoded_ones(name: str, tmp_path):
         assert again(tokens).numpy().tobytes() == decoded(tokens).numpy().tobytes()
 
 
+def test_layers_round_their_input_where_they_are_asked_to(tmp_path):
+    path = tmp_path / "x.gguf"
+    types = {f"blk.{k}.{part}.weight": kind for k in range(2) for part, kind in KINDS.items()}
+    save_gguf(path, small("llama"), {}, types={**types, "token_embd.weight": "Q8_0"})
+    tokens = gn.tensor(prompt(6, 6))
+
+    exact = from_pretrained(path, encoded=True)
+    rounded = from_pretrained(path, encoded=True, activations="int8")
+
+    with gn.no_grad():
+        near, found = exact(tokens), rounded(tokens)
+        again = gn.compile(rounded)(tokens)
+    assert 25 < gn.quant.sqnr(near, found) < 60
+    assert (again == found).all()
+    assert rounded.generate(tokens, max_new_tokens=4, do_sample=False).shape[1] == 10
+    named = [x for n, x in rounded.named_parameters() if is_encoded(x._view)]
+    assert {x._view.chain[0][1]["activations"] for x in named} == {"int8"}
+
+
 def test_a_file_without_blocks_keeps_its_type(tmp_path):
     save_gguf(tmp_path / "x.gguf", small().to(gn.bfloat16), {})
 
@@ -102,6 +121,11 @@ def test_what_cannot_stay_encoded_is_refused(tmp_path):
         from_pretrained(tmp_path / "x.gguf", dtype=gn.bfloat16, encoded=True)
     with pytest.raises(ArgumentError, match=r"encoded is for .gguf files, which have blocks: got"):
         from_pretrained(tmp_path, encoded=True)
+    with pytest.raises(ArgumentError, match=r"activations='int8' is for matrices that stay in"):
+        from_pretrained(tmp_path / "x.gguf", activations="int8")
+    save_gguf(tmp_path / "y.gguf", small(), {}, types={"token_embd.weight": "Q8_0"})
+    with pytest.raises(ArgumentError, match=r"rounded to 'int8' or not at all: got 'int4'"):
+        from_pretrained(tmp_path / "y.gguf", encoded=True, activations="int4")
 
 
 def test_files_that_hold_no_model_are_refused(tmp_path):

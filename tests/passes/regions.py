@@ -15,6 +15,7 @@ from gnomon.ops.attention import attention_forward
 from gnomon.ops.blocks import block_product
 from gnomon.ops.grouped import grouped_mm
 from gnomon.ops.indexing import index_copy
+from gnomon.ops.integer_blocks import block_product_int8
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.ops.registry import REGIONS
 from gnomon.ops.routed import routed_mm
@@ -133,11 +134,11 @@ def interleaved() -> Made:
     return Graph(given.leaves, [interleave(parts, (2, 2), (12, 12))]), given.arrays
 
 
-def of_blocks() -> Made:
+def of_blocks(product: Callable[..., Node]) -> Made:
     """A product with a matrix in blocks."""
     given = Given()
     x, blocks = given.floats(8, 512), given.take(random_blocks("Q4_K", 32, 2), uint8)
-    return Graph(given.leaves, [block_product(x, blocks, kind="Q4_K")]), given.arrays
+    return Graph(given.leaves, [product(x, blocks, kind="Q4_K")]), given.arrays
 
 
 PROGRAMS: dict[str, tuple[Callable[[], Made], tuple[str, ...]]] = {
@@ -169,6 +170,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Made], tuple[str, ...]]] = {
     "transposed convolution": (slid, ("slide_back",)),
     "padding": (padded, ("zero_padding",)),
     "interleaved": (interleaved, ("interleave",)),
-    "blocks": (of_blocks, ("block_product",)),
+    "blocks": (lambda: of_blocks(block_product), ("block_product",)),
+    "blocks and int8": (lambda: of_blocks(block_product_int8), ("block_product_int8",)),
 }
 """Program -> what makes it, and the regions that it has."""

@@ -13,10 +13,12 @@ from gnomon.quant import (
     Float8WeightOnlyConfig,
     FqnToConfig,
     Int4WeightOnlyConfig,
+    Int8DynamicActivationInt8WeightConfig,
     Int8WeightOnlyConfig,
     quantize_,
     sqnr,
 )
+from gnomon.settings import override
 from gnomon.tensor.views import is_encoded
 from tests.models.writers import prompt, small
 from tests.quantized import same
@@ -64,6 +66,24 @@ def test_every_config_has_its_bits_compiled_and_eager(config):
     assert same(gn.compile(layer)(x), F.linear(x, numbers, layer.bias))
     assert sqnr(expected, layer(x)) > 15
     assert layer.weight.untyped_storage().nbytes() < 40 * 128 * 1.2
+
+
+@pytest.mark.parametrize("group_size", [None, 32, 128])
+def test_activations_are_rounded_when_the_config_says_so(group_size):
+    layer, x = nn.Linear(384, 40), gn.randn(5, 384)
+    exact = layer(x)
+    only = nn.Linear(384, 40)
+    only.load_state_dict(layer.state_dict())
+
+    quantize_(layer, Int8DynamicActivationInt8WeightConfig(group_size))
+    quantize_(only, Int8WeightOnlyConfig(group_size))
+
+    assert layer.weight.numpy().tobytes() == only.weight.numpy().tobytes()
+    assert not same(layer(x), only(x))
+    assert same(gn.compile(layer)(x), layer(x))
+    assert 38 < sqnr(exact, layer(x)) < sqnr(exact, only(x))
+    with override(without="claim"):
+        assert same(gn.compile(layer)(x), layer(x))
 
 
 def test_layers_are_chosen_by_a_filter_or_by_name():

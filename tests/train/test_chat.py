@@ -35,6 +35,14 @@ def test_folders_and_files_of_one_model_say_the_same(monkeypatch, capsys, tmp_pa
     assert "\n".join(found[0]) == "".join(f"{text}\n" for text in wanted)
 
 
+def test_activations_may_be_rounded(monkeypatch, capsys, tmp_path):
+    file = chat_file(tmp_path / "x.gguf")
+
+    assert talk(monkeypatch, capsys, "one\n", str(file), "--activations", "int8")
+    with pytest.raises(ConfigError, match=r"--activations int8: is for GGUF files"):
+        called(["chat", str(chat_folder(tmp_path / "folder")), "--activations", "int8"])
+
+
 def test_a_message_that_cannot_be_answered_ends_nothing(monkeypatch, capsys, tmp_path):
     place = chat_folder(tmp_path / "folder")
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{'x' * 90}\none\n"))
