@@ -144,7 +144,7 @@ gnomon.nn.utils.prune gnomon.nn.utils.rnn
 gnomon.multiprocessing
 gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides
 gnomon.profiler gnomon.random
-gnomon.utils.benchmark gnomon.utils.checkpoint gnomon.utils.data
+gnomon.utils.benchmark gnomon.utils.checkpoint gnomon.utils.data gnomon.utils.flop_counter
 """
 """Modules by which users reach what is theirs."""
 HANDED = {
@@ -156,6 +156,9 @@ HANDED = {
 }
 """Classes whose methods users call without ever naming the class, and where they meet them."""
 ASKED_FOR = {
+    "_flatten": "TorchTitan's dimensions of a mesh",
+    "_get_ddp_logging_data": "Lightning, when it ends",
+    "_set_static_graph": "Lightning",
     "_register_load_state_dict_pre_hook": "packages over PyTorch, transformers among them",
     "_repr_html_": "notebooks",
     "reducer_override": "Python's pickler",

@@ -5,10 +5,10 @@ Methods have PyTorch's meaning, so a function of two meanings is its method here
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
-from importlib import import_module
 from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
@@ -180,7 +180,7 @@ ANSWERS |= {
     "cpu.stream": nullcontext,
     "_utils._element_size": lambda dtype: dtype.itemsize,
     "_utils._get_available_device_type": lambda: "cuda" if gn.cuda.is_available() else None,
-    "_utils._get_device_module": lambda device_type: import_module(f"torch.{device_type}"),
+    "_utils._get_device_module": lambda device_type: getattr(sys.modules["torch"], device_type),
     **dict.fromkeys(
         ("distributed._rank_not_in_group", "distributed.distributed_c10d._rank_not_in_group"),
         is_outside,

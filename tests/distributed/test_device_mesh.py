@@ -135,3 +135,42 @@ def test_a_connected_mesh_is_one_by_names_and_sizes_too():
         assert PLAN.layout(mesh, ("width",), (4,)) == PLAN.layout(named, ("width",), (4,))
 
     on_threads(work, 2)
+
+
+def test_parts_of_a_mesh_are_flattened_under_names_that_the_whole_knows():
+    """As TorchTitan's ParallelDims does."""
+
+    def work(rank: int, ranks: int) -> tuple:
+        mesh = init_device_mesh("cpu", (2, 2, 2), mesh_dim_names=("rep", "shard", "tp"))
+        one = mesh["shard"]._flatten("shard_cp")
+        both = mesh["rep", "shard"]._flatten("dp")
+        assert mesh["shard_cp"] == one
+        assert one.names == mesh["shard"].names, "an axis under another name"
+        assert mesh["rep", "shard_cp"].names == mesh["rep", "shard"].names
+        assert mesh[("shard_cp",)].get_local_rank() == mesh["shard"].get_local_rank()
+        assert mesh["dp"] is both
+        assert (both.mesh_dim_names, both.shape) == (("dp",), (4,))
+        x = gn.tensor([float(rank)])
+        dist.all_reduce(x, group=both.get_group())
+        with pytest.raises(KeyError, match="Invalid mesh_dim_name 'dp'"):
+            mesh["dp", "tp"]
+        assert mesh["rep", "tp"]._flatten().mesh_dim_names == ("rep_tp",)
+        return both.mesh.tolist(), both.get_local_rank(), x.item()
+
+    assert on_threads(work, 8) == [
+        ([k % 2, k % 2 + 2, k % 2 + 4, k % 2 + 6], k // 2, 12.0 + 4 * (k % 2)) for k in range(8)
+    ]
+
+
+def test_a_mesh_without_axes_is_of_one_rank():
+    def work(rank: int, ranks: int) -> None:
+        mesh = init_device_mesh("cpu", [], mesh_dim_names=[])
+        assert (mesh.ndim, mesh.shape, mesh.size(), mesh.axes) == (0, (), 1, ())
+        assert mesh.mesh.item() == 0
+        assert mesh.get_coordinate() is None
+        with pytest.raises(KeyError, match="Invalid mesh_dim_name 'dp'"):
+            mesh["dp"]
+        with pytest.raises(LayoutError, match="no dimension 0"):
+            mesh.get_group(0)
+
+    on_threads(work, 1)

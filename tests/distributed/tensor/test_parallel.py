@@ -15,6 +15,7 @@ from gnomon.distributed.tensor.parallel import (
     PrepareModuleOutput,
     RowwiseParallel,
     SequenceParallel,
+    loss_parallel,
     parallelize_module,
 )
 from gnomon.errors import ArgumentError, LayoutError
@@ -140,3 +141,49 @@ def test_what_fits_no_module_is_refused():
                 ColwiseParallel(**words)
 
     on_threads(work, 1)
+
+
+def test_a_plan_divides_a_model_that_has_no_memory_yet():
+    """TorchTitan divides, gives memory, and then sets values."""
+
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
+        with gn.device("meta"):
+            model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 4))
+        parallelize_module(model, mesh, {"0": ColwiseParallel(), "1": RowwiseParallel()})
+        assert all(p.is_meta for p in model.parameters())
+        model.to_empty(device="cpu")
+        gn.manual_seed(0)
+        for layer in model:
+            layer.reset_parameters()
+        return model(gn.ones(2, 4)).tolist()
+
+    gn.manual_seed(0)
+    alone = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 4))
+    gn.manual_seed(0)
+    for layer in alone:
+        layer.reset_parameters()
+    assert on_threads(work, 2) == [alone(gn.ones(2, 4)).tolist()] * 2
+
+
+def test_cross_entropy_of_divided_classes_is_that_of_one_process():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(6, 8)).astype(np.float32)
+    places = gn.tensor(rng.integers(0, 8, 6))
+
+    def alone() -> tuple[float, list]:
+        x = gn.tensor(scores).requires_grad_()
+        loss = nn.functional.cross_entropy(x, places)
+        loss.backward()
+        return loss.item(), x.grad.tolist()
+
+    def work(rank: int, ranks: int) -> tuple[float, list]:
+        mesh = init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
+        x = distribute_tensor(gn.tensor(scores).requires_grad_(), mesh, [Shard(1)])
+        with loss_parallel():
+            loss = nn.functional.cross_entropy(x, places)
+            loss.backward()
+        assert x.grad.placements == (Shard(1),)
+        return loss.item(), x.grad.full_tensor().tolist()
+
+    assert on_threads(work, 2) == [alone()] * 2
