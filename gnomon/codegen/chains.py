@@ -12,6 +12,7 @@ from gnomon.codegen.blocks import ChainBlocks, is_cut
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.codegen.shares import Team
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import agree
 from gnomon.ops import canonical
@@ -21,9 +22,16 @@ class Chains:
     """Writes chains where a value needs them; those over one range share its loop."""
 
     def __init__(
-        self, plan: LoopPlan, values: ScalarValues, folds: Folds, reserve: Callable[[int], str]
+        self,
+        plan: LoopPlan,
+        values: ScalarValues,
+        folds: Folds,
+        reserves: tuple[Callable[[int], str], Callable[[int], str]],
+        team: Team,
     ) -> None:
-        self.plan, self.values, self.folds, self.reserve = plan, values, folds, reserve
+        """reserves: how scratch memory is had, of all members of a team and of each."""
+        self.plan, self.values, self.folds, self.team = plan, values, folds, team
+        self.reserve, self.own = reserves
 
     def __call__(self, fold: Node) -> None:
         """Emit a chain and all that run over the same range beside it."""
@@ -108,7 +116,7 @@ class Chains:
         e = self.values.e
         if not is_cut(owners, size):
             return self._chain(owners, low, e.add(low, size))
-        blocks, length = ChainBlocks.of(self.folds, owners, self.reserve), canonical.BLOCK
+        blocks, length = ChainBlocks.of(self.folds, owners, self.own), canonical.BLOCK
 
         def one(first: str, end: str) -> list[str]:
             return self._chain(owners, e.add(low, first), e.add(low, end))
@@ -136,13 +144,14 @@ class Chains:
         self, owners: Sequence[Node], leaves: int | Lifted, size: int | Lifted
     ) -> list[str]:
         """The total of each chain and position over its leaves."""
-        e, tables = self.values.e, [self.reserve(leaves * SLOT) for _ in owners]
+        e, room = self.values.e, self.own if self.team.apart else self.reserve
+        tables = [room(leaves * SLOT) for _ in owners]
 
         def leaf(k: str) -> None:
             totals = self._leaf(owners, e.mul(k, size), size)
             for fold, total, table in zip(owners, totals, tables, strict=True):
                 self.folds.spill(fold, total, table, k)
 
-        e.loop(0, leaves, 1, leaf)
+        self.team.each(leaves, leaf)
         pairs = zip(owners, tables, strict=True)
-        return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
+        return self.team.taken([self.folds.spilled(*pair, leaves) for pair in pairs])
