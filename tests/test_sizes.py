@@ -22,8 +22,8 @@ LONGER = {"gnomon/runtime/program_file.py": 500}
 """A file that is copied out alone, and so cannot be two: its lines that are not empty."""
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 97_200
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0099)."""
+MOST_CODE = 97_600
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0105)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
 """An example of an operation: a prompt and what it prints, or the row of a table that says so."""

@@ -12,7 +12,7 @@ from gnomon.codegen.blocks import ChainBlocks, is_cut
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
-from gnomon.codegen.shares import Team
+from gnomon.codegen.shares import ThreadTeam
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import agree
 from gnomon.ops import canonical
@@ -27,7 +27,7 @@ class Chains:
         values: ScalarValues,
         folds: Folds,
         reserves: tuple[Callable[[int], str], Callable[[int], str]],
-        team: Team,
+        team: ThreadTeam,
     ) -> None:
         """reserves: how scratch memory is had, of all members of a team and of each."""
         self.plan, self.values, self.folds, self.team = plan, values, folds, team
@@ -144,8 +144,8 @@ class Chains:
         self, owners: Sequence[Node], leaves: int | Lifted, size: int | Lifted
     ) -> list[str]:
         """The total of each chain and position over its leaves."""
-        e, room = self.values.e, self.own if self.team.apart else self.reserve
-        tables = [room(leaves * SLOT) for _ in owners]
+        e, reserve = self.values.e, self.own if self.team.apart else self.reserve
+        tables = [reserve(leaves * SLOT) for _ in owners]
 
         def leaf(k: str) -> None:
             totals = self._leaf(owners, e.mul(k, size), size)

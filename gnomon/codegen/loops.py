@@ -114,7 +114,7 @@ class LoopWriter(RowWriter):
             self._prepare(run.targets())
             self._pass(run)
             self.values.scratch.update({n: self.kept[n] for n in run.kept})
-            if run.kept:
+            if run.kept or run.folds:
                 self.team.meet()
         for store in self.plan.row_stores:
             self.values.store_row(
@@ -153,7 +153,7 @@ class LoopWriter(RowWriter):
         if self.shares.strided:
             (run,) = self.plan.passes
             self._prepare(run.targets())
-            self._turns(run, "%thread", "%threads")
+            self._strided(run, "%thread", "%threads")
         else:
             self._span(*self.shares.stretch(self.e, str(self.size), LANES * GROUP))
         self.values.leave()

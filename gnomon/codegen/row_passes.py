@@ -17,7 +17,7 @@ from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.indices import Position
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan, Pass
-from gnomon.codegen.shares import SHARES, Team
+from gnomon.codegen.shares import SHARES, ThreadTeam
 from gnomon.ir.node import Node
 from gnomon.ops import canonical
 from gnomon.schedule.kernel import LoopKernel
@@ -40,7 +40,7 @@ class RowWriter:
         self.numbers = self.values.numbers
         self.used: int | Lifted = 0
         self.folds = Folds(e)
-        self.team = Team(e, self.shares, self.shares.members(self.plan, self.numbers))
+        self.team = ThreadTeam(e, self.shares, self.shares.members(self.plan, self.numbers))
         self.values.chains = Chains(
             self.plan, self.values, self.folds, (self.reserve, self.own), self.team
         )
@@ -113,7 +113,7 @@ class RowWriter:
         """One run along a row, leaf by leaf where it sums."""
         if not run.folds and not is_lifted(self.size):
             if self.team.members > 1:
-                self._turns(run, self.team.member, self.team.members)
+                self._strided(run, self.team.member, self.team.members)
             else:
                 self._all_of(run, self.size)
             return
@@ -232,7 +232,14 @@ class RowWriter:
         return accs
 
     def _write(self, run: Pass, positions: Sequence[Position]) -> None:
-        """Keep and store a block's values."""
+        """Keep and store a block's values.
+
+        Where all members of a team have them, none stores before the others have read.
+        """
+        if self.team.members > 1 and not self.whole_rows:
+            for store in run.stores:
+                self.values.vectors(store.value)
+            self.team.meet()
         for node in run.kept:
             self.values.keep(node, self.kept[node])
         for store in run.stores:
@@ -258,7 +265,7 @@ class RowWriter:
             self._vectors(run, "0", str(full), self.group)
         self._tail(run, "0", full, size, [])
 
-    def _turns(self, run: Pass, number: str, count: str | int) -> None:
+    def _strided(self, run: Pass, number: str, count: str | int) -> None:
         """Every count-th block of vectors of a row, from the number-th on, then of what is left."""
         e, step, size = self.e, LANES * self.group, str(self.size)
         middle = e.value(f"and i64 {size}, {-step}")

@@ -1,8 +1,8 @@
-"""How threads share a kernel's work: in stretches, or in turns; alone, or a team for each task.
+"""The shares of a kernel's work that threads have: contiguous, or strided; of one, or of a team.
 
 A processor's thread has one stretch, of which its caches hold what comes next. Neighbours on a card
-work beside each other in memory, so that what they read together lies together. No result depends
-on it: what is summed, and in which order, is the kernel's.
+work beside each other in memory, so that what they read together is together. No result depends on
+it: what is summed, and in which order, is the kernel's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.numbers import KernelNumbers
 from gnomon.codegen.plan_loops import LoopPlan
 
-__all__ = ["SHARES", "Shares", "Team"]
+__all__ = ["SHARES", "WorkShares", "ThreadTeam"]
 
 TEAM = 8
 """Vectors of threads in a team: those of a block of 128 threads."""
@@ -27,7 +27,7 @@ LONG_ROW = 1024
 
 
 @dataclass(frozen=True)
-class Shares:
+class WorkShares:
     """The way in which threads share work.
 
     chunk: elements of a row that one task takes, where rows may be cut; columns: the same where
@@ -56,7 +56,10 @@ class Shares:
         return ends[0], ends[1]
 
     def members(self, plan: LoopPlan, numbers: KernelNumbers) -> int:
-        """How many vectors of threads do a task together: a team where leaves are many and long."""
+        """The number of vectors of threads that do a task together.
+
+        A team does it where leaves are many and long.
+        """
         folds = [node for node in plan.nodes if node.op == "fold"]
         counts = [numbers.leaves(fold) for fold in folds]
         if not self.strided or not counts or any(map(is_lifted, counts)):
@@ -73,16 +76,16 @@ class Shares:
 
 
 SHARES = {
-    "contiguous": Shares(chunk=4096, columns=4 * LANES, strided=False),
-    "strided": Shares(chunk=16 * LANES, columns=2 * LANES, strided=True),
+    "contiguous": WorkShares(chunk=4096, columns=4 * LANES, strided=False),
+    "strided": WorkShares(chunk=16 * LANES, columns=2 * LANES, strided=True),
 }
 """By name: a machine has one."""
 
 
-class Team:
+class ThreadTeam:
     """The threads that do a task together, each with its number; mostly one alone."""
 
-    def __init__(self, e: Emitter, shares: Shares, members: int) -> None:
+    def __init__(self, e: Emitter, shares: WorkShares, members: int) -> None:
         self.e, self.strided, self.members = e, shares.strided, members
         self.member = e.call("i64", "member") if members > 1 else "0"
         self.apart = False

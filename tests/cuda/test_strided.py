@@ -48,6 +48,10 @@ LOOPS: dict[str, tuple[Callable, tuple[np.ndarray, ...]]] = {
     "odd columns": (lambda x: x.sum(0), (numbers(1024, 70),)),
     "columns and more": (lambda x: (x * x).mean(0) + x[0], (numbers(1024, 17),)),
     "spread of columns": (lambda x: x.std(0), (numbers(1024, 19),)),
+    "columns in place": (
+        lambda x, b: b.cumsum(0) + x.sum(0) * 3,
+        (numbers(1024, 40), numbers(40)),
+    ),
     "short columns": (lambda x: (x.sum(0), x.amax(0)), (numbers(100, 65),)),
     "everything": (lambda x: x.sum(), (numbers(32, 70),)),
 }
