@@ -12,7 +12,7 @@ from gnomon.codegen.blocks import ChainBlocks, is_cut
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
-from gnomon.codegen.shares import ThreadTeam
+from gnomon.codegen.shares import WorkTeam
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import agree
 from gnomon.ops import canonical
@@ -27,7 +27,7 @@ class Chains:
         values: ScalarValues,
         folds: Folds,
         reserves: tuple[Callable[[int], str], Callable[[int], str]],
-        team: ThreadTeam,
+        team: WorkTeam,
     ) -> None:
         """reserves: how scratch memory is had, of all members of a team and of each."""
         self.plan, self.values, self.folds, self.team = plan, values, folds, team

@@ -17,7 +17,7 @@ from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.indices import Position
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan, Pass
-from gnomon.codegen.shares import SHARES, ThreadTeam
+from gnomon.codegen.shares import SHARES, WorkTeam
 from gnomon.ir.node import Node
 from gnomon.ops import canonical
 from gnomon.schedule.kernel import LoopKernel
@@ -40,7 +40,7 @@ class RowWriter:
         self.numbers = self.values.numbers
         self.used: int | Lifted = 0
         self.folds = Folds(e)
-        self.team = ThreadTeam(e, self.shares, self.shares.members(self.plan, self.numbers))
+        self.team = WorkTeam(e, self.shares, self.shares.members(self.plan, self.numbers))
         self.values.chains = Chains(
             self.plan, self.values, self.folds, (self.reserve, self.own), self.team
         )

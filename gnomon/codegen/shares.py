@@ -16,7 +16,7 @@ from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.numbers import KernelNumbers
 from gnomon.codegen.plan_loops import LoopPlan
 
-__all__ = ["SHARES", "WorkShares", "ThreadTeam"]
+__all__ = ["SHARES", "WorkShares", "WorkTeam"]
 
 TEAM = 8
 """Vectors of threads in a team: those of a block of 128 threads."""
@@ -82,7 +82,7 @@ SHARES = {
 """By name: a machine has one."""
 
 
-class ThreadTeam:
+class WorkTeam:
     """The threads that do a task together, each with its number; mostly one alone."""
 
     def __init__(self, e: Emitter, shares: WorkShares, members: int) -> None:

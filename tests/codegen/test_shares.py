@@ -6,7 +6,7 @@ import pytest
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.loops import emit_loops
-from gnomon.codegen.shares import SHARES, TEAM, ThreadTeam
+from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 from gnomon.ops.primitives import reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from tests.schedule.kernels_of import kernels, leaf, softmax
@@ -48,7 +48,7 @@ def test_tasks_are_taken_in_turns_or_in_stretches():
 def test_members_take_parts_in_turns_and_meet_once():
     module = LLVMModule()
     e = module.function("f", KERNEL)
-    team = ThreadTeam(e, SHARES["strided"], TEAM)
+    team = WorkTeam(e, SHARES["strided"], TEAM)
     team.each(16, lambda k: team.each(4, lambda j: team.meet()))
     assert team.taken(["%x"]) == ["%x"]
     e.ret()
