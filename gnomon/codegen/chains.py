@@ -17,6 +17,9 @@ from gnomon.ir.node import Node
 from gnomon.ir.sizes import agree
 from gnomon.ops import canonical
 
+AHEAD = 8
+"""Terms of a short chain that a card reads at once, since a thread waits long for each."""
+
 
 class Chains:
     """Writes chains where a value needs them; those over one range share its loop."""
@@ -138,7 +141,21 @@ class Chains:
             return following
 
         state = [self.folds.start(fold) for fold in owners]
-        return self.values.e.loop(low, high, 1, step, state)
+        e = self.values.e
+        if not self.team.strided or any(self.plan.costly[f.inputs[1]] for f in folds):
+            return e.loop(low, high, 1, step, state)
+
+        def steps(i: str, *totals: str) -> list[str]:
+            found = list(totals)
+            for k in range(AHEAD):
+                found = step(e.add(i, k), *found)
+            return found
+
+        count = e.value(f"sub i64 {high}, {low}")
+        middle = e.add(low, e.value(f"and i64 {count}, {-AHEAD}"))
+        totals = e.loop(low, middle, AHEAD, steps, state)
+        kinds = [kind for kind, _ in state]
+        return e.loop(middle, high, 1, step, list(zip(kinds, totals, strict=True)))
 
     def _by_leaves(
         self, owners: Sequence[Node], leaves: int | Lifted, size: int | Lifted
