@@ -56,6 +56,10 @@ def stages(
             known.get("programs", {}).get("programs", {}),
         ),
         "speeds": lambda: speeds(driver, folder, time.monotonic() + SECONDS),
+        "strided speeds": lambda: against(
+            known.get("speeds", {}),
+            speeds(driver, folder, time.monotonic() + SECONDS, "strided"),
+        ),
         "tensor products": lambda: tensor_bits(driver, time.monotonic() + SECONDS),
         "tensor speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS, LARGE),
         "float products": lambda: float_products(
@@ -69,6 +73,18 @@ def stages(
         "group speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS, GROUPED),
         "pair speeds": lambda: tensor_speed(driver, time.monotonic() + SECONDS, PAIRED),
     }
+
+
+def against(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Each family's row with the seconds of its kernels of stretches, and how much slower they are.
+
+    Families: elementwise, rows (softmax, layer norm), columns, moves, products.
+    """
+    for name, row in new.items():
+        before = old.get(name, {}).get("seconds")
+        if before and "seconds" in row:
+            row |= {"stretches": before, "times as fast": round(before / row["seconds"], 2)}
+    return new
 
 
 def lines(name: str, found: dict[str, Any]) -> list[str]:

@@ -22,15 +22,18 @@ import numpy as np
 
 import gnomon as gn
 from benchmarks.cuda.programs import drawn
-from gnomon.codegen.machine import CARD
+from gnomon.codegen.machine import CARD, Machine
 from gnomon.compiler import pipeline, target
 from gnomon.errors import CompileError
 from gnomon.nn import functional as F
 from gnomon.program.assembly import plan_of
 from gnomon.program.executable import Executable
 from gnomon.runtime import cpu, events
-from gnomon.runtime.cuda.texts import PTX, entry_text
+from gnomon.runtime.cuda.texts import PTX, entry_text, width_of
 from gnomon.settings import override
+
+STRETCHES = replace(CARD, shares=())
+"""A card whose threads share work as the CPU's do."""
 
 
 class NotForCards(ValueError):
@@ -102,7 +105,9 @@ def wanted(program: Recorded) -> list[np.ndarray]:
     return [x[:size] for x, size in zip(results, made.plan.sizes, strict=True)]
 
 
-def described(name: str, program: Recorded, kernels: dict[str, str]) -> dict[str, Any]:
+def described(
+    name: str, program: Recorded, kernels: dict[str, str], machine: Machine = STRETCHES
+) -> dict[str, Any]:
     """A program as the card's side reads it; its kernels' PTX goes into `kernels`.
 
     Equal kernels are not batched, since a batch calls functions by address.
@@ -111,7 +116,7 @@ def described(name: str, program: Recorded, kernels: dict[str, str]) -> dict[str
     if made.meshes or made.plan.externals:
         raise NotForCards("transfers or external functions")
     with override(without="batch"):
-        context = replace(target.context(), machine=CARD, kept=())
+        context = replace(target.context("cuda"), machine=machine, kept=())
         block = pipeline.kernels_of(made.source, context, pipeline.ignored, None)
     plan, codes = plan_of(block), [code for k in block.kernels() for code in k.codes]
     assert plan.sizes == made.plan.sizes, f"{name}: other results on a card."
@@ -124,6 +129,7 @@ def described(name: str, program: Recorded, kernels: dict[str, str]) -> dict[str
     return {
         "name": name,
         "drawn": [],
+        "widths": {symbol: width_of(text) for symbol, text in texts.items()},
         "steps": steps,
         "arena": plan.needs.arena,
         "scratch": plan.needs.scratch,
@@ -250,12 +256,12 @@ LARGE: dict[str, tuple[Callable[..., Any], list[list[int]]]] = {
 """Programs whose speed is measured, with the shapes of their inputs."""
 
 
-def large(kernels: dict[str, str]) -> Iterator[dict[str, Any]]:
+def large(kernels: dict[str, str], machine: Machine = STRETCHES) -> Iterator[dict[str, Any]]:
     """The programs of LARGE."""
     for name, (f, shapes) in LARGE.items():
         tensors = [gn.tensor(x) for x in drawn(shapes)]
         (program,) = recorded(lambda f=f, given=tensors: gn.evaluate(gn.compile(f)(*given)))
-        yield described(name, program, kernels) | {"drawn": shapes}
+        yield described(name, program, kernels, machine) | {"drawn": shapes}
 
 
 def bundle(folder: Path) -> dict[str, str]:
@@ -265,20 +271,23 @@ def bundle(folder: Path) -> dict[str, str]:
         name: lambda f=f, given=given: gn.evaluate(gn.compile(f)(*given))
         for name, (f, given) in functions().items()
     } | training()
-    programs, kernels, arrays, left = [], {}, {}, {}
+    programs, strided, kernels, arrays, left = [], [], {}, {}, {}
     for name, run in runs.items():
         for k, program in enumerate(recorded(run)):
             title = name if not k else f"{name} ({k})"
             try:
                 programs.append(described(title, program, kernels))
+                strided.append(described(f"strided {title}", program, kernels, CARD))
             except NotForCards as cause:
                 left[title] = str(cause)
                 continue
-            arrays |= {f"{title}/{n}": x for n, x in enumerate(program.inputs)}
+            for one in (title, f"strided {title}"):
+                arrays |= {f"{one}/{n}": x for n, x in enumerate(program.inputs)}
     programs += large(kernels)
+    strided += large(kernels, CARD)
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "inputs.npz", **arrays)
-    content = {"programs": programs, "kernels": kernels, "left out": left}
+    content = {"programs": programs, "strided": strided, "kernels": kernels, "left out": left}
     (folder / "programs.json").write_text(json.dumps(content))
     return left
 

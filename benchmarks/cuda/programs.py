@@ -130,8 +130,15 @@ class Run:
                 self.rows[at] = row.tobytes()
                 self.driver.put(at, row)
             given = [at, self.scratch.address, self.stride]
-            self.driver.launch(kernels[symbol], *self.shape, given)
+            self.driver.launch(kernels[symbol], *self.shape_of(symbol), given)
             at += row.nbytes
+
+    def shape_of(self, symbol: str) -> tuple[int, int]:
+        """Blocks and their threads, of which a kernel's own thread may be several."""
+        width = self.program["widths"].get(symbol, 1)
+        if width == 1 or self.threads not in SHAPES:
+            return self.shape
+        return self.threads, width
 
     def verdict(self) -> dict[str, Any]:
         """Which results differ from the CPU's, and whether all guards stand."""
@@ -215,7 +222,8 @@ def programs(driver: Driver, folder: Path, until: float, rows: dict[str, Any]) -
     content, arrays = read(folder)
     kernels, report = assembled(driver, content["kernels"])
     found = {"assembler": report, "left out": content["left out"], "programs": rows}
-    small = [program for program in content["programs"] if not program["drawn"]]
+    both = content["programs"] + content["strided"]
+    small = [program for program in both if not program["drawn"]]
     for threads in sorted(SHAPES, reverse=True):
         for program in small:
             name = f"{program['name']}, {threads} threads"
@@ -245,10 +253,13 @@ def tried(run: Run, kernels: dict[str, Kernel]) -> dict[str, Any]:
     return found
 
 
-def speeds(driver: Driver, folder: Path, until: float) -> dict[str, Any]:
-    """Large programs: bits, seconds, and bytes a second of operands and results."""
+def speeds(driver: Driver, folder: Path, until: float, of: str = "programs") -> dict[str, Any]:
+    """Large programs: bits, seconds, and bytes a second of operands and results.
+
+    of: those whose threads have stretches, or "strided".
+    """
     content, arrays = read(folder)
-    large = [program for program in content["programs"] if program["drawn"]]
+    large = [program for program in content[of] if program["drawn"]]
     symbols = {step[1] for program in large for step in program["steps"] if step[0] == "Call"}
     kernels, _ = assembled(driver, {name: content["kernels"][name] for name in symbols})
     rows: dict[str, Any] = {}

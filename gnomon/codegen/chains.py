@@ -12,18 +12,29 @@ from gnomon.codegen.blocks import ChainBlocks, is_cut
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.codegen.shares import WorkTeam
 from gnomon.ir.node import Node
 from gnomon.ir.sizes import agree
 from gnomon.ops import canonical
+
+AHEAD = 8
+"""Terms of a short chain that a card reads at once, since a thread waits long for each."""
 
 
 class Chains:
     """Writes chains where a value needs them; those over one range share its loop."""
 
     def __init__(
-        self, plan: LoopPlan, values: ScalarValues, folds: Folds, reserve: Callable[[int], str]
+        self,
+        plan: LoopPlan,
+        values: ScalarValues,
+        folds: Folds,
+        reserves: tuple[Callable[[int], str], Callable[[int], str]],
+        team: WorkTeam,
     ) -> None:
-        self.plan, self.values, self.folds, self.reserve = plan, values, folds, reserve
+        """reserves: how scratch memory is had, of all members of a team and of each."""
+        self.plan, self.values, self.folds, self.team = plan, values, folds, team
+        self.reserve, self.own = reserves
 
     def __call__(self, fold: Node) -> None:
         """Emit a chain and all that run over the same range beside it."""
@@ -108,7 +119,7 @@ class Chains:
         e = self.values.e
         if not is_cut(owners, size):
             return self._chain(owners, low, e.add(low, size))
-        blocks, length = ChainBlocks.of(self.folds, owners, self.reserve), canonical.BLOCK
+        blocks, length = ChainBlocks.of(self.folds, owners, self.own), canonical.BLOCK
 
         def one(first: str, end: str) -> list[str]:
             return self._chain(owners, e.add(low, first), e.add(low, end))
@@ -130,19 +141,34 @@ class Chains:
             return following
 
         state = [self.folds.start(fold) for fold in owners]
-        return self.values.e.loop(low, high, 1, step, state)
+        e = self.values.e
+        if not self.team.strided or any(self.plan.costly[f.inputs[1]] for f in folds):
+            return e.loop(low, high, 1, step, state)
+
+        def steps(i: str, *totals: str) -> list[str]:
+            found = list(totals)
+            for k in range(AHEAD):
+                found = step(e.add(i, k), *found)
+            return found
+
+        count = e.value(f"sub i64 {high}, {low}")
+        middle = e.add(low, e.value(f"and i64 {count}, {-AHEAD}"))
+        totals = e.loop(low, middle, AHEAD, steps, state)
+        kinds = [kind for kind, _ in state]
+        return e.loop(middle, high, 1, step, list(zip(kinds, totals, strict=True)))
 
     def _by_leaves(
         self, owners: Sequence[Node], leaves: int | Lifted, size: int | Lifted
     ) -> list[str]:
         """The total of each chain and position over its leaves."""
-        e, tables = self.values.e, [self.reserve(leaves * SLOT) for _ in owners]
+        e, reserve = self.values.e, self.own if self.team.apart else self.reserve
+        tables = [reserve(leaves * SLOT) for _ in owners]
 
         def leaf(k: str) -> None:
             totals = self._leaf(owners, e.mul(k, size), size)
             for fold, total, table in zip(owners, totals, tables, strict=True):
                 self.folds.spill(fold, total, table, k)
 
-        e.loop(0, leaves, 1, leaf)
+        self.team.each(leaves, leaf)
         pairs = zip(owners, tables, strict=True)
-        return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
+        return self.team.taken([self.folds.spilled(*pair, leaves) for pair in pairs])

@@ -186,25 +186,29 @@ def written(
 
 # loop kernels
 
-_loops: dict[str, NumberedCode] = memo({})
-_codes: dict[LoopKernel, NumberedCode] = memo({})
+_loops: dict[tuple, NumberedCode] = memo({})
+_codes: dict[tuple, NumberedCode] = memo({})
 _families = memo(Families())
 
 
-def code_of(kernel: LoopKernel, sizes_vary: bool = False) -> NumberedCode:
-    """A loop kernel's code, and its numbers if the code serves several sizes."""
-    if kernel not in _codes:
-        key = kernel.key()
+def code_of(kernel: LoopKernel, sizes_vary: bool = False, *shares: str) -> NumberedCode:
+    """A loop kernel's code, and its numbers if the code serves several sizes.
+
+    shares: how threads share its work, where it is not in stretches.
+    """
+    own = (kernel, *shares)
+    if own not in _codes:
+        key = (kernel.key(), *shares)
         if key not in _loops:
             first = len(kernel.dtypes) + kernel.flat + (2 if kernel.checks() else 0)
-            found = _families.find(emit_kernel, first, kernel) if sizes_vary else None
-            _loops[key] = found or alone(kernel)
-        _codes[kernel] = _loops[key]
-    return _codes[kernel]
+            found = _families.find(emit_kernel, first, *own) if sizes_vary else None
+            _loops[key] = found or alone(*own)
+        _codes[own] = _loops[key]
+    return _codes[own]
 
 
-def alone(kernel: LoopKernel) -> NumberedCode:
+def alone(*kernel: Any) -> NumberedCode:
     """A loop kernel's own code."""
-    given = NumberedCode(emit_loops(kernel))
-    _families.add(kernel)
+    given = NumberedCode(emit_loops(*kernel))
+    _families.add(*kernel)
     return given

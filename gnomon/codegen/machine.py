@@ -30,6 +30,9 @@ class Machine:
     """Bytes of the last cache that results are written past: the same on every processor, since
     it decides between two codes (decision 0043)."""
 
+    shares: tuple[str, ...] = ()
+    """How threads share the work of loops (shares.py), where it is not in stretches."""
+
     def is_far(self, size: int) -> bool:
         """Whether `size` bytes do not fit into the last cache."""
         return size > self.last
@@ -44,6 +47,9 @@ COMMON = AVX2
 """The processor by which all that is seen from outside is decided, whatever runs it: which kernels
 there are, and which sizes share a code. One's own decides about numbers and instructions."""
 AVX512 = Machine("avx512", 512, 32, 48 << 10, 1 << 20, 32 << 20, ("mxcsr", "pmaddwd"))
-CARD = Machine("sm_80", 128, 32, instructions=("fma.ftz",))
-"""A card: four lanes, and products of bfloat16 by instructions that take denormals as zeros."""
+CARD = Machine("sm_80", 128, 32, instructions=("fma.ftz",), shares=("strided",))
+"""A card: four lanes, and products of bfloat16 by instructions that take denormals as zeros.
+
+Neighbours among its threads have neighbours in memory.
+"""
 NEON = Machine("neon", 128, 32, 64 << 10, 1 << 20, 8 << 20, ("fpcr",))

@@ -116,9 +116,10 @@ class KernelBuilder:
         """One of a cluster's kernels, at its sizes where the nest is one for several."""
         kernel, members = part.kernel, tuple(cluster.members)
         work = (x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
-        if current().allows("stream") and self._goes_far(part):
+        if self.context.allows("stream") and self._goes_far(part):
             kernel = replace(kernel, streams=True)
-        given = code_of(kernel, self.context.sizes_vary or nest is not None)
+        varies = self.context.sizes_vary or nest is not None
+        given = code_of(kernel, varies, *self.context.machine.shares)
         width = kernel.inner.params["size"] if kernel.flat else None
         fields: tuple[Any, ...] = given.code, given.numbers, width, part.elements, part.domain
         if nest is not None:

@@ -68,8 +68,11 @@ class CompileContext:
         return asked and not (self.seconds or self.backend.interprets)
 
     def allows(self, optimisation: str) -> bool:
-        """Whether an optimisation may be done; a batch calls functions by their addresses."""
-        can = self.backend.on_host or optimisation != "batch"
+        """Whether an optimisation may be done.
+
+        A batch calls functions by their addresses, and writes past the caches are a processor's.
+        """
+        can = self.backend.on_host or optimisation not in ("batch", "stream")
         return can and self.settings.allows(optimisation)
 
     @property

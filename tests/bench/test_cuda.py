@@ -11,6 +11,7 @@ import pytest
 import gnomon as gn
 from benchmarks.cuda import bundle, denormals, tensor_core
 from benchmarks.cuda.programs import drawn
+from benchmarks.gpu import against
 from gnomon.nn import functional as F
 
 llvm.initialize_all_targets()
@@ -102,3 +103,21 @@ def test_rules_for_tiny_results_differ_at_the_edge(lacks, kept):
     found = [denormals.model(a, b, least[None], rule)[0] for rule in denormals.RULES]
 
     assert found == [least if stays else 0.0 for stays in kept]
+
+
+def test_strided_kernels_say_how_many_threads_are_one_of_their_own():
+    x, kernels = gn.randn(2, 2048), {}
+    gn.evaluate(x)
+    (program,) = bundle.recorded(lambda: gn.evaluate(gn.compile(lambda x: F.softmax(x, -1))(x)))
+
+    old, new = (
+        bundle.described("s", program, kernels, machine)
+        for machine in (bundle.STRETCHES, bundle.CARD)
+    )
+
+    assert [*old["widths"].values(), *new["widths"].values()] == [1, 128]
+    assert old["hashes"] == new["hashes"]
+    assert ["bar.sync" in text for text in kernels.values()] == [False, True]
+    rows = against({"s": {"seconds": 2.0}}, {"s": {"seconds": 0.5}, "t": {"left": "no time"}})
+    assert rows["s"] == {"seconds": 0.5, "stretches": 2.0, "times as fast": 4.0}
+    assert rows["t"] == {"left": "no time"}

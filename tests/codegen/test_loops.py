@@ -7,12 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from gnomon.codegen.loops import CHUNK, GROUP, emit_loops
+from gnomon.codegen.loops import emit_loops
+from gnomon.codegen.shares import SHARES
 from gnomon.dtypes import float32
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.normalization import rms_norm
-from gnomon.ops.primitives import reduce, unsqueeze
-from gnomon.ops.scalars import exp, rsqrt
+from gnomon.ops.primitives import unsqueeze
+from gnomon.ops.scalars import exp
 from gnomon.passes.inline import inline
 from tests.compiled import execute, program, threads
 from tests.conftest import Golden
@@ -20,6 +21,7 @@ from tests.oracle.graphs import exact
 from tests.schedule.kernels_of import graph, kernels, leaf, softmax
 from tests.strategies import same_bits
 
+CHUNK = SHARES["contiguous"].chunk
 SAME = re.compile(r"<(\w+ [^,<>]+)(?:, \1)+>")
 
 
@@ -81,27 +83,7 @@ def test_rows_longer_than_a_chunk_are_cut(rng: np.random.Generator):
     check(exp(x * row), rng)
 
 
-def test_sums_of_different_leaves_take_passes_of_their_own(rng: np.random.Generator):
-    x = leaf(256, 33)
-    sums = reduce("add", x, (0,)) + reduce("max", x, (0,))
-
-    check(sums, rng)
-
-
-def test_a_value_of_the_row_feeds_the_next_pass(rng: np.random.Generator):
-    x = leaf(5, 384)
-    mean = unsqueeze(reduce("add", x, (1,)) * (1 / 384), 1)
-    centred = x - mean
-    spread = unsqueeze(reduce("add", centred * centred, (1,)) * (1 / 384), 1)
-
-    check(centred * rsqrt(spread + 1e-5), rng)
-
-
 def test_nothing_has_no_kernel():
     made: Graph = graph(leaf(0, 3) * 2.0)
 
     assert program(made).kernels == ()
-
-
-def test_a_block_holds_the_lanes_of_a_sum():
-    assert GROUP * 16 == 64

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.cuda.ptx import Fault, Kernel, Memory
+from tests.cuda.warps import Traffic
 
 OUT_OF_MEMORY, INVALID, INVALID_PTX, ILLEGAL_ADDRESS = 2, 1, 218, 700
 TEXTS = {
@@ -46,6 +47,10 @@ class FakeDriver:
     def __init__(self, nbytes: int = 64 << 20, count: int = 1, interprets: bool = True) -> None:
         self.memory, self.count, self.sticky = Memory(nbytes), count, 0
         self.interprets = interprets
+        self.shape: tuple[int, int] | None = None
+        """Blocks and threads of every launch, in place of what is asked; teams stay whole."""
+        self.order: np.random.Generator | None = None
+        self.traffic = Traffic()
         self.calls: Counter[str] = Counter()
         self.kernels: dict[int, Kernel] = {}
         self.modules: dict[int, str] = {}
@@ -221,7 +226,10 @@ class FakeDriver:
         if self.sticky or not self.interprets:
             return self.sticky
         try:
-            kernel.run(self.memory, values, max(1, min(blocks, MOST // threads)), threads)
+            asked = max(1, min(blocks, MOST // threads)), threads
+            if self.shape:
+                asked = self.shape[0], threads if kernel.has_barriers else self.shape[1]
+            self.traffic.take(kernel.run(self.memory, values, *asked, self.order))
         except Fault as cause:
             self.sticky, self.why = ILLEGAL_ADDRESS, str(cause)
         return 0

@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 
 from tests.cuda.opcodes import TYPES, bits, function_of, typed
+from tests.cuda.warps import Traffic, Warps
 
 REFUSED = re.compile(r"\.approx|\.ftz(?!\.f32)")
+MEETINGS = ("shfl.sync", "vote.sync", "bar.warp.sync", "bar.sync")
+"""Instructions that wait for other threads."""
 DONE = 1 << 30
 """The number of the block at which a thread stands that has returned."""
 
@@ -95,6 +98,8 @@ class BasicBlock:
     branch: tuple[str, str | None, bool] | None = None
     """A label, the predicate that decides, and whether it has to be false."""
     returns: bool = False
+    meets: str | None = None
+    """Whom the first instruction waits for: the members that a register names, or "" all."""
 
 
 class Kernel:
@@ -110,7 +115,7 @@ class Kernel:
         self.local = {name: int(size) for name, size in LOCAL.findall(text)}
         """Memory of each thread's own: bytes by name."""
         self.blocks, self.labels = [BasicBlock()], {}
-        self.registers: dict[str, type] = {}
+        self.has_barriers = "bar.sync" in match[3]
         for line in match[3].splitlines():
             self._add(line.split("//")[0].strip())
 
@@ -135,11 +140,24 @@ class Kernel:
             block.returns = True
             self.blocks.append(BasicBlock())
         else:
+            if name.startswith(MEETINGS):
+                assert predicate is None, f"ptx: {line}"
+                self.blocks.append(BasicBlock(meets="" if name == "bar.sync" else words[-1]))
+                block = self.blocks[-1]
             block.instructions.append((instruction(name, words), predicate, negated))
 
-    def run(self, memory: Memory, arguments: Sequence[int], blocks: int, threads: int) -> None:
-        """Run all threads of all blocks; none of our kernels waits within a block."""
-        Threads(self, memory, arguments, blocks, threads).run()
+    def run(
+        self,
+        memory: Memory,
+        arguments: Sequence[int],
+        blocks: int,
+        threads: int,
+        order: np.random.Generator | None = None,
+    ) -> Traffic:
+        """Run all threads of all blocks, in any order if one is given; gives what they touched."""
+        made = Threads(self, memory, arguments, blocks, threads)
+        made.run(order)
+        return made.traffic
 
 
 class Threads:
@@ -150,6 +168,7 @@ class Threads:
     ) -> None:
         self.kernel, self.memory, self.count = kernel, memory, blocks * threads
         numbers = np.arange(self.count, dtype=np.uint32)
+        self.warps, self.traffic = Warps(blocks, threads), Traffic()
         alike = partial_full(self.count)
         self.registers: dict[str, np.ndarray] = {
             "%tid.x": numbers % np.uint32(threads),
@@ -172,17 +191,31 @@ class Threads:
         self.memory.view(address, data.nbytes)[:] = data
         return address
 
-    def run(self) -> None:
-        """Run until all have returned."""
-        at, ends = np.zeros(self.count, np.int64), False
-        while not ends:
-            number = int(at.min())
-            ends = number == DONE
-            if not ends:
-                here = at == number
-                self._block(number, at, here, bool((here | (at == DONE)).all()))
+    def run(self, order: np.random.Generator | None = None) -> None:
+        """Run until all have returned: who is furthest behind first, or anyone."""
+        at = np.zeros(self.count, np.int64)
+        while (at != DONE).any():
+            numbers = np.unique(at[at != DONE]).tolist() if order else [int(at.min())]
+            if order:
+                order.shuffle(numbers)
+            elif not self._ready(numbers[0], at).any():
+                numbers = np.unique(at[at != DONE]).tolist()
+            number = next((n for n in numbers if self._ready(n, at).any()), None)
+            if number is None:
+                raise Fault("threads wait for each other")
+            here = self._ready(number, at)
+            if order:
+                meets = self.kernel.blocks[number].meets
+                members = self.read(meets, "u32") if meets else None
+                here = self.warps.some(here, members, meets is None, order)
+            self._block(number, at, here, bool((here | (at == DONE)).all()))
         for address in self.symbols.values():
             self.memory.free(address)
+
+    def _ready(self, number: int, at: np.ndarray) -> np.ndarray:
+        """The threads at a block that need not wait for others to come there."""
+        meets, here = self.kernel.blocks[number].meets, at == number
+        return self.warps.ready(meets, here, self.read(meets, "u32") if meets else None)
 
     def _block(self, number: int, at: np.ndarray, here: np.ndarray, together: bool) -> None:
         """Run a block for the threads that are here; whether all that live are."""
@@ -222,6 +255,14 @@ class Threads:
             known = there is not None and there.dtype == value.dtype
             value = np.where(mask, value, there if known else value.dtype.type(0))
         self.registers[word] = np.ascontiguousarray(value)
+
+    def touched(
+        self, name: str, more: Sequence[str], addresses: np.ndarray, size: int, on: Any
+    ) -> np.ndarray:
+        """The indices of elements that are read or written, which are counted."""
+        if more[0] == "global":
+            self.traffic.add(name, addresses[on], size, self.warps.numbers[on])
+        return self.memory.places(addresses[on], size)
 
     def address(self, word: str) -> np.ndarray:
         """The addresses that an operand in brackets names."""
@@ -268,6 +309,10 @@ def instruction(name: str, words: Sequence[str]) -> Callable[[Threads, np.ndarra
         return moves(more[-1], words)
     if op == "cvta":
         return computes(lambda a: a, words, ("u64",), "u64")
+    if op == "bar":
+        return lambda threads, mask: None
+    if op in ("shfl", "vote"):
+        return (shuffles if op == "shfl" else votes)(more[1], words)
     function, kinds, result = function_of(op, tuple(more))
     return computes(function, words, kinds, result)
 
@@ -284,6 +329,30 @@ def computes(
         with np.errstate(all="ignore"):
             value = function(*[threads.read(word, kind) for word, kind in pairs])
         threads.write(goal, value.astype(made, copy=False), mask)
+
+    return step
+
+
+def shuffles(how: str, words: Sequence[str]) -> Callable[[Threads, np.ndarray | None], None]:
+    """shfl: a number of another thread of the warp."""
+    goal, value, by, clamp, _ = words
+
+    def step(threads: Threads, mask: np.ndarray | None) -> None:
+        found = threads.warps.sources(how, threads.read(by, "s32"), threads.read(clamp, "s32"))
+        threads.write(goal.partition("|")[0], threads.read(value, "u32")[found], mask)
+
+    return step
+
+
+def votes(how: str, words: Sequence[str]) -> Callable[[Threads, np.ndarray | None], None]:
+    """vote: a bit of each thread of the warp that takes part."""
+    assert how == "ballot", f"ptx: vote.sync.{how} is not known"
+    goal, value, members = words
+
+    def step(threads: Threads, mask: np.ndarray | None) -> None:
+        on = threads.read(value, "pred") & (True if mask is None else mask)
+        words = threads.warps.words(on)[threads.warps.numbers] & threads.read(members, "u32")
+        threads.write(goal, words.astype(np.uint32), mask)
 
     return step
 
@@ -334,11 +403,11 @@ def loads(more: Sequence[str], words: Sequence[str]) -> Callable[..., None]:
 
     def step(threads: Threads, mask: np.ndarray | None) -> None:
         on = slice(None) if mask is None else mask
-        whole = threads.memory.places(threads.address(place)[on], size * len(parts))
+        found = threads.touched("read", more, threads.address(place), size * len(parts), on)
         elements = threads.memory.bytes.view(bits_of(size))
         for k, word in enumerate(parts):
             value = np.zeros(threads.count, bits_of(size))
-            value[on] = elements[whole * len(parts) + k]
+            value[on] = elements[found * len(parts) + k]
             # a register is wider than a short number, whose sign it takes
             short = kind[0] == "s" and size < 4
             threads.write(word, value.view(made).astype(np.int32) if short else value, mask)
@@ -353,10 +422,10 @@ def stores(more: Sequence[str], words: Sequence[str]) -> Callable[..., None]:
 
     def step(threads: Threads, mask: np.ndarray | None) -> None:
         on = slice(None) if mask is None else mask
-        whole = threads.memory.places(threads.address(place)[on], size * len(parts))
+        found = threads.touched("written", more, threads.address(place), size * len(parts), on)
         elements = threads.memory.bytes.view(bits_of(size))
         for k, word in enumerate(parts):
-            elements[whole * len(parts) + k] = bits(threads.read(word, kind))[on]
+            elements[found * len(parts) + k] = bits(threads.read(word, kind))[on]
 
     return step
 

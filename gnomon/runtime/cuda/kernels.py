@@ -17,7 +17,7 @@ from gnomon.ir.memo import memo
 from gnomon.runtime import cpu
 from gnomon.runtime.cache import cache_of, digest
 from gnomon.runtime.cuda.driver import Driver, driver
-from gnomon.runtime.cuda.texts import ENTRY, PTX, entry_text, is_part
+from gnomon.runtime.cuda.texts import ENTRY, PTX, entry_text, is_part, width_of
 from gnomon.settings import current
 
 __all__ = ["CardBatch", "STORE"]
@@ -31,8 +31,8 @@ _change = held(RLock())
 class CardKernel:
     """A kernel on the card, there while somebody holds it."""
 
-    def __init__(self, ptx: bytes) -> None:
-        self.driver = driver()
+    def __init__(self, ptx: bytes, width: int) -> None:
+        self.driver, self.width = driver(), width
         module = self.driver.load(machine_code(ptx, self.driver))
         self.handle = self.driver.function(module, ENTRY)
         # a finalizer runs anywhere, and may not wait for the card
@@ -45,6 +45,8 @@ class CardFunctions(dict[str, int]):
     def __init__(self, kernels: Mapping[str, CardKernel]) -> None:
         super().__init__((name, kernel.handle) for name, kernel in kernels.items())
         self.kernels = tuple(kernels.values())
+        self.widths = {kernel.handle: kernel.width for kernel in self.kernels}
+        """How many threads of the card are one thread of a kernel, by its handle."""
 
 
 class CardBatch:
@@ -74,7 +76,7 @@ class CardBatch:
             new = [name for name in wanted if name not in there]
             codes = cpu.compile_kernels([entry_text(name, texts) for name in new], PTX)
             for name, code in zip(new, codes, strict=True):
-                there[name] = _loaded[name] = CardKernel(code)
+                there[name] = _loaded[name] = CardKernel(code, width_of(texts[name]))
             self.begun += len(new)
         return CardFunctions(there)
 

@@ -53,6 +53,9 @@ class CardProgram(DeviceProgram):
         base = FIRST_BASE + needs.inputs + self._report
         self._checks = bool(needs.outputs) and bool((self._bases == base).any())
         self._stride = -(-max(needs.scratch, 1) // APART) * APART
+        self._widths = {
+            row[0]: self.handles.widths[row[0]] for row in self._rows if row[2] == native.CALL
+        }
 
     def run(
         self,
@@ -88,9 +91,11 @@ class CardRun:
         self.bases[FIRST_BASE : FIRST_BASE + len(given)] = given
         self.slots = self.bases[program._bases] + program._offsets
         self.table = DeviceBuffer(max(self.slots.nbytes, 8), card_memory)
-        blocks = blocks_of(to, program._stride)
-        self.scratch = DeviceBuffer(program._stride * BLOCK * blocks, card_memory)
-        self.launch = CardLaunch(to, blocks, BLOCK)
+        widths = {*program._widths.values()}
+        blocks = {width: blocks_of(to, program._stride, width) for width in widths}
+        most = max((count * BLOCK // width for width, count in blocks.items()), default=1)
+        self.scratch = DeviceBuffer(program._stride * most, card_memory)
+        self.launches = {width: CardLaunch(to, count, BLOCK) for width, count in blocks.items()}
         self.records: list[tuple[int, int, int]] | None = [] if events.heard() else None
 
     def go(self) -> None:
@@ -136,7 +141,8 @@ class CardRun:
         begun = monotonic_ns()
         try:
             place, scratch = self.table.address + 8 * at, self.scratch.address
-            self.launch(function, place, scratch, self.program._stride)
+            launch = self.launches[self.program._widths[function]]
+            launch(function, place, scratch, self.program._stride)
             if self.records is not None:
                 self.driver.synchronize()
                 self.records.append((number, begun, monotonic_ns()))
@@ -145,6 +151,10 @@ class CardRun:
             raise DeviceLost(f"{cause} This was step {number}{name}.") from None
 
 
-def blocks_of(to: Driver, stride: int) -> int:
-    """The blocks of a launch: so many as the card runs, if their scratch memory is not too much."""
-    return max(1, min(BLOCKS * to.card.multiprocessors, MOST_SCRATCH // (BLOCK * stride)))
+def blocks_of(to: Driver, stride: int, width: int = 1) -> int:
+    """The blocks of a launch: so many as the card runs, if their scratch memory is not too much.
+
+    width: threads that share scratch memory.
+    """
+    most = MOST_SCRATCH // (BLOCK // width * stride)
+    return max(1, min(BLOCKS * to.card.multiprocessors, most))

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from itertools import count
 
 from gnomon.errors import CompileError
+from gnomon.runtime.cuda.lanes import by_lanes, teamwork
 from gnomon.runtime.device import Target
 
-__all__ = ["ENTRY", "PTX", "entry_text", "in_global_memory", "is_part"]
+__all__ = ["ENTRY", "PTX", "entry_text", "in_global_memory", "is_part", "width_of"]
 
 PTX = Target("sm_80", "nvptx64-nvidia-cuda", "sm_80", "+ptx80", 32, 128)
 """The target of code for cards, which the driver assembles for the card of the machine."""
@@ -26,8 +27,10 @@ define ptx_kernel void @{ENTRY}(ptr %buffers, ptr %scratch, i64 %stride) {{
   %before = mul i32 %b, %n
   %number = add i32 %before, %t
   %all = mul i32 %g, %n
-  %thread = zext i32 %number to i64
-  %threads = zext i32 %all to i64
+  %thread32 = udiv i32 %number, WIDTH
+  %threads32 = udiv i32 %all, WIDTH
+  %thread = zext i32 %thread32 to i64
+  %threads = zext i32 %threads32 to i64
   %offset = mul i64 %thread, %stride
   %own = getelementptr i8, ptr %scratch, i64 %offset
   call void @SYMBOL(ptr %buffers, i64 %thread, i64 %threads, ptr %own)
@@ -49,7 +52,15 @@ GATHERED = re.compile(
     r"^(.*@llvm\.masked\.(?:gather|scatter)\.\w+\.v\d+)p0(\(.*?)(<\d+ x) ptr>( %[\w.]+)?(.*)$", re.M
 )
 """A read or write at a vector of pointers, or its declaration."""
+WIDTH = re.compile(r"^; threads (\d+)$", re.M)
+"""The line by which a kernel says how many threads of a card are one of its own."""
 CALLED = re.compile(r"declare [^@]*@(\w+)\(")
+
+
+def width_of(text: str) -> int:
+    """The threads of a card that are one thread of a kernel: its lanes, or a team; mostly one."""
+    found = WIDTH.search(text)
+    return int(found[1]) if found else 1
 
 
 def is_part(symbol: str) -> bool:
@@ -62,13 +73,15 @@ def entry_text(symbol: str, texts: Mapping[str, str]) -> str:
 
     Raises CompileError for a text with instructions of another processor.
     """
-    text = joined(symbol, texts)
+    width = width_of(texts[symbol])
+    text = joined(symbol, texts if width == 1 else {**texts, **teamwork(width)})
     if foreign := FOREIGN.search(text):
         raise CompileError(
             f"compile: {symbol} is written for another processor: it calls {foreign[0]}. Report "
             "this with the program."
         )
-    return in_global_memory(text) + WRAPPER.replace("SYMBOL", symbol)
+    whole = text + WRAPPER.replace("SYMBOL", symbol).replace("WIDTH", str(width))
+    return in_global_memory(whole if width == 1 else by_lanes(whole))
 
 
 def in_global_memory(text: str) -> str:
