@@ -31,21 +31,27 @@ STRUCTURES = 4
 PASSES = 3
 """Times that a structure is run in pieces before it is compiled whole."""
 
+LITTLE = 1 << 14
+"""Elements of a node in the mean, below which a structure takes no longer in pieces than it would
+take to find the sizes of a program that serves several."""
+
 _outlines: Recent[int, int] = memo(Recent())
-"""How often a structure was met, whatever its sizes are."""
+"""How often a structure was met; of large ones, whatever their sizes are."""
 _whole: Recent[int, bool] = memo(Recent())
-"""Structures with their sizes that were compiled whole."""
+"""Large structures with their sizes that were compiled whole."""
 _names: Recent[int, int] = memo(Recent())
 """Operations without their sizes, by kind."""
 
 
 def is_passing(seen: Survey) -> bool:
     """Whether a structure without a program is better run in pieces; it counts as met."""
-    names = _names
-    outline = hash(tuple([names.get(x.kind) or name_of(x) for x in seen.order]))
-    sizes = hash((outline, *[node.shape for node in seen.order]))
-    if sizes in _whole:  # positions or numbers vary, and no program serves them all
-        outline = hash((outline, seen.key))
+    little = sum([x.size for x in seen.order]) < LITTLE * len(seen.order)
+    outline = sizes = hash(seen.key)
+    if not little:
+        outline = hash(tuple([_names.get(x.kind) or name_of(x) for x in seen.order]))
+        sizes = hash((outline, *[node.shape for node in seen.order]))
+        if sizes in _whole:  # positions or numbers vary, and no program serves them all
+            outline = hash((outline, seen.key))
     met = (_outlines.get(outline) or 0) + 1
     passing = (
         met <= PASSES
@@ -55,8 +61,8 @@ def is_passing(seen: Survey) -> bool:
         and current().allows("pieces")
     )
     # of what is compiled whole, further sizes are served by that program
-    _outlines[outline] = met if passing else PASSES
-    if not passing:
+    _outlines[outline] = met if passing or little else PASSES
+    if not passing and not little:
         _whole[sizes] = True
     return passing
 
