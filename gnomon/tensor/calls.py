@@ -149,7 +149,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     hidden = not grads.get() and tensor.requires_grad
     made = [alias(tensor, chain, hidden) for chain in chains]
     whole = source(tensor._storage)
-    if not is_capturing() and not is_lent(whole):
+    if not is_capturing():
         for each, part in zip(made, parts, strict=True):
             each._view.node, each._view.source = part, whole
     return several(made) if several else made[0]

@@ -25,7 +25,7 @@ from gnomon.ops.view_primitives import STEPS
 from gnomon.program.executable import Executable
 from gnomon.runtime.buffer import DeviceBuffer, size_class
 from gnomon.settings import Settings
-from gnomon.tensor.borrowing import BORROWERS
+from gnomon.tensor.borrowing import BORROWERS, are_neighbours
 
 __all__ = ["Piece", "PieceWalk", "Term"]
 
@@ -289,21 +289,6 @@ def start_of(node: Node, shape: Sequence[int]) -> int:
     for (first, _, _), n in zip(node.params["bounds"], shape, strict=True):
         start = start * n + first
     return start * node.dtype.itemsize if node.size else 0
-
-
-def are_neighbours(node: Node) -> bool:
-    """Whether the elements of a slice lie one after another."""
-    whole = True
-    for (_, _, step), n, size in zip(
-        reversed(node.params["bounds"]),
-        reversed(node.shape),
-        reversed(node.inputs[0].shape),
-        strict=True,
-    ):
-        if n > 1 and (step != 1 or not whole):
-            return False
-        whole = whole and n == size
-    return True
 
 
 def call_of(node: Node) -> tuple[Any, ...]:
