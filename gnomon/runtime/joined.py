@@ -16,7 +16,7 @@ from gnomon.runtime import native, threads
 from gnomon.runtime.buffer import memory, size_class
 from gnomon.runtime.program import ARENA_BASE, LEAST_SCRATCH, Needs, RunState
 
-__all__ = ["JoinedPrograms", "ProgramRows", "rows_of"]
+__all__ = ["JoinedPrograms", "ProgramRows", "joined_rows", "rows_of"]
 
 BARRIER, FIRST, KIND, TARGET = (
     at // 8 for at in (native.BARRIER, native.FIRST_SLOT, native.KIND, native.TARGET)
@@ -46,6 +46,40 @@ def rows_of(steps: np.ndarray, bound: np.ndarray, needs: Needs) -> ProgramRows |
     steps[:1, BARRIER] = 1  # it reads what the one before has written, and has its arena
     bound[:, 0] = np.where(places == ARENA_BASE, 8 * ARENA_BASE, 0)
     return ProgramRows(steps, places, bound, bool(steps[:, KIND].any()), needs)
+
+
+Spot = tuple[int, int]
+"""Which of a list of addresses something counts from, and how many bytes lie between."""
+
+
+def joined_rows(parts: Sequence[tuple[ProgramRows, Sequence[Spot]]]) -> ProgramRows:
+    """Programs one after another as rows of one; each has with it where its addresses are."""
+    rows = [x for x, _ in parts]
+    steps, places, bound = tables_of(rows)
+    ways = [[(-BASES, 0)] * BASES + list(spots) for _, spots in parts]
+    found = np.array([BASES + which for way in ways for which, _ in way])
+    shifts = np.array([shift for way in ways for _, shift in way])
+    starts = np.cumsum([0, *map(len, ways[:-1])])
+    places += np.repeat(starts, [len(x.bound) for x in rows])
+    bound[:, 1] += shifts[places]
+    needs = Needs(
+        arena=max(x.needs.arena for x in rows),
+        scratch=max(x.needs.scratch for x in rows),
+        alone=all(x.needs.alone for x in rows),
+    )
+    return ProgramRows(steps, found[places], bound, any(x.jumps for x in rows), needs)
+
+
+def tables_of(rows: Sequence[ProgramRows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The steps of programs one after another; their slots' places, each in its own, and bounds."""
+    steps = np.concatenate([x.steps for x in rows])
+    lengths = np.array([len(x.steps) for x in rows])
+    slots = np.array([len(x.bound) for x in rows])
+    steps[:, FIRST] += np.repeat(8 * (slots.cumsum() - slots), lengths)
+    if any([x.jumps for x in rows]):
+        steps[:, TARGET] += np.repeat(lengths.cumsum() - lengths, lengths)
+    places = np.concatenate([x.places for x in rows])
+    return steps, places, np.concatenate([x.bound for x in rows])
 
 
 class JoinedPrograms:
@@ -91,14 +125,8 @@ class JoinedPrograms:
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         """The steps of all, and their slots as addresses."""
-        steps = np.concatenate([x.steps for x in self.rows])
-        bound = np.concatenate([x.bound for x in self.rows])
-        places = np.concatenate([x.places for x in self.rows])
-        lengths = np.array([len(x.steps) for x in self.rows])
-        slots = np.array([len(x.bound) for x in self.rows])
-        steps[:, FIRST] += np.repeat(8 * (slots.cumsum() - slots), lengths)
-        if any([x.jumps for x in self.rows]):
-            steps[:, TARGET] += np.repeat(lengths.cumsum() - lengths, lengths)
-        places += np.repeat(np.frombuffer(array("q", self.begins), np.int64), slots)
+        steps, places, bound = tables_of(self.rows)
+        begins = np.frombuffer(array("q", self.begins), np.int64)
+        places += np.repeat(begins, [len(x.bound) for x in self.rows])
         bound[:, 1] += np.frombuffer(array("q", self.addresses), np.int64)[places]
         return steps, bound

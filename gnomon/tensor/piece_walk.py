@@ -26,11 +26,10 @@ from gnomon.program.executable import Executable
 from gnomon.runtime.buffer import DeviceBuffer, size_class
 from gnomon.settings import Settings
 from gnomon.tensor.borrowing import BORROWERS, are_neighbours
+from gnomon.tensor.piece_stretches import PASSED_ON, Stretch, stretch_key, stretch_of, stretches
 
 __all__ = ["Piece", "PieceWalk", "Term"]
 
-PASSED_ON = frozenset({"detach", "barrier"})
-"""Operations whose value is their input's."""
 CALLS = CONTROL | {"region", "external"}
 """Operations that may have several results."""
 INLINE = STEPS | {"const", "iota"}
@@ -38,6 +37,8 @@ INLINE = STEPS | {"const", "iota"}
 VIEWS = INLINE | PASSED_ON | {"input"}
 IN_THE_CODE = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0})
 """Numbers that rewrites look for; others are read, so that each serves with the same program."""
+MANY = 16
+"""Nodes that are looked through for what was met before."""
 MOST_CALLERS = 256
 """So many lists of lines are kept for one program."""
 PIECE, PASSED, NUMBER, SHOWN, JOINED, SEVERAL, OPENED = range(1, 8)
@@ -48,7 +49,7 @@ Term: TypeAlias = "tuple[int, tuple[int, ...], Node, tuple[Any, ...] | None]"
 """A value, or what is computed of values by whoever reads it: the number of its kind, the places of
 the values that are read, each as often as it is, its node, and the terms of its inputs: None of a
 value."""
-Piece: TypeAlias = "tuple[PieceProgram | int, list[int], int, Sequence[Node], Sequence[Term]]"
+Piece: TypeAlias = "tuple[PieceProgram | Stretch | int, list[int], int, Sequence[Node], Sequence[Term]]"
 """The program, or the axis of a join; the places that are read, the first that is written; nodes of
 the results and terms of the inputs."""
 
@@ -63,6 +64,8 @@ _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
 """Numbers in memory."""
 _programs: dict[Settings, Recent[tuple, PieceProgram]] = memo({})
 """The programs of pieces, by the kinds of what they compute and read."""
+_stretches: dict[Settings, Recent[tuple, Stretch | bool]] = memo({})
+"""What was walked through, by its key: once, or twice and has no rows."""
 by_serial = attrgetter("serial")
 
 
@@ -94,11 +97,14 @@ class PieceWalk:
     has for each owner the number of the last piece that reads it.
     """
 
-    def __init__(self, leaves: Iterable[Node], settings: Settings) -> None:
+    def __init__(self, leaves: Iterable[Node], settings: Settings, apart: bool = False) -> None:
+        self.apart = apart
         self.owners: list[int] = []
         self.shifts: list[int] = []
         self.last: list[int] = []
-        self.nodes: list[Node] = []
+        self.sizes: list[int] = []
+        self.parts: dict[int, tuple[int, int]] = {}
+        """Values that are parts of others, as they were read, and the bytes before."""
         self.known: dict[int, DeviceBuffer] = {}
         """Values that are there."""
         self.numbers: set[int] = set()
@@ -106,6 +112,8 @@ class PieceWalk:
         self.pieces: list[Piece] = []
         programs = _programs.get(settings)
         self._programs = _programs.setdefault(settings, Recent()) if programs is None else programs
+        known = _stretches.get(settings)
+        self._stretches = _stretches.setdefault(settings, Recent()) if known is None else known
         self.terms = {x: self.given(x, x.value) for x in leaves if x.value is not None}
 
     def given(self, node: Node, value: DeviceBuffer) -> Term:
@@ -113,17 +121,42 @@ class PieceWalk:
         self.known[len(self.owners)] = value
         return self.value(node)
 
-    def value(self, node: Node, owner: int | None = None, shift: int = 0) -> Term:
-        """A value that a piece will give, or part of one."""
+    def place(self, nbytes: int) -> int:
+        """A place for a value of so many bytes."""
         place = len(self.owners)
-        self.owners.append(place if owner is None else owner)
-        self.shifts.append(shift)
+        self.owners.append(place)
+        self.shifts.append(0)
         self.last.append(-1)
-        self.nodes.append(node)
+        self.sizes.append(nbytes)
+        return place
+
+    def value(self, node: Node) -> Term:
+        """A value that a piece will give."""
+        place = self.place((node.size or 1) * node.dtype.itemsize)
         return -1 - leaf_kind(node.shape, node.dtype)[0], (place,), node, None
 
     def follow(self, order: Iterable[Node], terms: dict[Node, Term]) -> None:
         """Add the pieces of nodes, operands first, and the terms of all of them."""
+        nodes = [x for x in order if x not in terms]
+        if self.apart or len(nodes) < MANY:
+            self.walk_through(nodes, terms)
+            return
+        known = self._stretches
+        for part in stretches(nodes):
+            key, reads = stretch_key(part, terms)
+            found = known.get(key)
+            if isinstance(found, Stretch):
+                found.add_to(self, part, reads, terms)
+                continue
+            begin = len(self.pieces), len(self.owners)
+            self.walk_through(part, terms)
+            if found is None:
+                known[key] = True
+            elif found:
+                known[key] = stretch_of(self, begin, reads, part, terms) or False
+
+    def walk_through(self, order: Sequence[Node], terms: dict[Node, Term]) -> None:
+        """Add the pieces of nodes one by one."""
         calls, ways = calls_among(order), _ways
         for node in order:
             if node in terms:
@@ -154,7 +187,11 @@ class PieceWalk:
                 return -1 - leaf_kind(node.shape, node.dtype)[0], (at,), node, None
             offset = offset_of(node)
             if offset >= 0:
-                return self.value(node, self.owners[at], self.shifts[at] + offset)
+                term = self.value(node)
+                (place,) = term[1]
+                self.owners[place], self.shifts[place] = self.owners[at], self.shifts[at] + offset
+                self.parts[place] = at, offset
+                return term
         key = (node.kind, *[x[0] for x in inputs])
         kind = _kinds.get(key)
         if kind is None:
@@ -196,7 +233,8 @@ class PieceWalk:
         body: Graph = results[0].params["body"]
         terms = dict(zip(body.inputs, inputs, strict=True))
         wanted = [body.outputs[x.params["index"]] for x in results]
-        self.follow(topological(wanted, terms), terms)
+        order = [x for x in topological(wanted, terms) if x not in terms]
+        (self.follow if results[0].params["name"] == "backward" else self.walk_through)(order, terms)
         return [terms[x] for x in wanted]
 
     def stored(self, term: Term) -> int:

@@ -86,8 +86,8 @@ class PieceRun:
     Memory is planned as the table grows: a value's is another's once its last reader is in it.
     """
 
-    def __init__(self, walk: PieceWalk, apart: bool) -> None:
-        self.walk, self.apart = walk, apart
+    def __init__(self, walk: PieceWalk) -> None:
+        self.walk = walk
         self.at = [0] * len(walk.owners)
         """The address of each owner's value."""
         for place, value in walk.known.items():
@@ -106,7 +106,7 @@ class PieceRun:
         at, owners, shifts, last = self.at, walk.owners, walk.shifts, walk.last
         for number, piece in enumerate(walk.pieces):
             program, reads, first, nodes, _ = piece
-            rows = None if self.apart or program.__class__ is int else program.rows
+            rows = None if walk.apart or program.__class__ is int else program.rows
             if rows is None:
                 self.finish()
                 self.run_apart(piece)
@@ -165,28 +165,27 @@ class PieceRun:
 
     def join(self, axis: int, reads: Sequence[int], place: int, node: Node) -> None:
         """Concatenate values."""
-        self.block(place, size_class(nbytes(node)))
+        self.block(place, size_class(self.walk.sizes[place]))
         parts = [self.buffer(k).array(x) for k, x in zip(reads, node.inputs, strict=True)]
         np.concatenate(parts, axis, out=self.buffer(place).array(node))
 
     def buffer(self, place: int) -> DeviceBuffer:
         """The value at a place, for a piece that runs now."""
         address = self.at[self.walk.owners[place]] + self.walk.shifts[place]
-        return DeviceBuffer.foreign(address, nbytes(self.walk.nodes[place]), None)
+        return DeviceBuffer.foreign(address, self.walk.sizes[place], None)
 
     def result(self, place: int) -> DeviceBuffer:
         """The value of a root."""
         owner = self.walk.owners[place]
         size = self.sizes.pop(owner, 0)
         if size:
-            node = self.walk.nodes[owner]
-            self.walk.known[owner] = memory.block(nbytes(node), size, self.at[owner])
+            self.walk.known[owner] = memory.block(self.walk.sizes[owner], size, self.at[owner])
         value = self.walk.known[owner]
         if owner in self.walk.numbers:
             return value.copied()
         if owner == place:
             return value
-        return value.part(self.walk.shifts[place], nbytes(self.walk.nodes[place]))
+        return value.part(self.walk.shifts[place], self.walk.sizes[place])
 
     def end(self) -> None:
         """Hand all blocks back that are no results."""
@@ -203,12 +202,13 @@ def run(roots: Sequence[Node], seen: Survey) -> list[DeviceBuffer] | None:
     None where the whole program is to be run: it knows the axis that a user sees, and plans memory.
     """
     settings = current()
-    walk = PieceWalk(seen.leaves, settings)
+    apart = bool(events.heard() or settings.debug or others)
+    walk = PieceWalk(seen.leaves, settings, apart)
     walk.follow(sorted(seen.order, key=by_serial), walk.terms)
     places = [walk.stored(walk.terms[root]) for root in roots]
     for place in places:
         walk.last[walk.owners[place]] = len(walk.pieces)
-    running = PieceRun(walk, bool(events.heard() or settings.debug or others))
+    running = PieceRun(walk)
     try:
         running.run()
         return [running.result(place) for place in places]
@@ -217,7 +217,3 @@ def run(roots: Sequence[Node], seen: Survey) -> list[DeviceBuffer] | None:
     finally:
         running.end()
 
-
-def nbytes(node: Node) -> int:
-    """The bytes of a value's memory."""
-    return max(node.size, 1) * node.dtype.itemsize
