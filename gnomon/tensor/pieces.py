@@ -36,22 +36,28 @@ LITTLE = 1 << 14
 take to find the sizes of a program that serves several."""
 
 _outlines: Recent[int, int] = memo(Recent())
-"""How often a structure was met; of large ones, whatever their sizes are."""
+"""How often a structure was met, whatever its sizes are."""
+_latest: Recent[int, int] = memo(Recent())
+"""For structures with their sizes the positions and numbers of the latest; VARYING of several."""
+VARYING = 0
 _whole: Recent[int, bool] = memo(Recent())
-"""Large structures with their sizes that were compiled whole."""
+"""Structures that were compiled whole, whatever their sizes are."""
 _names: Recent[int, int] = memo(Recent())
 """Operations without their sizes, by kind."""
 
 
 def is_passing(seen: Survey) -> bool:
     """Whether a structure without a program is better run in pieces; it counts as met."""
+    names, key = _names, hash(seen.key) or 1
+    outline = general = hash(tuple([names.get(x.kind) or name_of(x) for x in seen.order]))
+    sizes = hash((outline, *[node.shape for node in seen.order]))
     little = sum([x.size for x in seen.order]) < LITTLE * len(seen.order)
-    outline = sizes = hash(seen.key)
-    if not little:
-        outline = hash(tuple([_names.get(x.kind) or name_of(x) for x in seen.order]))
-        sizes = hash((outline, *[node.shape for node in seen.order]))
-        if sizes in _whole:  # positions or numbers vary, and no program serves them all
-            outline = hash((outline, seen.key))
+    if _latest.get(sizes) not in (None, key):
+        key = VARYING
+    _latest[sizes] = key
+    # no program serves other positions, and of what was compiled whole one serves further sizes
+    if key == VARYING or (little and general not in _whole):
+        outline = hash((outline, seen.key))
     met = (_outlines.get(outline) or 0) + 1
     passing = (
         met <= PASSES
@@ -60,10 +66,9 @@ def is_passing(seen: Survey) -> bool:
         and waited.get(user_site(), (0, 0.0))[0] >= STRUCTURES
         and current().allows("pieces")
     )
-    # of what is compiled whole, further sizes are served by that program
-    _outlines[outline] = met if passing or little else PASSES
-    if not passing and not little:
-        _whole[sizes] = True
+    _outlines[outline] = met if passing else PASSES
+    if not passing:
+        _outlines[general], _whole[general] = PASSES, True
     return passing
 
 
