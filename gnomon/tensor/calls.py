@@ -18,7 +18,7 @@ from gnomon.ops.registry import Op
 from gnomon.ops.strides import dense, form_of, reshaped
 from gnomon.tensor import views
 from gnomon.tensor.autocast import fitted
-from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
+from gnomon.tensor.borrowing import kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
 from gnomon.tensor.state import grads, is_capturing, known, narrow, of_complex, saving

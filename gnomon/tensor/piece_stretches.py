@@ -133,7 +133,9 @@ class Stretch:
 def block_of(spots: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
     """The bytes of the block with a stretch's values."""
     base = max([which for which, _ in spots], default=0)
-    ends = [shift + size for (which, shift), size in zip(spots, sizes, strict=True) if which == base]
+    ends = [
+        shift + size for (which, shift), size in zip(spots, sizes, strict=True) if which == base
+    ]
     return rounded(max(ends, default=1))
 
 

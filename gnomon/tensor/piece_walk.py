@@ -49,7 +49,9 @@ Term: TypeAlias = "tuple[int, tuple[int, ...], Node, tuple[Any, ...] | None]"
 """A value, or what is computed of values by whoever reads it: the number of its kind, the places of
 the values that are read, each as often as it is, its node, and the terms of its inputs: None of a
 value."""
-Piece: TypeAlias = "tuple[PieceProgram | Stretch | int, list[int], int, Sequence[Node], Sequence[Term]]"
+Piece: TypeAlias = (
+    "tuple[PieceProgram | Stretch | int, list[int], int, Sequence[Node], Sequence[Term]]"
+)
 """The program, or the axis of a join; the places that are read, the first that is written; nodes of
 the results and terms of the inputs."""
 
@@ -59,7 +61,7 @@ _next_kind = count()
 _ways: Recent[int, int] = memo(Recent())
 """What becomes of nodes of a kind."""
 _offsets: Recent[tuple, int] = memo(Recent())
-"""The bytes before a slice of neighbours, by its kind and what it is cut from; below 0 of others."""
+"""The bytes before a slice of neighbours, by kind and what it is cut from; below 0 of others."""
 _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
 """Numbers in memory."""
 _programs: dict[Settings, Recent[tuple, PieceProgram]] = memo({})
@@ -234,7 +236,9 @@ class PieceWalk:
         terms = dict(zip(body.inputs, inputs, strict=True))
         wanted = [body.outputs[x.params["index"]] for x in results]
         order = [x for x in topological(wanted, terms) if x not in terms]
-        (self.follow if results[0].params["name"] == "backward" else self.walk_through)(order, terms)
+        (self.follow if results[0].params["name"] == "backward" else self.walk_through)(
+            order, terms
+        )
         return [terms[x] for x in wanted]
 
     def stored(self, term: Term) -> int:

@@ -19,7 +19,7 @@ from gnomon.ir.provenance import user_site, waited
 from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer, memory, others, size_class
 from gnomon.runtime.joined import JoinedPrograms
-from gnomon.settings import Settings, current
+from gnomon.settings import current
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import Survey
 from gnomon.tensor.piece_walk import Piece, PieceWalk, by_serial
@@ -221,4 +221,3 @@ def run(roots: Sequence[Node], seen: Survey) -> list[DeviceBuffer] | None:
         return None
     finally:
         running.end()
-

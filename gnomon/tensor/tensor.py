@@ -21,7 +21,7 @@ from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import borrows, is_lent, shows_stretch, kept_apart
+from gnomon.tensor.borrowing import borrows, is_lent, kept_apart, shows_stretch
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
