@@ -21,7 +21,7 @@ from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import borrows, is_lent, kept_apart, shows_stretch
+from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
@@ -311,27 +311,13 @@ def node_of(tensor: Tensor) -> Node:
             return detached(node)
         storage.used = True
         return node
-    if (shown := lent_part(tensor)) is not None:
+    if (shown := views.lent_part(tensor)) is not None:
         return shown
     node = node_of_view(tensor) if (node := own_leaf(tensor)) is None else node
     if not is_lent(source(tensor._storage)) or views.mesh_layout_of(tensor._view):
         return node
     evaluate([] if borrows(node) else [node])
     return kept_apart(node, True)
-
-
-def lent_part(tensor: Tensor) -> Node | None:
-    """A copy of neighbours in memory that somebody else may write to, where no gradient passes."""
-    view, whole = tensor._view, tensor._storage.node
-    lent = view is not None and whole.value is not None and whole.value.lent
-    if not lent or view.source is not whole or whole.arena is not state.arena or is_capturing():
-        return None
-    apart = tensor._storage.tracked or whole.watch or whole.inputs
-    if apart or view.base is not None or tensor._requires or not shows_stretch(view.node, whole):
-        return None
-    borrows(view.node)
-    views.check_kept(view)
-    return leaf(view.node.shape, view.node.dtype, view.node.value.copied())
 
 
 def node_of_view(tensor: Tensor) -> Node:

@@ -35,7 +35,7 @@ from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import borrows, is_lent, kept_apart, shows_stretch
+from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
@@ -2140,8 +2140,6 @@ def source(storage: Storage) -> Node:
 def raw(tensor: Tensor) -> Node:
     ...
 def node_of(tensor: Tensor) -> Node:
-    ...
-def lent_part(tensor: Tensor) -> Node | None:
     ...
 def node_of_view(tensor: Tensor) -> Node:
     ...

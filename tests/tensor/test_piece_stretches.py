@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
+from gnomon.ir.memo import Recent
 from gnomon.settings import override
 from gnomon.tensor import piece_walk, pieces
 from gnomon.tensor.piece_stretches import LEAST, MOST, Stretch, stretches
@@ -17,6 +18,8 @@ def copied(monkeypatch):
     monkeypatch.setattr(pieces, "STRUCTURES", 0)
     monkeypatch.setattr(pieces, "PASSES", 1 << 60)
     monkeypatch.setattr(piece_walk, "MANY", 1)
+    for met in ("_outlines", "_whole", "_latest"):  # by other tests
+        monkeypatch.setattr(pieces, met, Recent())
     found, add_to = [], Stretch.add_to
 
     def add(*parts):
