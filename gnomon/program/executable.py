@@ -180,7 +180,7 @@ class Executable:
         return made if self._plain else list(map([*made, *inputs].__getitem__, self._places))
 
     def rows(self) -> ProgramRows | None:
-        """What a longer table has of it; None where a run is more than its native call."""
+        """The rows of a longer table; None where a run is more than its native call."""
         tables, more = self.program.tables, (self.kept, self.meshes, self._numbers, self._entries)
         plain = self._plain and tables is not None and not any(more)
         return rows_of(*tables, self.plan.needs) if plain else None

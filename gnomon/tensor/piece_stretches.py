@@ -55,7 +55,7 @@ def stretches(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
 def stretch_key(
     nodes: Sequence[Node], terms: Mapping[Node, Term]
 ) -> tuple[tuple[int, ...], list[int]]:
-    """What nodes compute of what they read, as a key, and the places of what they read."""
+    """A key of nodes and of how they read each other, and the places of what they read."""
     key: list[int] = []
     reads: list[int] = []
     numbers: dict[Node, int] = {}
@@ -186,7 +186,7 @@ def stretch_of(
 def shown_as(
     node: Node, term: Term, first: int, order: Mapping[int, int]
 ) -> tuple[int, int, int] | None:
-    """What a node's value is, its kind, and which of the stretch's values or of those it reads.
+    """A row of `Stretch.shown` for a node: its way, its kind, and which of the values it is.
 
     None of what a graph inside of it computes for readers.
     """

@@ -270,13 +270,13 @@ def image(term: Term, arena: Arena, leaves: list[Node]) -> Node:
 
 
 def way_of(node: Node) -> int:
-    """What becomes of nodes of a kind."""
+    """The way in which nodes of a kind are treated, which is kept."""
     found = _ways[node.kind] = found_way(node)
     return found
 
 
 def found_way(node: Node) -> int:
-    """What becomes of a node."""
+    """The way in which a node is treated."""
     if node.op in PASSED_ON:
         return PASSED
     if node.op == "region":
