@@ -23,6 +23,7 @@ from gnomon.runtime import events, perf_map
 from gnomon.runtime.buffer import DeviceBuffer, others, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm import here
+from gnomon.runtime.joined import ProgramRows, rows_of
 from gnomon.runtime.program import Call
 from gnomon.settings import current
 
@@ -177,6 +178,12 @@ class Executable:
         if report.value:
             self._refuse(report.value - 1, inputs)
         return made if self._plain else list(map([*made, *inputs].__getitem__, self._places))
+
+    def rows(self) -> ProgramRows | None:
+        """The rows of a longer table; None where a run is more than its native call."""
+        tables, more = self.program.tables, (self.kept, self.meshes, self._numbers, self._entries)
+        plain = self._plain and tables is not None and not any(more)
+        return rows_of(*tables, self.plan.needs) if plain else None
 
     def _groups(self, given: list[int]) -> list[Link]:
         """The groups that it moves bytes in; adds where the rank's numbers stand to its inputs."""

@@ -118,10 +118,13 @@ class Allocator:
             address = self.take(size)
             return address, before != (self._reserved, self._next)
 
-    def block(self, nbytes: int, size: int) -> DeviceBuffer:
-        """Make a buffer in a block of a known size class; its maker reports the allocation."""
+    def block(self, nbytes: int, size: int, taken: int = 0) -> DeviceBuffer:
+        """Make a buffer in a block of a known size class; its maker reports the allocation.
+
+        taken: the address of a block that the maker has.
+        """
         made = DeviceBuffer.__new__(DeviceBuffer)
-        made.address = self.take(size)
+        made.address = taken or self.take(size)
         made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
         made.memory, made._size = self, size
         return made

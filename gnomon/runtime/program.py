@@ -177,6 +177,8 @@ class DeviceProgram:
     ) -> None:
         self.steps, self.needs = steps if tables else tuple(steps), needs
         self.handles = handles  # whose code is there while they are held
+        self.tables = tables
+        """What native code walks, where it does."""
         self._set_up(tables)
 
     def _set_up(self, tables: Tables | None) -> None:
@@ -206,7 +208,8 @@ class Program(DeviceProgram):
     def _set_up(self, tables: Tables | None) -> None:
         needs = self.needs
         self._arena = size_class(needs.arena) if needs.arena else 0
-        self._calls, self._bindings = tables or tables_of(self.steps, self.handles, needs)
+        self.tables = tables or tables_of(self.steps, self.handles, needs)
+        self._calls, self._bindings = self.tables
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64

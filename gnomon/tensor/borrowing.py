@@ -125,6 +125,30 @@ def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
     return value.part(part.ctypes.data - whole.ctypes.data, part.nbytes)
 
 
+def are_neighbours(node: Node) -> bool:
+    """Whether the elements of a slice lie one after another."""
+    whole = True
+    for (_, _, step), n, size in zip(
+        reversed(node.params["bounds"]),
+        reversed(node.shape),
+        reversed(node.inputs[0].shape),
+        strict=True,
+    ):
+        if n > 1 and (step != 1 or not whole):
+            return False
+        whole = whole and n == size
+    return True
+
+
+def shows_stretch(node: Node, whole: Node) -> bool:
+    """Whether a node shows neighbours of a value, so that its bytes are the value's own."""
+    while node is not whole:
+        if node.op != "reshape" and not (node.op == "slice" and are_neighbours(node)):
+            return False
+        (node,) = node.inputs
+    return True
+
+
 def is_plain_part(node: Node) -> bool:
     """Whether a node shows part of a value that no gradient passes: as good as a leaf."""
     if node.op not in BORROWERS or not borrows(node):

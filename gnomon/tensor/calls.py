@@ -19,7 +19,7 @@ from gnomon.ops.registry import Op
 from gnomon.ops.strides import dense, form_of, reshaped
 from gnomon.tensor import views
 from gnomon.tensor.autocast import fitted
-from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
+from gnomon.tensor.borrowing import kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
 from gnomon.tensor.state import grads, is_capturing, known, narrow, of_complex, saving
@@ -162,7 +162,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     hidden = not grads.get() and tensor.requires_grad
     made = [alias(tensor, chain, hidden) for chain in chains]
     whole = source(tensor._storage)
-    if not is_capturing() and not is_lent(whole):
+    if not is_capturing():
         for each, part in zip(made, parts, strict=True):
             each._view.node, each._view.source = part, whole
     return several(made) if several else made[0]

@@ -270,7 +270,7 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
     outputs = None
     if found is None and here and pieces.is_passing(seen):
         with collector.paused():
-            outputs = pieces.run(between(seen, roots), seen.leaves)
+            outputs = pieces.run(between(seen, roots), seen)
     if outputs is None:
         if found is None:
             found = programs[key] = Found()

@@ -22,8 +22,8 @@ from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import STEPS, pad, permute
-from gnomon.tensor.borrowing import afresh
-from gnomon.tensor.state import grads
+from gnomon.tensor.borrowing import afresh, borrows, is_lent, shows_stretch
+from gnomon.tensor.state import grads, is_capturing, leaf, state
 from gnomon.tensor.watchers import apart, attach, retained
 
 if TYPE_CHECKING:
@@ -104,6 +104,21 @@ def mesh_layout_of(view: View | None) -> MeshLayout:
             found = tuple(each for each in found if each[0] not in named)
             found = (*found, *params["layout"]) if op == "from_local" else found
     return found
+
+
+def lent_part(tensor: Tensor) -> Node | None:
+    """A copy of neighbours in memory that somebody else may write to, where no gradient passes."""
+    view, whole = tensor._view, tensor._storage.node
+    if view is None or not is_lent(whole) or view.source is not whole or is_capturing():
+        return None
+    shown, history = view.node, tensor._storage.tracked or whole.watch or whole.inputs
+    if history or view.base is not None or tensor._requires or whole.arena is not state.arena:
+        return None
+    # what is no stretch of the memory was copied when it was read
+    if shown is None or not shows_stretch(shown, whole) or not borrows(shown):
+        return None
+    check_kept(view)
+    return leaf(shown.shape, shown.dtype, shown.value.copied())
 
 
 def is_encoded(view: View | None) -> bool:

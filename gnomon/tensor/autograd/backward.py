@@ -13,25 +13,28 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
-from gnomon.ir.memo import memo
+from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import (
     Arena,
     Graph,
     Node,
+    Sites,
     asked_by,
     copy_into,
     leaf_kind,
     topological,
 )
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import from_one_line
-from gnomon.lazy import between, collector
+from gnomon.ir.provenance import current_sites, from_one_line
+from gnomon.lazy import between, collector, pieces
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.layouts import LAYOUTS, axes_of
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Traced
 from gnomon.passes.grad import pull_back
+from gnomon.settings import current
+from gnomon.tensor import nans
 from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import FREED, state
@@ -71,6 +74,10 @@ class BackwardPlan(NamedTuple):
 _plans: dict[tuple, list[tuple[tuple, BackwardPlan | None]]] = memo({})
 """Structure -> plans, each with the lines that it was derived under."""
 _reads: dict[tuple, tuple[int, ...]] = memo({})
+_lines: dict[Sites, int] = memo({})
+"""For each line the structures that were planned there."""
+_met: Recent[tuple, int] = memo(Recent())
+"""For each structure how often its nodes were emitted without a plan."""
 
 
 def structure(
@@ -125,12 +132,31 @@ def gradients_by_plan(request: GradientRequest) -> list[Node | None]:
     if key not in _plans and len(_plans) >= MOST_PLANS:
         _plans.clear()
     with from_one_line(), collector.paused():
+        if key not in _plans and not numbers and is_passing(key, request):
+            return derived(seeds, wanted, values)
         plan = under_lines(_plans.setdefault(key, []), request, numbers)
         if plan is None:
             return derived(seeds, wanted, values)
         nodes = [*order, *given]
         results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
     return [next(results) if there else None for there in plan.given]
+
+
+def is_passing(key: tuple, request: GradientRequest) -> bool:
+    """Whether a structure without a plan is likely to come once, so that none is made.
+
+    Its nodes are emitted as they are: where several structures were planned at the line.
+    """
+    line = current_sites()
+    planned = _lines.get(line, 0)
+    if planned >= pieces.STRUCTURES and current().allows("pieces") and not nans.looked_for():
+        met = _met[key] = (_met.get(key) or 0) + 1
+        if met <= pieces.PASSES and not any([x.op in LAYOUTS for x in request.order]):
+            return True
+    if len(_lines) >= MOST_PLANS:
+        _lines.clear()
+    _lines[line] = planned + 1
+    return False
 
 
 def under_lines(

@@ -8,6 +8,7 @@ import importlib
 import pytest
 
 import gnomon as gn
+from gnomon.tensor import pieces
 
 plans = importlib.import_module("gnomon.tensor.autograd.backward")
 
@@ -89,3 +90,18 @@ def test_a_leaf_that_is_only_compared_or_cut_off_has_none_and_is_not_updated(rea
 
     assert x.grad is None
     assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_structure_that_is_likely_to_come_once_has_no_plan(monkeypatch):
+    monkeypatch.setattr(pieces, "STRUCTURES", 2)
+    monkeypatch.setattr(pieces, "PASSES", 2)
+    w, counts, grads = gn.linspace(0.5, 1.5, 3).requires_grad_(), [], []
+    for n in (2, 3, 4, 5, 5, 5, 5):
+        w.grad = None
+        before = {*plans._plans}
+        gn.stack([(w * (k + 1)).tanh() for k in range(n)]).sum().backward()
+        counts.append(len({*plans._plans} - before))
+        grads.append(w.grad.tolist())
+
+    assert counts == [1, 1, 0, 0, 0, 1, 0], "what comes again and again is planned"
+    assert grads[3] == grads[4] == grads[5] == grads[6]
