@@ -179,6 +179,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("distributed.comm_hooks", "distributed.algorithms.ddp_comm_hooks.", "default_hooks"),
         ("distributed.nn", "distributed.nn.", "functional"),
         ("distributed.optim", "distributed.optim.", "zero_redundancy_optimizer"),
+        ("distributed.pipelining", "distributed.pipelining.", "microbatch schedules stage"),
         ("distributed.wrapping", "distributed.fsdp.", "wrap"),
         (
             "distributed.tensor",

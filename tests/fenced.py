@@ -25,6 +25,7 @@ from gnomon.passes.inline import inline
 from gnomon.program.executable import Executable
 from gnomon.runtime import program, threads
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, others
+from gnomon.settings import current, override
 
 POISON = 0xA5
 PAGE = mmap.PAGESIZE
@@ -75,6 +76,11 @@ class Fences:
         return True
 
 
+def whole_programs() -> override:
+    """A block in which nothing runs in pieces, which have kernels of one operation."""
+    return override(without=",".join(filter(None, (current().without, "pieces"))))
+
+
 @contextmanager
 def fenced() -> Iterator[Fences]:
     """Inside, every block lies between fences, and scratch memory holds nothing but poison."""
@@ -87,9 +93,9 @@ def fenced() -> Iterator[Fences]:
         if not fences.give(address):
             give(self, address, size)
 
-    def block(self: Allocator, nbytes: int, size: int) -> DeviceBuffer:
+    def block(self: Allocator, nbytes: int, size: int, taken: int = 0) -> DeviceBuffer:
         made = DeviceBuffer.__new__(DeviceBuffer)
-        made.address = fences.take(nbytes)
+        made.address = taken or fences.take(nbytes)
         made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
         made.memory, made._size = fences, size
         return made
@@ -105,6 +111,7 @@ def fenced() -> Iterator[Fences]:
         patch.object(Allocator, "give", given),
         patch.object(Allocator, "block", block),
         patch.object(program.threads, "acquire", poisoned),
+        whole_programs(),
     ):
         try:
             yield fences
@@ -147,7 +154,7 @@ def judged(check: Check) -> Iterator[None]:
         check(self, found, expected, lambda: doubts(lambda: interpret_graph(graph, given)))
         return made
 
-    with patch.object(Executable, "run", again):
+    with patch.object(Executable, "run", again), whole_programs():
         yield
 
 

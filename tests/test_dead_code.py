@@ -134,7 +134,7 @@ gnomon.distributed gnomon.distributed.checkpoint gnomon.distributed.checkpoint.s
 gnomon.distributed.checkpoint_wrapper gnomon.distributed.wrapping gnomon.distributed.rendezvous
 gnomon.distributed.comm_hooks gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.nn gnomon.distributed.optim
-gnomon.distributed.tensor
+gnomon.distributed.pipelining gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel gnomon.export gnomon.export.graph_signature gnomon.onnx
 gnomon.distributions gnomon.distributions.constraints gnomon.distributions.parameters
 gnomon.fft gnomon.futures gnomon.gguf gnomon.library gnomon.linalg gnomon.models

@@ -14,7 +14,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from gnomon.codegen import block, blocks, folds, loops
+from gnomon.codegen import block, blocks, folds, row_passes
 from gnomon.codegen.emitter import splat, vector
 from gnomon.codegen.kernels import scan, scatter, sort, tally
 from gnomon.codegen.scalar import TEMPLATES, V1
@@ -73,7 +73,7 @@ def lanes_from_one(self, fold: Node, totals: list[str]) -> str:
 
 def two_vectors(patch: pytest.MonkeyPatch) -> None:
     """32 lanes, which meet in one halving less."""
-    patch.setattr(loops, "GROUP", 2)
+    patch.setattr(row_passes, "GROUP", 2)
     patch.setattr(folds.Folds, "sixteen", lambda self, fold, totals: self.combine(fold, *totals))
 
 

@@ -118,7 +118,7 @@ def by_weight(call: Callable) -> Callable:
 
     def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
         weight = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
-        if isinstance(weight, Tensor) and weight._view is None:
+        if isinstance(weight, Paired) or (isinstance(weight, Tensor) and weight._view is None):
             return call(op, args, kwargs)
         return encoded.layer_of(call, op, args, kwargs)
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.loops import CHUNK, GROUP, emit_loops
+from gnomon.codegen.loops import emit_loops
+from gnomon.codegen.row_passes import GROUP
+from gnomon.codegen.shares import SHARES
 from gnomon.dtypes import DType, bfloat16, bool_, float32, float64, int64, uint8
 from gnomon.ops.primitives import reshape
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import pad, permute, slice_
 from tests.schedule.kernels_of import check, kernels, leaf
+
+CHUNK = SHARES["contiguous"].chunk
 
 
 @pytest.mark.parametrize("dtype", [bfloat16, float32, float64, int64, uint8, bool_])

@@ -6,8 +6,9 @@ import pytest
 
 import gnomon as gn
 from gnomon.ir.memo import Recent
+from gnomon.ir.provenance import Site, waited
 from gnomon.settings import override
-from gnomon.tensor import piece_walk, pieces
+from gnomon.tensor import evaluate, piece_walk, pieces
 from gnomon.tensor.piece_stretches import LEAST, MOST, Stretch, stretches
 from tests.tensor.test_pieces import bits, calls, drawn, numbers, training, views
 
@@ -20,6 +21,11 @@ def copied(monkeypatch):
     monkeypatch.setattr(piece_walk, "MANY", 1)
     for met in ("_outlines", "_whole", "_latest"):  # by other tests
         monkeypatch.setattr(pieces, met, Recent())
+    monkeypatch.setattr(evaluate, "_programs", {})
+    monkeypatch.setattr(piece_walk, "_stretches", {})
+    for module in (evaluate, pieces):  # no other device, whatever earlier tests took memory of
+        monkeypatch.setattr(module, "others", set())
+    monkeypatch.setitem(waited, Site(__file__, 1, ""), (1, 0.0))  # where all is on the disk
     found, add_to = [], Stretch.add_to
 
     def add(*parts):
