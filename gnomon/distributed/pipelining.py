@@ -25,6 +25,7 @@ from gnomon.tensor.pytree import tensors_in, with_leaves
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]
+__path__: list[str] = []  # PyTorch has modules below this one: gnomon/lazy.py
 
 Tensors = tuple[Tensor, ...]
 
