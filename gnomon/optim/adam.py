@@ -51,7 +51,7 @@ def adam(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decoupled: bool, deca
 
 
 class Adam(Optimizer):
-    """Adam; weight_decay is added to gradients."""
+    """Adam; weight_decay is added to gradients, or decoupled shrinks parameters as AdamW's does."""
 
     decoupled = False
 
@@ -69,6 +69,7 @@ class Adam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
         fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
         check_range("learning rate", lr, 0.0)
         check_range("epsilon value", eps, 0.0)
@@ -78,7 +79,8 @@ class Adam(Optimizer):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         switches = {"amsgrad": amsgrad, "maximize": maximize}
         given = {"foreach": foreach, "capturable": capturable, "fused": fused}
-        super().__init__(params, {**options, **switches, **IGNORED, **given})
+        kind = {"decoupled_weight_decay": True} if decoupled_weight_decay else {}
+        super().__init__(params, {**options, **switches, **IGNORED, **given, **kind})
 
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
@@ -88,12 +90,13 @@ class Adam(Optimizer):
         group = self.param_groups[number]
         places = [("lr", None), ("weight_decay", None), ("betas", 0), ("betas", 1), ("eps", None)]
         given = [self._number(number, *place) for place in places]
-        numbers = apply(adam_numbers, (count, given), {"decoupled": self.decoupled})
+        decoupled = bool(group.get("decoupled_weight_decay", self.decoupled))
+        numbers = apply(adam_numbers, (count, given), {"decoupled": decoupled})
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
         switches = {
-            "decoupled": self.decoupled,
+            "decoupled": decoupled,
             # shrinking by 1.0 changes nothing, and one rule for all groups is one kernel
-            "decays": self.decoupled or group["weight_decay"] != 0,
+            "decays": decoupled or group["weight_decay"] != 0,
             "maximize": group["maximize"],
         }
         return adam, names, list(numbers), switches

@@ -26,12 +26,18 @@ SampleAxes = int | None | tuple | list
 
 
 def vmap(
-    func: Callable, in_dims: SampleAxes = 0, out_dims: SampleAxes = 0, randomness: str = "error"
+    func: Callable,
+    in_dims: SampleAxes = 0,
+    out_dims: SampleAxes = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
 ) -> Callable:
     """A function that maps func over an axis of its arguments; gradients pass as ever.
 
     in_dims and out_dims say which axis that is, None for what all samples share. With
-    randomness="same" all samples see the same draws.
+    randomness="same" all samples see the same draws. All samples are computed in one program,
+    whatever chunk_size says.
 
     >>> from gnomon.tensor.creation import tensor
     >>> vmap(lambda x, y: (x * y).sum(), in_dims=(0, None))(
@@ -44,6 +50,9 @@ def vmap(
             f'vmap: randomness must be "error" or "same": got {randomness!r}. For draws that '
             "differ, draw for all samples outside and pass them in."
         )
+
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"vmap: chunk_size should be greater than 0: got {chunk_size}.")
 
     @functools.wraps(func)
     def mapped(*args: Any, **named: Any) -> Any:

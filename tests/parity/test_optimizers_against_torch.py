@@ -21,6 +21,7 @@ OPTIMIZERS = (
     *("SGD(p, lr=0.1)", "SGD(p, 0.1, momentum=0.9)", "SGD(p, 0.1, momentum=0.9, nesterov=True)"),
     *("SGD(p, 0.1, momentum=0.9, dampening=0.5, weight_decay=0.1)", "SGD(p, 0.1, maximize=True)"),
     *("Adam(p)", "Adam(p, lr=0.1, betas=(0.5, 0.9), eps=1e-6)", "Adam(p, 0.1, weight_decay=0.1)"),
+    "Adam(p, 0.1, weight_decay=0.3, decoupled_weight_decay=True)",
     *("Adam(p, 0.1, amsgrad=True)", "AdamW(p)", "AdamW(p, 0.1, weight_decay=0.3)"),
     *("AdamW(p, 0.1, (0.9, 0.95), amsgrad=True)", "Adagrad(p)", "RMSprop(p, 0.1)"),
     *("Adagrad(p, 0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.2)",),

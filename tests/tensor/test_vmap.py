@@ -132,3 +132,11 @@ def test_gradients_that_a_user_wrote_are_not_mapped():
 
     with pytest.raises(ArgumentError, match=r"Double\.apply takes no axis"):
         gn.vmap(Double.apply)(x)
+
+
+def test_chunks_of_samples_change_nothing():
+    x = gn.randn(6, 4)
+
+    assert gn.vmap(gn.sin, chunk_size=4)(x).tolist() == gn.vmap(gn.sin)(x).tolist()
+    with pytest.raises(ArgumentError, match="chunk_size should be greater than 0: got 0"):
+        gn.vmap(gn.sin, chunk_size=0)
