@@ -190,20 +190,26 @@ class PipelineSchedule:
         the losses of microbatches. Gradients are those of their mean, or sum without `scale_grads`.
         """
         part, targets = self.begun(args, kwargs), self.cut(target)
-        outputs, found, count = list[Any](), list[Tensor](), self.n_microbatches
+        outputs, waiting, count = list[Any](), deque[Tensor | None](), self.n_microbatches
         with enable_grad():
             for number in range(count + self.ahead()):
                 if number < count:
-                    outputs.append(part.forward(number))
-                if number < count and self.has_loss:
-                    found.append(self.loss_fn(outputs[-1], targets[number], **(loss_kwargs or {})))
+                    made = part.forward(number)
+                    waiting.append(self.loss_of(made, targets[number], loss_kwargs or {}))
+                    if self.stage.is_last and return_outputs:
+                        outputs.append(with_leaves(made, lambda x: x.detach()))
                 if number >= self.ahead() and self.loss_fn is not None:
-                    part.backward(found[number - self.ahead()] if self.has_loss else None)
+                    loss = waiting.popleft()
+                    part.backward(loss)
+                    if self.has_loss and losses is not None:
+                        losses.append(loss.detach())
         part.end()
-        if losses is not None:
-            losses += [loss.detach() for loss in found]
         self.scale()
-        return merged(outputs) if self.stage.is_last and return_outputs else None
+        return merged(outputs) if outputs else None
+
+    def loss_of(self, made: Any, target: Any, named: dict[str, Any]) -> Tensor | None:
+        """The loss of a microbatch; None on stages that compute none."""
+        return self.loss_fn(made, target, **named) if self.has_loss else None
 
     @property
     def has_loss(self) -> bool:
@@ -245,8 +251,9 @@ class PipelineSchedule:
                     f"{type(self).__name__}: expected {count} equal microbatches: got a tensor of "
                     f"shape {tuple(x.shape)}. Give a batch that they divide."
                 )
+        chunks = {id(x): x.chunk(count) for x in tensors_in(value)}
         return [
-            with_leaves(value, lambda x, k=k: x.chunk(count)[k] if isinstance(x, Tensor) else x)
+            with_leaves(value, lambda x, k=k: chunks[id(x)][k] if id(x) in chunks else x)
             for k in range(count)
         ]
 
@@ -283,4 +290,4 @@ def merged(outputs: Sequence[Any]) -> Any:
     """The results of microbatches as those of the batch."""
     if isinstance(outputs[0], tuple):
         return tuple(map(merged, zip(*outputs, strict=True)))
-    return FUNCTIONS["cat"]([x.detach() for x in outputs])
+    return FUNCTIONS["cat"](list(outputs))

@@ -7,7 +7,7 @@ in docs/concepts.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gnomon.program.executable import Executable, Lines, Pairs
     from gnomon.tensor.state import Storage
 
+    Chosen = Callable[[Node, list[Storage]], bool]
 
 LOOK = 64
 """Between so many new nodes the length of what is pending is looked at."""
@@ -188,10 +189,14 @@ def evaluate_kept() -> None:
             evaluate_all(plain=False)
 
 
-def evaluate_all(plain: bool = True) -> None:
-    """Compute everything of this thread that somebody still holds; what is plain where asked."""
+def evaluate_all(plain: bool = True, chosen: Chosen | None = None) -> None:
+    """Compute everything of this thread that somebody still holds; what is plain where asked.
+
+    chosen: whether a node is to be computed, by the node and the storages that hold it.
+    """
     held = waiting()
     roots = [node for node in held if node.arena is state.arena]
+    roots = roots if chosen is None else [node for node in roots if chosen(node, held[node])]
     roots = roots if plain else [node for node in roots if not is_plain(node, held)]
     roots = without_unknown(roots) if state.unknown else roots
     if state.failed:  # whoever asks for one of these gets the error again; nobody else does

@@ -26,13 +26,15 @@ from gnomon.ops.layouts import (
     is_constant,
     place,
     to_local,
+    waits_for_ranks,
 )
 from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.runtime.comm import here
+from gnomon.settings import holding
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import is_capturing, is_eager, meets_later, mesh_results
-from gnomon.tensor.tensor import Paired, Tensor, alias, node_of, pair_of, raw, wrap
+from gnomon.tensor.tensor import Paired, Tensor, alias, alone, node_of, pair_of, raw, wrap
 from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "layout_of",
     "local_of",
     "meet",
+    "meeting",
     "over_pairs",
     "own_rows",
     "part_of",
@@ -95,7 +98,7 @@ def spread(
     if not layout:
         return local
     if not mesh_results:
-        mesh_results.append(sharded_result)
+        mesh_results.append(result_over_ranks)
     params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows, "varies": varies}
     params |= {"shares": shares} if shares > 1 else {}
     return alias(local, (("from_local", params),))
@@ -215,16 +218,17 @@ def sharded_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
 # results
 
 
-def sharded_result(node: Node, tracked: bool) -> Tensor | None:
-    """The tensor of a node over sharded values, in the layout it has; None for other nodes."""
-    if not is_eager() or not axes_of(node):
-        return None
+def result_over_ranks(node: Node, tracked: bool) -> Tensor:
+    """The tensor of a node that may be over sharded values, in the layout it has."""
+    later, eager = meets_later.get(), is_eager()
+    if not eager or not axes_of(node):
+        made = alone(node, tracked)
+        if eager and later is not None and waits_for_ranks(node):
+            later.append(made)
+        return made
     found = left(node)
     made = sharded(node, found.layout, tracked, rows=found.rows, varies=found.varies)
-    later = meets_later.get()
-    if found.meets and later is not None:
-        later.append(made)
-    elif found.meets or reads_lent(node):
+    if later is None and (found.meets or reads_lent(node)):
         evaluate([made._storage.node])
     return made
 
@@ -257,10 +261,26 @@ def reads_lent(node: Node) -> bool:
     return any(is_lent(x) for x in numbered([node], lambda x: x.value is not None))
 
 
+class meeting(holding[list[Tensor] | None]):
+    """Compute in one program, at the end of a block, results for which ranks must meet.
+
+    The block gives the list of them. One that raises computes nothing: other ranks may not have
+    raised, and would meet in another program.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(meets_later, [])
+
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__()
+        if self.value and raised[0] is None:
+            meet(self.value)
+
+
 def meet(tensors: Iterable[Tensor]) -> None:
     """Compute what waits for other ranks: they meet at a call, and not when somebody looks."""
     if is_eager():
-        nodes = [pair_of(x)._storage.node for x in tensors]
+        nodes = dict.fromkeys(pair_of(x)._storage.node for x in tensors)
         evaluate([x for x in nodes if x.value is None])
 
 

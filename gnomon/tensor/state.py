@@ -44,10 +44,10 @@ Modes = tuple[tuple[ContextVar, Any], ...]
 _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
 
 
-mesh_results: list[Callable[[Node, bool], Tensor | None]] = []
-"""What shows results that lie over ranks; empty until there is a tensor that does."""
+mesh_results: list[Callable[[Node, bool], Tensor]] = []
+"""The function that makes tensors of results; empty until a tensor is divided over ranks."""
 meets_later: ContextVar[list[Any] | None] = ContextVar("gnomon_meets_later", default=None)
-"""Results for which ranks must meet, while some are made that are computed together."""
+"""Tensors for which ranks must meet, in a block at whose end they are computed together."""
 
 
 complexes: list[Any] = []
@@ -180,6 +180,8 @@ class ThreadState(threading.local):
         """
         self.sweep_at = KEPT_REFERENCES
         self.look_at = self.evaluated_at = 0
+        self.passed = 0
+        """The number of nodes at the end of the last backward pass that freed its graph."""
         self.kept_waits = False
         """Whether a model's tensor was made, and nothing computed since."""
 

@@ -220,9 +220,14 @@ def rare(tensor: Tensor) -> Rare:
 
 
 def wrap(node: Node, tracked: bool = False) -> Tensor:
-    """A new tensor with a storage of its own."""
-    if mesh_results and node.value is None and (made := mesh_results[0](node, tracked)) is not None:
-        return made
+    """A new tensor with a storage of its own, or one of which each rank has its part."""
+    if mesh_results and node.value is None:
+        return mesh_results[0](node, tracked)
+    return alone(node, tracked)
+
+
+def alone(node: Node, tracked: bool = False) -> Tensor:
+    """A new tensor with a storage of its own, which has all of the value."""
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
     tensor._requires = False

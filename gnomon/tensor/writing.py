@@ -67,9 +67,12 @@ def write(
         give(storage, value, chain=full_chain(tensor))
         if view.own is not None and view.base is None:
             views.settled(view, source(storage), storage.version)
-    meets = mesh_results and not is_capturing() and views.mesh_layout_of(view)
-    if meets and meets_later.get() is None:
-        evaluate([storage.node])  # ranks meet here, and not when one of them looks
+    if mesh_results and not is_capturing() and views.mesh_layout_of(view):
+        later = meets_later.get()
+        if later is None:
+            evaluate([storage.node])  # ranks meet here, and not when one of them reads it
+        else:
+            later.append(tensor)
     return tensor
 
 

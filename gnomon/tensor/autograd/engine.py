@@ -13,10 +13,9 @@ from gnomon.errors import GradientError
 from gnomon.ir import provenance
 from gnomon.ir.node import Node
 from gnomon.lazy import autograd_graph, layouts, modes
-from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.registry import rule_of
 from gnomon.settings import holding
-from gnomon.tensor.autograd import versions
+from gnomon.tensor.autograd import accumulation, versions
 from gnomon.tensor.autograd.backward import (
     GradientRequest,
     derived,
@@ -42,7 +41,6 @@ from gnomon.tensor.state import (
     grads,
     inference,
     is_capturing,
-    meets_later,
     state,
 )
 from gnomon.tensor.tensor import (
@@ -220,15 +218,22 @@ def run_backward(
         order = numbered(seeds, is_plain_part)
         waiting = watched(order)
         retains = create_graph if retain_graph is None else retain_graph
+        adds_up = not retains and accumulation.adds_up(
+            x for found in waiting.values() for x in found
+        )
+        if adds_up:
+            accumulation.compute_last_pass(order)
+            order = numbered(seeds, is_plain_part)
+            waiting = watched(order)
         state.recorder.go_back([] if retains else seeds, waiting)
         if is_capturing() and not seen_inside(waiting, chosen):
             state.recorder.keep_inside(seeds)
         wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
-        with holding(under_way, BackwardPass(seeds, wanted)), holding(meets_later, []):
+        with layouts.meeting(), holding(under_way, BackwardPass(seeds, wanted)):
             gradients = pulled(seeds, waiting, order, create_graph, chosen)
             gathered = gather_all(waiting, gradients, chosen, create_graph)
-        if any(node.op in LAYOUTS for node in order):
-            layouts.meet([tensor.grad for tensor in gathered])
+        if adds_up:
+            accumulation.compute_pass(order)
         rares = [tensor._rare for tensor in gathered]
         for end in dict.fromkeys(None if rare is None else rare.ends for rare in rares):
             if end is not None:
@@ -236,6 +241,8 @@ def run_backward(
     finally:
         provenance.scope.phase = before
     release(roots, retains)
+    if not retains:
+        accumulation.end_pass()
 
 
 def chosen_of(inputs: Sequence[Tensor]) -> set[int]:

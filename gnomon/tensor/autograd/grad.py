@@ -23,7 +23,7 @@ from gnomon.tensor.autograd.hooks import (
 )
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.state import meets_later, state
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, gradient_for, pairs_of
 
 __all__ = ["grad"]
@@ -107,26 +107,21 @@ def found_by(
     if state.overwritten:
         versions.check(seeds, order, wanted)
     seen = partial(observe, tracked=create_graph)
-    with holding(under_way, BackwardPass(seeds, wanted)):
+    with layouts.meeting(), holding(under_way, BackwardPass(seeds, wanted)):
         found = iter(derived(seeds, wanted, leaf_values(waiting), seen))
         parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
         parts = [
-            None if x is None else through(hooks_of_leaf(t), x, create_graph)
+            None if x is None else through(hooks_of_leaf(t), x, create_graph, t)
             for t, x in zip(pairs_of(asked), parts, strict=True)
         ]
-    if None in parts:
-        state.recorder.keep_inside(seeds)
-    if None in parts and not lenient:
-        raise GradientError(
-            f"grad: input {parts.index(None)} is not used by the outputs. "
-            "Give allow_unused=True to get None for it."
-        )
-    later = list[Tensor]()
-    with holding(meets_later, later):
-        made = [gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True)]
-    if later:
-        layouts.meet(later)
-    return tuple(made)
+        if None in parts:
+            state.recorder.keep_inside(seeds)
+        if None in parts and not lenient:
+            raise GradientError(
+                f"grad: input {parts.index(None)} is not used by the outputs. "
+                "Give allow_unused=True to get None for it."
+            )
+        return tuple(gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
 
 
 def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:

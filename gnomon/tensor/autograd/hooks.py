@@ -175,12 +175,21 @@ def observe(node: Node, gradient: Node, tracked: bool) -> Node:
     return gradient
 
 
-def through(hooks: dict[int, Callable], gradient: Node, tracked: bool) -> Node:
-    """A gradient after its hooks."""
+def through(
+    hooks: dict[int, Callable], gradient: Node, tracked: bool, leaf: Tensor | None = None
+) -> Node:
+    """A gradient after its hooks, which see that of a leaf in the leaf's layout."""
     for hook in list(hooks.values()):
-        answer = hook(wrap(gradient, tracked))
+        answer = hook(placed_like(leaf, gradient, tracked))
         gradient = gradient if answer is None else raw(answer)
     return gradient
+
+
+def placed_like(leaf: Tensor | None, gradient: Node, tracked: bool) -> Tensor:
+    """The tensor of a gradient, which ranks share as they do its leaf."""
+    if leaf is None or not mesh_results:
+        return wrap(gradient, tracked)
+    return layouts.sharded_like(gradient, leaf, tracked)
 
 
 def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
@@ -188,9 +197,7 @@ def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
     node = gradient if tracked else detached(gradient)
     before = tensor.grad
     if before is None:
-        tensor.grad = (
-            layouts.sharded_like(node, tensor, tracked) if mesh_results else wrap(node, tracked)
-        )
+        tensor.grad = placed_like(tensor, node, tracked)
     elif tracked:
         tensor.grad = wrap(node_of(before) + node, True)
     else:
@@ -232,5 +239,5 @@ def gather_all(
         hooks = hooks_of_leaf(tensor)
         # a leaf that was written to over a mesh, or is watched, stands in a graph several times
         whole = reduce(add, found)
-        gather(tensor, through(hooks, whole, tracked) if hooks else whole, tracked)
+        gather(tensor, through(hooks, whole, tracked, tensor) if hooks else whole, tracked)
     return [tensor for tensor, _ in parts.values()]

@@ -1,0 +1,50 @@
+"""Gradients that are added up over several passes: each pass is a program of its own.
+
+What a backward pass leaves waits until it is read, so that one program has a step with its update.
+Passes that add up gradients, as those of microbatches do, would wait together, and their program
+would hold the activations of each. So the first of them is computed when the second one begins, and
+every further one at its end. Passes that retain their graph share it: they wait for the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from gnomon.ir.node import Node
+from gnomon.tensor.evaluate import evaluate_all, is_filled
+from gnomon.tensor.state import Storage, is_eager, mesh_results, state
+from gnomon.tensor.tensor import Tensor, raw
+
+__all__ = ["adds_up", "compute_last_pass", "compute_pass", "end_pass"]
+
+
+def adds_up(tensors: Iterable[Tensor]) -> bool:
+    """Whether leaves have gradients of an earlier pass; ranks that share some compute all."""
+    if mesh_results or not is_eager():
+        return False
+    gathered = (x.grad for x in tensors if x._requires)
+    return any(x is not None and not is_filled(raw(x)) for x in gathered)
+
+
+def compute_last_pass(order: Container[Node]) -> None:
+    """Compute what waits since the last pass; `order` has the nodes that the next one reads."""
+
+    def is_older(node: Node, storages: list[Storage]) -> bool:
+        return node.serial <= state.passed and node not in order and not is_open(storages)
+
+    evaluate_all(plain=False, chosen=is_older)
+
+
+def compute_pass(order: Container[Node]) -> None:
+    """Compute the gradients of a pass, and results on its way; what other passes read waits."""
+    evaluate_all(plain=False, chosen=lambda node, found: node in order or not is_open(found))
+
+
+def is_open(storages: Iterable[Storage]) -> bool:
+    """Whether a later pass may begin at a value."""
+    return any(x.tracked and not x.released for x in storages)
+
+
+def end_pass() -> None:
+    """Note where a pass ends: what waits until then is computed before another adds to it."""
+    state.passed = next(state.arena._serial)
