@@ -293,7 +293,10 @@ def own_rows_of(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
     if is_known(node):
         return NOWHERE
     if names_layouts(node):
-        return inside(node, inputs, own_rows_of)
+        body: Graph = node.params["body"]
+        index: int = node.params["index"]
+        inside = dict(zip(body.inputs, inputs, strict=True))
+        return derived(body.outputs[index], inside, own_rows_of)
     read = NOWHERE.union(*inputs)
     named = {name for name, _, _ in node.params["layout"]} if node.op in LAYOUTS else NOWHERE
     if node.op == "to_local":
@@ -341,17 +344,6 @@ def note_constant(leaf: Node, like: Node) -> None:
         _constant[leaf] = True
 
 
-def inside(
-    region: Node,
-    inputs: Sequence[frozenset[str]],
-    own: Callable[[Node, Sequence[frozenset[str]]], frozenset[str]],
-) -> frozenset[str]:
-    """The axes of a region's result, which follow from its body."""
-    body: Graph = region.params["body"]
-    found = dict(zip(body.inputs, inputs, strict=True))
-    return derived(body.outputs[region.params["index"]], found, own)
-
-
 def waits_for_ranks(node: Node) -> bool:
     """Whether a value that is not known yet is made of parts that ranks have."""
     return derived(node, _waiting, own_waiting)
@@ -386,8 +378,6 @@ def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
     """The mesh axes of a node, where those of what it reads are known."""
     if is_known(node):
         return NOWHERE
-    if names_layouts(node):
-        return inside(node, inputs, own_axes)
     read = NOWHERE.union(*inputs)
     if node.op not in LAYOUTS:
         return read

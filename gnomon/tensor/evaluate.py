@@ -27,7 +27,16 @@ from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
-from gnomon.tensor.state import at_home, grads, is_capturing, refusal, settled, state, waiting
+from gnomon.tensor.state import (
+    PASSED,
+    at_home,
+    grads,
+    is_capturing,
+    refusal,
+    settled,
+    state,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable, Lines, Pairs
@@ -344,10 +353,21 @@ def settle(held: dict[Node, list[Storage]]) -> None:
         if node.value is None:
             continue
         for storage in storages:
-            if storage.node is node and (not storage.tracked or storage.released):
-                storage.node = settled(node, storage.kept)
-                if storage.tracked:
-                    storage.node.sites = named_sites(node)
+            if storage.node is not node:
+                continue
+            if not storage.tracked or storage.released:
+                drop_history(storage)
+            else:
+                state.histories.add(storage)
+
+
+def drop_history(storage: Storage) -> None:
+    """Give a storage a leaf in the place of its node, which no backward pass goes over again."""
+    node = storage.node
+    state.histories.discard(storage)
+    storage.node = settled(node, storage.kept)
+    if storage.tracked:
+        storage.node.sites, storage.node.watch = named_sites(node), PASSED
 
 
 def named_sites(node: Node) -> tuple[Site, ...]:

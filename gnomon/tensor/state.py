@@ -167,6 +167,8 @@ class ThreadState(threading.local):
         self.refused: TraceError | None = None
         self.pending: list[ref[Storage]] = []
         self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+        self.histories: WeakSet[Storage] = WeakSet()
+        """Storages whose values were computed while gradients may pass them."""
         self.origins: WeakKeyDictionary[Storage, Any] = WeakKeyDictionary()
         """Of storages with results of captured functions: the result, and those beside it."""
         self.beside: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
@@ -360,6 +362,10 @@ def nobody() -> None:
 
 FREED: list[Callable[[], Any]] = [nobody]
 """What watches a leaf that had a history: a program that went backward has let it go."""
+
+
+PASSED: list[Callable[[], Any]] = [nobody]
+"""What watches a leaf that had a history, which a backward pass has freed."""
 
 
 def leaf_like(known: Node, buffer: DeviceBuffer) -> Node:

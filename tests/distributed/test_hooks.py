@@ -1,4 +1,4 @@
-"""Values that hooks make in a backward pass over ranks are known at its end: one may be read alone."""
+"""Values that hooks make in a backward pass over ranks are known at its end."""
 
 from __future__ import annotations
 

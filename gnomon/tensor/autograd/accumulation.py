@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from gnomon.ir.node import Node
+from gnomon.ops.layouts import LAYOUTS, names_layouts
 from gnomon.tensor.evaluate import evaluate_all, is_filled
 from gnomon.tensor.state import Storage, is_eager, mesh_results, state
 from gnomon.tensor.tensor import Tensor, raw
@@ -18,12 +19,15 @@ from gnomon.tensor.tensor import Tensor, raw
 __all__ = ["adds_up", "compute_last_pass", "compute_pass", "end_pass"]
 
 
-def adds_up(tensors: Iterable[Tensor]) -> bool:
-    """Whether leaves have gradients of an earlier pass; ranks that share some compute all."""
-    if mesh_results or not is_eager():
+def adds_up(order: Iterable[Node], tensors: Iterable[Tensor]) -> bool:
+    """Whether leaves have gradients of an earlier pass; passes over ranks leave nothing to wait.
+
+    order: the nodes of the graph.
+    """
+    gathered = (x.grad for x in tensors if x._requires) if is_eager() else ()
+    if all(x is None or is_filled(raw(x)) for x in gathered):
         return False
-    gathered = (x.grad for x in tensors if x._requires)
-    return any(x is not None and not is_filled(raw(x)) for x in gathered)
+    return not (mesh_results and any(x.op in LAYOUTS or names_layouts(x) for x in order))
 
 
 def compute_last_pass(order: Container[Node]) -> None:

@@ -37,12 +37,16 @@ from gnomon.settings import current
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized
-from gnomon.tensor.state import FREED, state
+from gnomon.tensor.state import FREED, PASSED, state
 from gnomon.tensor.watchers import is_watched
 
 ENDED = (
     "backward: a compiled function made a tensor on the way, went backward itself, and kept no "
     "history of it. Go backward outside of that function, or return the tensor's detach()."
+)
+SECOND_PASS = (
+    "backward: trying to backward through the graph a second time: its values were freed by the "
+    "first pass. Give retain_graph=True to the first one."
 )
 VALUE, WATCHED, END = -2, -3, -1
 MOST_PLANS = 1024
@@ -292,6 +296,8 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
     for node in order:
         if node.watch is FREED:
             raise GradientError(ENDED)
+        if node.watch is PASSED:
+            raise GradientError(SECOND_PASS)
         if node.watch:
             found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
     return found

@@ -5,18 +5,20 @@ Gradients themselves are derived from the graph by gnomon/passes/grad.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir import provenance
-from gnomon.ir.node import Node
+from gnomon.ir.node import Node, topological
 from gnomon.lazy import autograd_graph, layouts, modes
 from gnomon.ops.registry import rule_of
+from gnomon.passes.gradient_paths import depends_on
 from gnomon.settings import holding
 from gnomon.tensor.autograd import accumulation, versions
 from gnomon.tensor.autograd.backward import (
+    SECOND_PASS,
     GradientRequest,
     derived,
     gradients_by_plan,
@@ -34,10 +36,10 @@ from gnomon.tensor.autograd.hooks import (
     retain_grad,
     under_way,
 )
+from gnomon.tensor.autograd.release import release
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
 from gnomon.tensor.state import (
     ModeBlock,
-    Storage,
     grads,
     inference,
     is_capturing,
@@ -65,12 +67,6 @@ __all__ = [
     "no_grad",
     "set_grad_enabled",
 ]
-
-
-SECOND_PASS = (
-    "backward: trying to backward through the graph a second time: its values were freed by the "
-    "first pass. Give retain_graph=True to the first one."
-)
 
 
 class set_grad_enabled:
@@ -219,7 +215,7 @@ def run_backward(
         waiting = watched(order)
         retains = create_graph if retain_graph is None else retain_graph
         adds_up = not retains and accumulation.adds_up(
-            x for found in waiting.values() for x in found
+            order, (x for found in waiting.values() for x in found)
         )
         if adds_up:
             accumulation.compute_last_pass(order)
@@ -240,8 +236,9 @@ def run_backward(
                 end()
     finally:
         provenance.scope.phase = before
-    release(roots, retains)
     if not retains:
+        path = order if chosen is None else depends_on(topological(seeds), wanted)
+        release(roots, path)
         accumulation.end_pass()
 
 
@@ -268,26 +265,6 @@ def ends_of(given: Any) -> Any:
 def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> bool:
     """Whether all tensors are found that a pass is to give gradients."""
     return chosen is not None and chosen <= {id(t) for found in waiting.values() for t in found}
-
-
-def release(roots: Iterable[Tensor], retain: bool) -> None:
-    """Free the graphs of roots whose values are known."""
-    if retain:
-        return
-    for root in roots:
-        storage: Storage = root._storage
-        if not shows_leaf(root):
-            storage.released = True
-            if storage.node.value is not None:
-                storage.node = detached(storage.node)
-                storage.node.value = storage.node.inputs[0].value
-
-
-def shows_leaf(tensor: Tensor) -> bool:
-    """Whether a tensor is a leaf, or a view of one: behind it nothing is freed."""
-    while not tensor._requires and tensor._view is not None and tensor._view.base is not None:
-        tensor = tensor._view.base
-    return tensor._requires
 
 
 def backward_of(

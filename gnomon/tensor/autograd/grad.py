@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 from gnomon.errors import GradientError
-from gnomon.ir.node import Node
+from gnomon.ir.node import Node, topological
 from gnomon.lazy import layouts
+from gnomon.passes.gradient_paths import depends_on
 from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import derived, leaf_values, sum_of, watched
-from gnomon.tensor.autograd.engine import ends_of, release, seeds_of
+from gnomon.tensor.autograd.engine import ends_of, seeds_of
 from gnomon.tensor.autograd.hooks import (
     BackwardPass,
     hooks_of_leaf,
@@ -21,12 +22,16 @@ from gnomon.tensor.autograd.hooks import (
     through,
     under_way,
 )
+from gnomon.tensor.autograd.release import release
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, gradient_for, pairs_of
 
 __all__ = ["grad"]
+
+Found = tuple[tuple[Tensor | None, ...], Sequence[Node]]
+"""Gradients, and the nodes that they are of."""
 
 
 def grad(
@@ -54,11 +59,10 @@ def grad(
     asked = ends_of(inputs if named is None else list(named.values()))
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs
     lenient = bool(allow_unused) or materialize_grads
-    if is_grads_batched:
-        found = batched(roots, asked, pairs_of(given), create_graph, lenient)
-    else:
-        found = found_by(roots, asked, pairs_of(given), create_graph, lenient)
-    release(roots, create_graph if retain_graph is None else retain_graph)
+    pull = batched if is_grads_batched else found_by
+    found, wanted = pull(roots, asked, pairs_of(given), create_graph, lenient)
+    if not (create_graph if retain_graph is None else retain_graph):
+        release(roots, depends_on(topological(map(recorded, roots)), wanted))
     if materialize_grads:
         zeros = FUNCTIONS["zeros_like"]
         found = tuple(zeros(x) if g is None else g for x, g in zip(asked, found, strict=True))
@@ -71,7 +75,7 @@ def batched(
     given: Sequence[Tensor | None] | None,
     create_graph: bool,
     lenient: bool,
-) -> tuple[Tensor | None, ...]:
+) -> Found:
     """The gradients for each element of the first axis of what a pass starts from."""
     counts = {len(g) for g in given or () if g is not None}
     if len(counts) != 1:
@@ -79,16 +83,18 @@ def batched(
             f"grad: is_grads_batched takes grad_outputs with one first axis: got {sorted(counts)}."
         )
     if counts == {0}:
-        return tuple(x.detach()[None][:0] for x in asked)
+        return tuple(x.detach()[None][:0] for x in asked), []
     rows = [
         found_by(
             roots, asked, [None if g is None else g[k] for g in given or ()], create_graph, lenient
         )
         for k in range(counts.pop())
     ]
-    return tuple(
-        None if parts[0] is None else FUNCTIONS["stack"](parts) for parts in zip(*rows, strict=True)
+    stacked = tuple(
+        None if parts[0] is None else FUNCTIONS["stack"](parts)
+        for parts in zip(*(row for row, _ in rows), strict=True)
     )
+    return stacked, rows[0][1]
 
 
 def found_by(
@@ -97,7 +103,7 @@ def found_by(
     given: Sequence[Tensor | None] | None,
     create_graph: bool,
     lenient: bool,
-) -> tuple[Tensor | None, ...]:
+) -> Found:
     """The gradients of roots with respect to tensors; lenient: None where nothing leads there."""
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
     order = numbered(seeds, is_plain_part)
@@ -121,7 +127,8 @@ def found_by(
                 f"grad: input {parts.index(None)} is not used by the outputs. "
                 "Give allow_unused=True to get None for it."
             )
-        return tuple(gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
+        made = (gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
+        return tuple(made), wanted
 
 
 def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:

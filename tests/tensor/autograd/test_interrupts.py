@@ -64,7 +64,7 @@ def stopped(work, at):
     return moment
 
 
-COMPUTING = ("pending", "sweep_at", "look_at", "evaluated_at", "kept_waits")
+COMPUTING = ("pending", "sweep_at", "look_at", "evaluated_at", "kept_waits", "passed")
 """The parts of a thread's state that change as tensors are computed."""
 
 

@@ -1,0 +1,105 @@
+"""Histories that a backward pass frees: results on its way become leaves that it cannot pass again.
+
+A result that is still held, as by `outputs.append(y.detach())`, would hold the graph behind it:
+activations that were saved for gradients, and the weights of its step, which the next update could
+not write over. As in PyTorch, a pass frees what gradients read, unless it retains its graph; the
+history of sums and views alone, whose gradients read nothing, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from functools import cache
+
+from gnomon.ir.memo import memo
+from gnomon.ir.node import Graph, Node
+from gnomon.tensor.borrowing import borrows
+from gnomon.tensor.evaluate import drop_history, is_filled
+from gnomon.tensor.state import Storage, is_capturing, state, waiting
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["release"]
+
+LINEAR = frozenset({"add", "bitcast", "cast", "neg", "sub", "where"})
+"""Functions of numbers whose gradients read no value that a graph would have to keep."""
+SAVING = frozenset(
+    {"cond", "contract", "fold_over", "gather", "scan", "scan_over", "scatter", "sort", "while"}
+)
+"""Operations whose gradients read values."""
+
+
+def release(roots: Iterable[Tensor], order: Container[Node]) -> None:
+    """Free the graph that a pass went over: of its roots, and of results that are held on the way.
+
+    order: the nodes of the graph.
+    """
+    ended = {root._storage for root in roots if not shows_leaf(root) and has_saved(root, order)}
+    if not is_capturing():
+        ended |= held_on_the_way(order)
+    for storage in ended:
+        storage.released = True
+        if borrows(storage.node):
+            drop_history(storage)
+        elif storage.node.inputs:
+            storage.node.arena.part_with(storage.node)  # an equal one has a history of its own
+
+
+def held_on_the_way(order: Container[Node]) -> set[Storage]:
+    """The storages of results that a pass went over; of a node that several hold, none."""
+    held: dict[Node, set[Storage]] = {}
+    pending = (x for found in waiting().values() for x in found)
+    for storage in (*pending, *state.histories):
+        node = storage.node
+        while node.op == "barrier" and node not in order:  # of memory that others have too
+            (node,) = node.inputs
+        if node in order and node.inputs and storage.tracked:
+            held.setdefault(node, set()).add(storage)
+    found = (x for x, holders in held.items() if len(holders) == 1 and saves_behind(x, order))
+    return {storage for node in found for storage in held[node]}
+
+
+def has_saved(root: Tensor, order: Container[Node]) -> bool:
+    """Whether a pass from a root reads values that it frees."""
+    return root._storage.released or saves_behind(root._storage.node, order)
+
+
+def saves_behind(node: Node, order: Container[Node]) -> bool:
+    """Whether gradients read a value on their way from a node through others of a graph."""
+    stack, seen = [node], set[Node]()
+    while stack:
+        x = stack.pop()
+        if x in seen or x not in order or x.op == "detach":
+            continue
+        if saves(x):
+            return True
+        seen.add(x)
+        stack.extend(x.inputs)
+    return False
+
+
+def saves(node: Node) -> bool:
+    """Whether the gradient of an operation reads a value: its own, or one of its inputs."""
+    if node.op == "region":
+        return has_saving(node.params["body"])
+    if node.op == "reduce":
+        return node.params["monoid"] != "add"
+    if node.op != "map" or node.dtype.kind != "float":
+        return node.op in SAVING
+    function, inputs = node.params["f"], node.inputs
+    if function in ("mul", "div"):
+        return not is_filled(inputs[1]) and (function == "div" or not is_filled(inputs[0]))
+    return function not in LINEAR
+
+
+@memo
+@cache
+def has_saving(body: Graph) -> bool:
+    """Whether a region has an operation whose gradient reads a value."""
+    return any(map(saves, body))
+
+
+def shows_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf, or a view of one: behind it nothing is freed."""
+    while not tensor._requires and tensor._view is not None and tensor._view.base is not None:
+        tensor = tensor._view.base
+    return tensor._requires
