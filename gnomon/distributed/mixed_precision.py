@@ -18,7 +18,7 @@ from gnomon.dtypes import DType, float32
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import BatchNorm
-from gnomon.tensor.pytree import with_leaves
+from gnomon.tensor.pytree import tensors_in, with_leaves
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -142,8 +142,8 @@ def keep_precision(module: Module, classes: tuple[type[Module], ...]) -> None:
     for inner in module.modules():
         if isinstance(inner, classes) and not keeps_precision(inner):
             object.__setattr__(inner, "_keeps_precision", True)
-            dtypes: list[DType] = []
-            inner.register_forward_pre_hook(partial(enter_wide, dtypes))
+            dtypes: list[DType | None] = []
+            inner.register_forward_pre_hook(partial(enter_wide, dtypes), with_kwargs=True)
             inner.register_forward_hook(partial(leave_wide, dtypes))
 
 
@@ -152,13 +152,16 @@ def keeps_precision(module: Module) -> bool:
     return "_keeps_precision" in vars(module)
 
 
-def enter_wide(dtypes: list[DType], module: Module, inputs: tuple) -> Any:
-    """Note the dtype of a module's input, and cast it to float32."""
-    dtypes.append(inputs[0].dtype)
-    return cast_floats(inputs, float32)
+def enter_wide(
+    dtypes: list[DType | None], module: Module, inputs: tuple, named: dict[str, Any]
+) -> Any:
+    """Note the dtype of a module's first input of floats, and cast all of them to float32."""
+    floats = (x.dtype for x in tensors_in((inputs, named)) if x.dtype.is_floating_point)
+    dtypes.append(next(floats, None))
+    return cast_floats((inputs, named), float32)
 
 
-def leave_wide(dtypes: list[DType], module: Module, inputs: tuple, output: Any) -> Any:
+def leave_wide(dtypes: list[DType | None], module: Module, inputs: tuple, output: Any) -> Any:
     """Cast a module's result to the dtype that its input had."""
     return cast_floats(output, dtypes.pop())
 

@@ -94,8 +94,7 @@ class RMSNorm(Module):
 
     def reset_parameters(self) -> None:
         """Scale by 1."""
-        if self.weight is not None:
-            self.weight.data.fill_(1.0)
+        reset(self)
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows, normalized."""
@@ -160,12 +159,11 @@ def give_affine(module: Module, channels: int, wanted: bool, bias: bool = True) 
 
 
 def reset(module: Module) -> None:
-    """Scale by 1, shift by 0."""
+    """Scale by 1, shift by 0, as far as a module does that."""
     with no_grad():
-        if module.weight is not None:
-            module.weight.fill_(1.0)
-        if module.bias is not None:
-            module.bias.fill_(0.0)
+        for name, value in (("weight", 1.0), ("bias", 0.0)):
+            if (found := module._parameters.get(name)) is not None:
+                found.fill_(value)
 
 
 class Running(Module):

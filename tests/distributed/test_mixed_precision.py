@@ -172,3 +172,25 @@ def test_the_wrapper_casts_buffers_and_leaves_batch_norms_in_float32():
         assert seen[-1] == gn.bfloat16, "without a policy all are one unit"
 
     on_threads(work, 2)
+
+
+def test_modules_in_float32_take_named_inputs():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+        def forward(self, x: gn.Tensor) -> gn.Tensor:
+            return self.norm(input=self.layer(x))
+
+    def work(rank: int, ranks: int) -> None:
+        model = FullyShardedDataParallel(
+            Named(),
+            auto_wrap_policy=ModuleWrapPolicy({nn.Linear}),
+            mixed_precision=dist.fsdp.MixedPrecision(gn.bfloat16),
+        )
+        made = model(gn.ones(2, 4))
+        assert made.dtype == gn.bfloat16
+        made.float().sum().backward()
+
+    on_threads(work, 2)
