@@ -55,7 +55,7 @@ def accumulate(
     gradients = {node: g for node, g in zip(waiting, found, strict=True) if g is not None}
     roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
     made = roots if microbatches == 1 else divided(roots, rows, microbatches)
-    release([loss], order)
+    release([loss], seeds, order)
     summed = dict(zip(gradients, made[1 + len(others) :], strict=True))
     gather_all(waiting, [summed.get(node) for node in waiting], None, False)
     given = tuple(wrap(x) for x in made[: 1 + len(others)])

@@ -7,7 +7,7 @@ in docs/concepts.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
 from gnomon.lazy import build, collector, pieces
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.layouts import waits_for_ranks
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
@@ -32,6 +33,7 @@ from gnomon.tensor.state import (
     at_home,
     grads,
     is_capturing,
+    mesh_results,
     refusal,
     settled,
     state,
@@ -112,6 +114,8 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
     asked.update(dict.fromkeys(sorted(more, key=found.order.__getitem__)))
     if found.calls:
         asked.update(dict.fromkeys(siblings(found.calls, held)))
+    if any(s.released for node in asked for s in held.get(node, ())):
+        asked.update(dict.fromkeys(left_by_passes(held)))
     tracked = differentiable(asked, held)
     if tracked:
         asked.update(dict.fromkeys(read_by_gradients(tracked)))
@@ -124,6 +128,18 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
     for node in foreign:
         node.value = state.images[node].value
     settle(held)
+
+
+def left_by_passes(held: dict[Node, list[Storage]]) -> Iterator[Node]:
+    """Gradients, and what else waits from before the last pass and is not passed by another one.
+
+    Computed after a loss or a result of their pass, they would compute its forward once more.
+    """
+    for node, storages in held.items() if not state.unknown else ():
+        is_open = any(s.tracked and not s.released for s in storages)
+        is_apart = node in state.failed or (mesh_results and waits_for_ranks(node))
+        if node.serial <= state.passed and node.arena is state.arena and not (is_open or is_apart):
+            yield node
 
 
 def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
@@ -364,9 +380,9 @@ def settle(held: dict[Node, list[Storage]]) -> None:
 def drop_history(storage: Storage) -> None:
     """Give a storage a leaf in the place of its node, which no backward pass goes over again."""
     node = storage.node
-    state.histories.discard(storage)
     storage.node = settled(node, storage.kept)
     if storage.tracked:
+        state.histories.discard(storage)
         storage.node.sites, storage.node.watch = named_sites(node), PASSED
 
 

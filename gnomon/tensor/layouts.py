@@ -34,7 +34,7 @@ from gnomon.settings import holding
 from gnomon.tensor.borrowing import is_known, is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import is_capturing, is_eager, meets_later, mesh_results
-from gnomon.tensor.tensor import Paired, Tensor, alias, alone, node_of, pair_of, raw, wrap
+from gnomon.tensor.tensor import Paired, Tensor, alias, node_of, pair_of, raw, wrap
 from gnomon.tensor.views import BOUNDARIES, full_chain, mesh_layout_of
 
 __all__ = [
@@ -222,7 +222,7 @@ def result_over_ranks(node: Node, tracked: bool) -> Tensor:
     """The tensor of a node that may be over sharded values, in the layout it has."""
     later, eager = meets_later.get(), is_eager()
     if not eager or not axes_of(node):
-        made = alone(node, tracked)
+        made = wrap(node, tracked, whole=True)
         if eager and later is not None and waits_for_ranks(node):
             later.append(made)
         return made

@@ -219,15 +219,10 @@ def rare(tensor: Tensor) -> Rare:
 # from nodes to tensors
 
 
-def wrap(node: Node, tracked: bool = False) -> Tensor:
-    """A new tensor with a storage of its own, or one of which each rank has its part."""
-    if mesh_results and node.value is None:
+def wrap(node: Node, tracked: bool = False, whole: bool = False) -> Tensor:
+    """A new tensor with a storage of its own; whole: it has all of the value on each rank."""
+    if mesh_results and not whole and node.value is None:
         return mesh_results[0](node, tracked)
-    return alone(node, tracked)
-
-
-def alone(node: Node, tracked: bool = False) -> Tensor:
-    """A new tensor with a storage of its own, which has all of the value."""
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
     tensor._requires = False

@@ -159,7 +159,7 @@ def episodes(lengths):
 
 
 def test_a_line_of_many_structures_runs_further_ones_in_pieces():
-    lengths = [*range(2, 14), *[13] * 6]
+    lengths = [*range(2, 14), *[13] * 8]
     with override(keep_programs=False):
         split, counts = episodes(lengths)
     with override(without="pieces"):
@@ -171,7 +171,7 @@ def test_a_line_of_many_structures_runs_further_ones_in_pieces():
     assert counts[-1] == 0
 
 
-def choices(drawn):
+def choices(drawn, after=lambda: None):
     """A loss of the elements at drawn places, all at one line, and how many programs each made."""
     weight = gn.nn.Parameter(gn.linspace(0.1, 0.9, 5))
     losses, counts = [], []
@@ -182,19 +182,23 @@ def choices(drawn):
         loss.backward()
         losses.append((loss.item(), *weight.grad.tolist()))
         counts.append(compilations() - before)
+        after()
     return losses, counts
 
 
-def test_positions_that_vary_at_sizes_that_were_compiled_run_in_pieces():
-    drawn = [(k % 5, k // 5, 2) for k in range(12)] + [(4, 4, 4)] * 6
+def test_positions_that_vary_at_sizes_that_were_compiled_run_in_pieces(monkeypatch):
+    runs, met, run = [], [], pieces.run
+    monkeypatch.setattr(pieces, "run", lambda *given: (runs.append(given), run(*given))[1])
+    drawn = [(k % 5, k // 5, 2) for k in range(12)] + [(4, 4, 4)] * 10
     with override(keep_programs=False):
-        split, counts = choices(drawn)
+        split, counts = choices(drawn, lambda: met.append(len(runs)))
     with override(without="pieces"):
         whole, _ = choices(drawn)
 
     assert split == whole
     assert counts[8:12] == [0] * 4, "of operations that were met before, nothing is compiled"
-    assert any(counts[12:]), "what comes again and again is compiled whole"
+    assert met[8] < met[11], "they run in pieces"
+    assert met[-2] == met[-1], "what comes again and again runs whole"
     assert counts[-1] == 0
 
 

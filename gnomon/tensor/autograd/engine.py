@@ -238,7 +238,7 @@ def run_backward(
         provenance.scope.phase = before
     if not retains:
         path = order if chosen is None else depends_on(topological(seeds), wanted)
-        release(roots, path)
+        release(roots, seeds, path)
         accumulation.end_pass()
 
 

@@ -62,7 +62,8 @@ def grad(
     pull = batched if is_grads_batched else found_by
     found, wanted = pull(roots, asked, pairs_of(given), create_graph, lenient)
     if not (create_graph if retain_graph is None else retain_graph):
-        release(roots, depends_on(topological(map(recorded, roots)), wanted))
+        seeds = [*map(recorded, roots)]
+        release(roots, seeds, depends_on(topological(seeds), wanted))
     if materialize_grads:
         zeros = FUNCTIONS["zeros_like"]
         found = tuple(zeros(x) if g is None else g for x, g in zip(asked, found, strict=True))

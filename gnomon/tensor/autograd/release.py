@@ -8,14 +8,15 @@ history of sums and views alone, whose gradients read nothing, stays.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Graph, Node
+from gnomon.passes.gradient_paths import passed
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import drop_history, is_filled
-from gnomon.tensor.state import Storage, is_capturing, state, waiting
+from gnomon.tensor.state import Storage, is_capturing, state
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["release"]
@@ -28,14 +29,14 @@ SAVING = frozenset(
 """Operations whose gradients read values."""
 
 
-def release(roots: Iterable[Tensor], order: Container[Node]) -> None:
+def release(roots: Iterable[Tensor], seeds: Iterable[Node], order: Container[Node]) -> None:
     """Free the graph that a pass went over: of its roots, and of results that are held on the way.
 
-    order: the nodes of the graph.
+    seeds: the nodes of the roots. order: the nodes of the graph.
     """
     ended = {root._storage for root in roots if not shows_leaf(root) and has_saved(root, order)}
     if not is_capturing():
-        ended |= held_on_the_way(order)
+        ended |= held_on_the_way(seeds, order)
     for storage in ended:
         storage.released = True
         if borrows(storage.node):
@@ -44,18 +45,34 @@ def release(roots: Iterable[Tensor], order: Container[Node]) -> None:
             storage.node.arena.part_with(storage.node)  # an equal one has a history of its own
 
 
-def held_on_the_way(order: Container[Node]) -> set[Storage]:
+def held_on_the_way(seeds: Iterable[Node], order: Container[Node]) -> set[Storage]:
     """The storages of results that a pass went over; of a node that several hold, none."""
     held: dict[Node, set[Storage]] = {}
-    pending = (x for found in waiting().values() for x in found)
-    for storage in (*pending, *state.histories):
+    for storage in (*[reference() for reference in state.pending], *state.histories):
+        if storage is None or not storage.tracked or not storage.node.inputs:
+            continue
         node = storage.node
         while node.op == "barrier" and node not in order:  # of memory that others have too
             (node,) = node.inputs
-        if node in order and node.inputs and storage.tracked:
+        if node in order and node.inputs:
             held.setdefault(node, set()).add(storage)
-    found = (x for x, holders in held.items() if len(holders) == 1 and saves_behind(x, order))
-    return {storage for node in found for storage in held[node]}
+    met = passed_among(held, seeds, order)
+    return {x for node in met if len(held[node]) == 1 for x in held[node]}
+
+
+def passed_among(
+    held: Container[Node], seeds: Iterable[Node], order: Container[Node]
+) -> Iterator[Node]:
+    """Those of some nodes over which gradients go, reading a value behind them."""
+    stack, seen = list(seeds), set[Node]()
+    while stack:
+        x = stack.pop()
+        if x in seen or x not in order or x.op == "detach" or not x.dtype.is_floating_point:
+            continue
+        seen.add(x)
+        stack.extend(passed(x))
+        if x in held and saves_behind(x, order):
+            yield x
 
 
 def has_saved(root: Tensor, order: Container[Node]) -> bool:
@@ -73,7 +90,7 @@ def saves_behind(node: Node, order: Container[Node]) -> bool:
         if saves(x):
             return True
         seen.add(x)
-        stack.extend(x.inputs)
+        stack.extend(passed(x))
     return False
 
 

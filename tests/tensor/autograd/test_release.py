@@ -12,6 +12,7 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import GradientError
+from gnomon.tensor import evaluate
 
 pytestmark = pytest.mark.unit
 
@@ -20,7 +21,9 @@ X = np.random.default_rng(0).normal(size=(6, 4, 16)).astype(np.float32)
 
 def network() -> nn.Sequential:
     gn.manual_seed(0)
-    return nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 3))
+    made = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 3))
+    evaluate.evaluate_all()
+    return made
 
 
 HELD: dict[str, Callable] = {
@@ -118,3 +121,30 @@ def test_gradients_of_some_inputs_free_their_paths_alone():
     inside.sum().backward()
 
     assert b.grad.numpy() == pytest.approx(np.full(3, 2 * np.e), rel=1e-6)
+
+
+@pytest.mark.parametrize("read", ["loss", "choices"])
+def test_what_is_read_after_a_pass_is_computed_with_its_gradients(read: str):
+    """By itself it would compute the forward once, and the update once more."""
+    model = network()
+    for x in X[:3]:
+        made = model(gn.tensor(x))
+        loss = made.square().mean()
+        model.zero_grad()
+        loss.backward()
+        before = evaluate.evaluations
+        loss.item() if read == "loss" else made.argmax(1).tolist()
+
+        assert evaluate.evaluations == before + 1
+        assert all(p.grad._storage.node.value is not None for p in model.parameters())
+
+
+def test_values_behind_a_comparison_or_a_detach_are_not_freed():
+    """No gradient goes over them in the pass of what is computed from them."""
+    model, w = network(), gn.ones(3, requires_grad=True)
+    made = model(gn.tensor(X[0]))
+    ((made > 0) * w + made.detach() * w).sum().backward()
+    made.tolist()
+    made.square().mean().backward()
+
+    assert model[0].weight.grad is not None
