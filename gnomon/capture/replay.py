@@ -29,8 +29,9 @@ from gnomon.tensor.autograd.versions import note_call
 from gnomon.tensor.borrowing import is_shown
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.memory import all_free, is_free
-from gnomon.tensor.state import FREED, Storage, grads, leaf_like, note, state
+from gnomon.tensor.state import Storage, grads, leaf_like, note, state
 from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.watchers import FREED
 from gnomon.tensor.writing import put, replace, settled
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from gnomon.ops.registry import rule_of
 from gnomon.ops.strides import Form, form_of
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
-from gnomon.tensor.state import FREED, Storage, grads, refusal
+from gnomon.tensor.state import Storage, grads, refusal
 from gnomon.tensor.strides import strided_view_of
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain, full_chain
-from gnomon.tensor.watchers import GradientWatcher, is_watched
+from gnomon.tensor.watchers import FREED, GradientWatcher, is_watched
 from gnomon.tensor.writing import settled
 
 __all__ = ["Results", "refuse_hooks"]

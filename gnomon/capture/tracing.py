@@ -41,8 +41,9 @@ from gnomon.tensor.autograd import versions
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.device import note_input
 from gnomon.tensor.layouts import layout_of, local_of
-from gnomon.tensor.state import KEPT_REFERENCES, NOTHING, Recorder, Storage, nobody, refusal, state
+from gnomon.tensor.state import KEPT_REFERENCES, NOTHING, Recorder, Storage, refusal, state
 from gnomon.tensor.tensor import Tensor, View, detached, rare, raw, wrap
+from gnomon.tensor.watchers import nobody
 
 
 class Capture(Questioned, Ambient, Wholes, Recorder):

@@ -270,7 +270,6 @@ NOWHERE: frozenset[str] = frozenset()
 _axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
 _rows: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
 _constant: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
-_waiting: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def axes_of(node: Node) -> frozenset[str]:
@@ -342,16 +341,6 @@ def note_constant(leaf: Node, like: Node) -> None:
     """Note that a leaf which takes the place of another value is made of constants, if that is."""
     if is_constant(like):
         _constant[leaf] = True
-
-
-def waits_for_ranks(node: Node) -> bool:
-    """Whether a value that is not known yet is made of parts that ranks have."""
-    return derived(node, _waiting, own_waiting)
-
-
-def own_waiting(node: Node, inputs: Sequence[bool]) -> bool:
-    """Whether a value waits for ranks, where those of what it reads are known."""
-    return not is_known(node) and (node.op in LAYOUTS or names_layouts(node) or any(inputs))
 
 
 def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node, Sequence[T]], T]) -> T:

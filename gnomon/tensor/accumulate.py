@@ -14,12 +14,12 @@ from gnomon.errors import ArgumentError
 from gnomon.ir.between import between
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import inherit
+from gnomon.lazy import release
 from gnomon.ops.layouts import place
 from gnomon.passes.accumulate import check_count, rows_over
 from gnomon.tensor.autograd.backward import derived, leaf_values, watched
 from gnomon.tensor.autograd.engine import enable_grad, seeds_of
 from gnomon.tensor.autograd.hooks import gather_all, observe
-from gnomon.tensor.autograd.release import release
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.pytree import tensors_in
@@ -55,7 +55,7 @@ def accumulate(
     gradients = {node: g for node, g in zip(waiting, found, strict=True) if g is not None}
     roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
     made = roots if microbatches == 1 else divided(roots, rows, microbatches)
-    release([loss], seeds, order)
+    release.release([loss], seeds, order)
     summed = dict(zip(gradients, made[1 + len(others) :], strict=True))
     gather_all(waiting, [summed.get(node) for node in waiting], None, False)
     given = tuple(wrap(x) for x in made[: 1 + len(others)])

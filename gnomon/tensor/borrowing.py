@@ -6,12 +6,14 @@ Bytes that somebody else may write to are read now or copied, never by a node th
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, asked_by, leaf_kind
 from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.layouts import LAYOUTS, is_constant, names_layouts
+from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf
@@ -26,6 +28,9 @@ NOTED = CALLS | LAYOUTS | {"slice"}
 LEAF, MET, CONSTANT = -1, -2, -3
 """What stands for the number of inputs: of a value, of a node that was met before, and of a value
 made of constants, where a program is sharded over ranks, which all have it alike."""
+
+
+_waiting: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def borrows(node: Node) -> bool:
@@ -147,6 +152,19 @@ def shows_stretch(node: Node, whole: Node) -> bool:
             return False
         (node,) = node.inputs
     return True
+
+
+def waits_for_ranks(node: Node) -> bool:
+    """Whether a value that is not known yet is made of parts that ranks have."""
+    return derived(node, _waiting, own_waiting)
+
+
+def own_waiting(node: Node, inputs: Sequence[bool]) -> bool:
+    """Whether a value waits for ranks, where those of what it reads are known."""
+    if node.op in LAYOUTS:
+        return True
+    is_pending = node.op != "input" and node.value is None
+    return is_pending and (names_layouts(node) or any(inputs))
 
 
 def is_plain_part(node: Node) -> bool:

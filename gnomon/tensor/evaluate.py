@@ -17,7 +17,6 @@ from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
 from gnomon.lazy import build, collector, pieces
 from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.layouts import waits_for_ranks
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
@@ -25,11 +24,10 @@ from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
-from gnomon.tensor.borrowing import Survey, borrows
+from gnomon.tensor.borrowing import Survey, borrows, waits_for_ranks
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import (
-    PASSED,
     at_home,
     grads,
     is_capturing,
@@ -39,6 +37,7 @@ from gnomon.tensor.state import (
     state,
     waiting,
 )
+from gnomon.tensor.watchers import RELEASED
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable, Lines, Pairs
@@ -383,7 +382,7 @@ def drop_history(storage: Storage) -> None:
     storage.node = settled(node, storage.kept)
     if storage.tracked:
         state.histories.discard(storage)
-        storage.node.sites, storage.node.watch = named_sites(node), PASSED
+        storage.node.sites, storage.node.watch = named_sites(node), RELEASED
 
 
 def named_sites(node: Node) -> tuple[Site, ...]:

@@ -26,12 +26,11 @@ from gnomon.ops.layouts import (
     is_constant,
     place,
     to_local,
-    waits_for_ranks,
 )
 from gnomon.ops.placements import REPLICATED, Partial
 from gnomon.runtime.comm import here
 from gnomon.settings import holding
-from gnomon.tensor.borrowing import is_known, is_lent, numbered
+from gnomon.tensor.borrowing import is_known, is_lent, numbered, waits_for_ranks
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import is_capturing, is_eager, meets_later, mesh_results
 from gnomon.tensor.tensor import Paired, Tensor, alias, node_of, pair_of, raw, wrap

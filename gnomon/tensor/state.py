@@ -356,18 +356,6 @@ def settled(node: Node, kept: bool = False) -> Node:
     return made
 
 
-def nobody() -> None:
-    """Watches a node for no tensor."""
-
-
-FREED: list[Callable[[], Any]] = [nobody]
-"""What watches a leaf that had a history: a program that went backward has let it go."""
-
-
-PASSED: list[Callable[[], Any]] = [nobody]
-"""What watches a leaf that had a history, which a backward pass has freed."""
-
-
 def leaf_like(known: Node, buffer: DeviceBuffer) -> Node:
     """A leaf of this thread's arena like one without a value, whose parts are at hand."""
     arena, node = state.arena, Node.__new__(Node)

@@ -8,7 +8,7 @@ in autograd/hooks.py, the calls in autograd/engine.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.ir.node import Node
 
@@ -63,3 +63,13 @@ def retained(node: Node) -> list[Tensor]:
 def is_watched(node: Node) -> bool:
     """Whether a node's gradient has hooks, or is retained."""
     return any(type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ())
+
+
+def nobody() -> None:
+    """Watches a node for no tensor."""
+
+
+FREED: list[Callable[[], Any]] = [nobody]
+"""What watches a leaf that had a history: a program that went backward has let it go."""
+RELEASED: list[Callable[[], Any]] = [nobody]
+"""What watches a leaf that had a history, which a backward pass has freed."""

@@ -19,7 +19,6 @@ from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
 from gnomon.tensor.device import is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import (
-    FREED,
     Storage,
     grads,
     is_capturing,
@@ -155,7 +154,7 @@ def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since
         give(storage, node if tracked else settled(node), tracked)
     storage.tracked, storage.released = tracked, released
     if tracked and released:
-        storage.node.watch = FREED
+        storage.node.watch = watchers.FREED
 
 
 def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int) -> None:

@@ -37,8 +37,8 @@ from gnomon.settings import current
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized
-from gnomon.tensor.state import FREED, PASSED, state
-from gnomon.tensor.watchers import is_watched
+from gnomon.tensor.state import state
+from gnomon.tensor.watchers import FREED, RELEASED, is_watched
 
 ENDED = (
     "backward: a compiled function made a tensor on the way, went backward itself, and kept no "
@@ -296,7 +296,7 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
     for node in order:
         if node.watch is FREED:
             raise GradientError(ENDED)
-        if node.watch is PASSED:
+        if node.watch is RELEASED:
             raise GradientError(SECOND_PASS)
         if node.watch:
             found[node] = [t for t in (reference() for reference in node.watch) if t is not None]

@@ -12,11 +12,11 @@ from typing import Any
 from gnomon.errors import GradientError
 from gnomon.ir import provenance
 from gnomon.ir.node import Node, topological
-from gnomon.lazy import autograd_graph, layouts, modes
+from gnomon.lazy import accumulation, autograd_graph, layouts, modes, release
 from gnomon.ops.registry import rule_of
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.settings import holding
-from gnomon.tensor.autograd import accumulation, versions
+from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import (
     SECOND_PASS,
     GradientRequest,
@@ -36,7 +36,6 @@ from gnomon.tensor.autograd.hooks import (
     retain_grad,
     under_way,
 )
-from gnomon.tensor.autograd.release import release
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
 from gnomon.tensor.state import (
     ModeBlock,
@@ -238,7 +237,7 @@ def run_backward(
         provenance.scope.phase = before
     if not retains:
         path = order if chosen is None else depends_on(topological(seeds), wanted)
-        release(roots, seeds, path)
+        release.release(roots, seeds, path)
         accumulation.end_pass()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node, topological
-from gnomon.lazy import layouts
+from gnomon.lazy import layouts, release
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
@@ -22,7 +22,6 @@ from gnomon.tensor.autograd.hooks import (
     through,
     under_way,
 )
-from gnomon.tensor.autograd.release import release
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
@@ -63,7 +62,7 @@ def grad(
     found, wanted = pull(roots, asked, pairs_of(given), create_graph, lenient)
     if not (create_graph if retain_graph is None else retain_graph):
         seeds = [*map(recorded, roots)]
-        release(roots, seeds, depends_on(topological(seeds), wanted))
+        release.release(roots, seeds, depends_on(topological(seeds), wanted))
     if materialize_grads:
         zeros = FUNCTIONS["zeros_like"]
         found = tuple(zeros(x) if g is None else g for x, g in zip(asked, found, strict=True))

@@ -63,7 +63,7 @@ def held_on_the_way(seeds: Iterable[Node], order: Container[Node]) -> set[Storag
 def passed_among(
     held: Container[Node], seeds: Iterable[Node], order: Container[Node]
 ) -> Iterator[Node]:
-    """Those of some nodes over which gradients go, reading a value behind them."""
+    """The nodes, of some that are held, over which gradients go on to values that they read."""
     stack, seen = list(seeds), set[Node]()
     while stack:
         x = stack.pop()
