@@ -53,8 +53,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
         Questioned.__init__(self)
         Ambient.__init__(self)
         Wholes.__init__(self)
-        self.arena = Arena()
-        self.home = state.arena, state.images
+        self.arena, self.home = Arena(), (state.arena, state.images)
         self.arguments = list(arguments)
         self.inputs: dict[Node, Read] = {}
         self.nodes, self.first = dict[Storage, Node](), dict[Storage, Node]()
