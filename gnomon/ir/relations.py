@@ -32,7 +32,8 @@ class Relations:
     """Dimension inference: the numbers of a graph as functions of those at `places`.
 
     inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
-    leaves, which nothing else follows from, and for which nothing else stands in.
+    leaves, which nothing else follows from. counted: gives the counts of canonical order of sizes;
+    nothing stands in for others.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Relations:
         inputs: int,
         leaves: Collection[int],
         stand_in: StandIn,
+        counted: Callable[[Sequence[Any]], Sequence[Any]] = lambda _: (),
     ) -> None:
         self.sizes, self.numbers, self.places = ShapeEnv(), list[Any](), list[int]()
         self._bases: list[tuple[Numbers, SymInt]] = []
@@ -49,24 +51,37 @@ class Relations:
         if stand_in is unremarkable and any({*columns[k]} != {1} for k in leaves):
             stand_in = divisible
         for k, column in enumerate(columns):
-            if len(set(column)) == 1:
-                self.numbers.append(column[0])
-                continue
+            self.numbers.append(column[0])
             is_float = isinstance(column[0], FloatBits)
-            least = 1 if k in leaves else LEAST
-            if not is_float and not least <= column[0] < MOST:  # a number, and no size
-                self.numbers.append(column[0])
+            # the rest are numbers, and no sizes
+            varies = len(set(column)) > 1 and (is_float or LEAST <= column[0] < MOST)
+            if not varies or k in leaves:
                 continue
-            key = (column, "float" if is_float else "leaves" if k in leaves else "size")
+            key = (column, "float" if is_float else "size")
             if key not in made:
-                plain = key[1] == "size"
-                found = following(column, self._bases) if k >= inputs and plain else None
-                made[key] = found or self._given(k, column, stand_in if plain else int, least)
-            self.numbers.append(made[key])
+                found = following(column, self._bases) if k >= inputs and not is_float else None
+                made[key] = found or self._given(k, column, int if is_float else stand_in)
+            self.numbers[k] = made[key]
+        self._count(samples, leaves, counted(self.numbers))
         self.given_by = choosing(self.sizes, self.numbers, self.places)
         """The given ones among the numbers of a graph; None where the others do not follow."""
 
-    def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int) -> SymInt:
+    def _count(self, samples: Sequence[Numbers], leaves: Collection[int], counts: Any) -> None:
+        """Let counts of leaves follow from sizes where all have those of canonical order."""
+        counts = [0 if x is None else x for x in counts] or [0] * len(leaves)
+        told = self.sizes.function(counts)
+        rows = [told(tuple([x[k] for k in self.places])) for x in samples]
+        made: dict[Numbers, SymInt] = {}
+        for k, count, canonical in zip(sorted(leaves), counts, zip(*rows, strict=True), strict=True):
+            column = tuple([x[k] for x in samples])
+            if column == canonical:
+                self.numbers[k] = count
+            elif len(set(column)) > 1:
+                if column not in made:
+                    made[column] = self._given(k, column, int, 1)
+                self.numbers[k] = made[column]
+
+    def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int = LEAST) -> SymInt:
         """A new symbol for a number that follows from no other."""
         bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (least, MOST)
         size = self.sizes.symbol(stand_in(column[0]), bounds)
@@ -177,12 +192,12 @@ SMALL = {13: 11, 11: 14, 14: 15, 15: 17}
 
 
 def divisible(size: int) -> int:
-    """A stand-in for a size that is cut into at most 16 equal leaves.
+    """A stand-in for a size that is cut into at most 16 equal leaves, and agrees with few others.
 
-    >>> divisible(4), divisible(40), divisible(6000)
-    (4, 48, 6064)
+    >>> divisible(5), divisible(8), divisible(40), divisible(6000)
+    (13, 14, 48, 6064)
     """
-    return size if size < FEW else 16 * next_prime(max(-(-size // 16), 3))
+    return 14 - size % 2 if size < FEW else 16 * next_prime(max(-(-size // 16), 3))
 
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:
