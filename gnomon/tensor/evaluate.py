@@ -19,12 +19,14 @@ from gnomon.lazy import build, collector, pieces
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
+from gnomon.passes.inline import inline
+from gnomon.passes.recompute import is_marked
 from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
-from gnomon.tensor.borrowing import Survey, borrows
+from gnomon.tensor.borrowing import Survey, borrows, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import at_home, grads, is_capturing, refusal, settled, state, waiting
@@ -43,9 +45,11 @@ MOST_CALLERS = 256
 class Found:
     """A program that runs again: the same code for every caller, under the caller's own lines."""
 
-    __slots__ = ("last", "others")
+    __slots__ = ("last", "leaves", "others")
 
     def __init__(self) -> None:
+        self.leaves: Sequence[int] | None = None
+        """Which of the leaves that were met its inputs are, where these are others."""
         self.last: tuple[Lines | None, Any] = (None, None)
         """The lines and the program of the last caller, in one: other threads may look."""
         self.others: dict[Lines, Executable] = {}
@@ -58,7 +62,7 @@ class Found:
             return made
         made = self.others.get(lines)
         if made is None:
-            made = prepare(seen, roots)
+            made, self.leaves = prepare(seen, roots)
             if len(self.others) >= MOST_CALLERS:
                 self.others.clear()
             self.others[lines] = made
@@ -162,7 +166,7 @@ def explain(node: Node) -> str:
     home = at_home(node)
     if borrows(home):
         return "its value is there: nothing to compute"
-    return prepare(Survey([home]), [home]).explain()
+    return prepare(Survey([home]), [home])[0].explain()
 
 
 def is_plain(node: Node, held: dict[Node, list[Storage]]) -> bool:
@@ -275,7 +279,8 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
         if found is None:
             found = programs[key] = Found()
         executable = found.under(seen, roots)
-        inputs = [numbers.get(node, node.value) for node in seen.leaves]
+        leaves = seen.leaves if found.leaves is None else [seen.leaves[k] for k in found.leaves]
+        inputs = [numbers.get(node, node.value) for node in leaves]
         if place is not memory:
             inputs = [x if x.memory is place else x.copied(place) for x in inputs]
         over = () if goal is None else written_over(executable, roots, inputs, goal)
@@ -307,17 +312,37 @@ def written_over(
     return executable.overwriting([(roots.index(root), *met)])
 
 
-def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
-    """Compile the graph between leaves and roots."""
+def prepare(seen: Survey, roots: Sequence[Node]) -> tuple[Executable, Sequence[int] | None]:
+    """Compile the graph between leaves and roots; also which leaves it has, if not all in order."""
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with collector.paused():
         with inherit(()):  # a value's line is no part of the program that reads it
             known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
         images = list(known.values())
         graph = Graph(images, copy_into(arena, between(seen, roots), known))
+        graph, leaves = opened(graph) if any(map(is_backward, seen.calls)) else (graph, None)
     # a rank may know what others compute: what it printed
     place = meeting_place(seen.leaves).device if others else memory.device
-    return build.build(graph, ranks_differ=seen.over_ranks, place=place)
+    return build.build(graph, ranks_differ=seen.over_ranks, place=place), leaves
+
+
+def is_backward(node: Node) -> bool:
+    """Whether a node is a result of a backward pass that was closed as a region."""
+    return node.op == "region" and node.params["name"] == "backward"
+
+
+def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
+    """A graph as if its gradients were emitted as they are: it is one program either way.
+
+    Inputs are in the order in which a survey meets them; also which of those before they are.
+    """
+    bodies = {id(x.params["body"]): x.params["body"] for x in graph if is_backward(x)}
+    if any(map(is_marked, (graph, *bodies.values()))):
+        return graph, None  # what is computed again is found first
+    flat = inline(graph, lambda x: not is_backward(x))
+    places = {x: k for k, x in enumerate(flat.inputs)}
+    inputs = [x for x in numbered(flat.outputs, lambda x: not x.inputs) if x in places]
+    return Graph(inputs, flat.outputs), [places[x] for x in inputs]
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
