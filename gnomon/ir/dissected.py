@@ -252,7 +252,7 @@ def canonical_counts(graph: Graph, numbers: Sequence[Any]) -> list[Any]:
 
 
 def renumbered_params(
-    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any], counts: Counts
+    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any], counts: Counts = None
 ) -> dict[str, Any]:
     """The parameters of a node with other numbers: its own, then those of graphs inside."""
     parts = parts_of(node)
