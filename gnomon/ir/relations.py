@@ -48,8 +48,6 @@ class Relations:
         self._bases: list[tuple[Numbers, SymInt]] = []
         made: dict[tuple[Numbers, str], Any] = {}
         columns = list(zip(*samples, strict=True))
-        if stand_in is unremarkable and any({*columns[k]} != {1} for k in leaves):
-            stand_in = divisible
         for k, column in enumerate(columns):
             self.numbers.append(column[0])
             is_float = isinstance(column[0], FloatBits)
@@ -62,11 +60,17 @@ class Relations:
                 found = following(column, self._bases) if k >= inputs and not is_float else None
                 made[key] = found or self._given(k, column, int if is_float else stand_in)
             self.numbers[k] = made[key]
-        self._count(samples, leaves, counted(self.numbers))
+        self._count(samples, leaves, stand_in, counted(self.numbers))
         self.given_by = choosing(self.sizes, self.numbers, self.places)
         """The given ones among the numbers of a graph; None where the others do not follow."""
 
-    def _count(self, samples: Sequence[Numbers], leaves: Collection[int], counts: Any) -> None:
+    def _count(
+        self,
+        samples: Sequence[Numbers],
+        leaves: Collection[int],
+        stand_in: StandIn,
+        counts: Sequence[Any],
+    ) -> None:
         """Let counts of leaves follow from sizes where all have those of canonical order."""
         counts = [0 if x is None else x for x in counts] or [0] * len(leaves)
         told = self.sizes.function(counts)
@@ -77,6 +81,8 @@ class Relations:
             if column == canonical:
                 self.numbers[k] = count
             elif len(set(column)) > 1:
+                if stand_in is unremarkable:
+                    raise Unsized("its leaves follow from no sizes")
                 if column not in made:
                     made[column] = self._given(k, column, int, 1)
                 self.numbers[k] = made[column]
@@ -115,14 +121,10 @@ class Formulas:
     def __init__(
         self,
         known: tuple[ShapeEnv, Numbers],
-        leaves: Collection[int],
         own: Numbers,
         stand_in: StandIn,
     ) -> None:
         env, numbers = known
-        counts = env.function([numbers[k] for k in leaves])(own)
-        if stand_in is unremarkable and any(n != 1 for n in counts):
-            stand_in = divisible
         self.sizes, self.places = ShapeEnv(), [*range(len(own))]
         symbols = [self.sizes.symbol(n) for n in apart([*map(stand_in, own)], stand_in)]
         self.numbers = [*env.formulas(numbers)(symbols)]
@@ -189,15 +191,6 @@ def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
 
 SMALL = {13: 11, 11: 14, 14: 15, 15: 17}
 """Sizes below 16, each with the next to take; the fifth is larger."""
-
-
-def divisible(size: int) -> int:
-    """A stand-in for a size that is cut into at most 16 equal leaves, and agrees with few others.
-
-    >>> divisible(5), divisible(8), divisible(40), divisible(6000)
-    (13, 14, 48, 6064)
-    """
-    return 14 - size % 2 if size < FEW else 16 * next_prime(max(-(-size // 16), 3))
 
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:
