@@ -15,8 +15,9 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from gnomon.forking import held
-from gnomon.ir.memo import memo
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into
+from gnomon.ir.memo import Recent, memo
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, pattern_of, topological
+from gnomon.ir.operators import constant
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.lazy import gradient_layouts
 from gnomon.ops.control_primitives import CONTROL
@@ -73,6 +74,8 @@ def pull_back(
             whole = whole_of(slices.pop(node))
             whole = whole if layouts is None else layouts.placed(whole, None, node)
             total[node] = total[node] + whole if node in total else whole
+        if node not in total and node not in calls:
+            continue
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
@@ -183,10 +186,56 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
     if rule is not None:
         return rule.gradients(gs, needed)
     if node.op != "region":
-        return PRIMITIVES[node.op].gradient(node, g, needed)
+        return by_rule(node, g, needed)
     traced, wanted = backward_of(tuple(gs), needed, node.inputs if sharded else ())
     parts = iter(traced.emit((*node.inputs, *gs.values())) if wanted else ())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
+
+
+PLAIN = frozenset({"map", "reduce", "contract", "gather", "scatter", "slice", "pad"} | SHOWS)
+"""Primitives whose rules look at shapes, dtypes and parameters alone, but for casts of g."""
+_recipes: Recent[tuple[Any, ...], Any] = memo(Recent())
+"""What rules made, by what they look at: steps and the places of the gradients."""
+
+
+def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
+    """The gradients of a primitive's inputs; repeated where its rule has run on values alike."""
+    rule, inputs, recipe = PRIMITIVES[node.op].gradient, node.inputs, None
+    if not node.arena.shared or node.op not in PLAIN or g.params.get("f") == "cast":
+        return rule(node, g, needed)
+    given = (*inputs, node, g)
+    if "const" not in [x.op for x in given]:
+        key = (node.kind, needed, g.dtype, *[x.dtype for x in inputs], *[x.shape for x in given])
+        recipe = _recipes.get(key)
+        if recipe is None:
+            parts = rule(node, g, needed)
+            _recipes[key] = recipe_of(parts, given) or False
+            return parts
+    if not recipe:
+        return rule(node, g, needed)
+    made, arena = [*given], node.arena
+    for like, reads in recipe[0]:
+        if reads:
+            made.append(arena.repeat(like, tuple([made[k] for k in reads])))
+        else:
+            made.append(constant(arena, like.params["value"], like.dtype))
+    return [None if k is None else made[k] for k in recipe[1]]
+
+
+def recipe_of(parts: Parts, given: tuple[Node, ...]) -> Any:
+    """How a rule made gradients of what it was given; None where that is no matter of kinds."""
+    made = topological([x for x in parts if x is not None], given)
+    order = [*given, *sorted(made, key=lambda x: x.serial)]
+    places = {x: k for k, x in enumerate(order)}
+    if len(places) < len(order) or any("serial" in x.params for x in made):
+        return None
+    steps = [
+        (pattern_of(x.kind, x.op, x.params, x), tuple([places[y] for y in x.inputs]))
+        for x in order[len(given) :]
+    ]
+    if any(not reads and like.op != "const" for like, reads in steps):
+        return None
+    return steps, [None if x is None else places[x] for x in parts]
 
 
 _backward: dict[tuple[Any, ...], Backward] = memo({})

@@ -35,9 +35,10 @@ class GradientPaths:
         """For each result of an opened function the value in a copy of its body."""
         self.opens = False
         self.closed: set[Node] = set()
-        if any(map(is_captured, self.nodes)):
+        regions = [x for x in self.nodes if x.op == "region"]
+        if any(map(is_captured, regions)):
             self._open(roots, values)
-        elif any(map(has_other_history, self.nodes)):
+        elif any(map(has_other_history, regions)):
             self.nodes = topological(roots, to=self.predecessors)
         self.first = first_values(self.nodes, values)
         self.on_the_way = depends_on(self.nodes, self.wanted, self.predecessors)
@@ -164,6 +165,6 @@ def mark_dependents(
         if (
             node.op != "detach"
             and node.dtype.is_floating_point
-            and any(x in marked for x in predecessors(node))
+            and not marked.isdisjoint(predecessors(node))
         ):
             marked.add(node)
