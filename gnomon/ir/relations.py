@@ -32,8 +32,7 @@ class Relations:
     """Dimension inference: the numbers of a graph as functions of those at `places`.
 
     inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
-    leaves, which nothing else follows from. counted: gives the counts of canonical order of sizes;
-    nothing stands in for others.
+    leaves. counted: gives those of canonical order, of these sizes; none of others may vary.
     """
 
     def __init__(
@@ -60,36 +59,22 @@ class Relations:
                 found = following(column, self._bases) if k >= inputs and not is_float else None
                 made[key] = found or self._given(k, column, int if is_float else stand_in)
             self.numbers[k] = made[key]
-        self._count(samples, leaves, stand_in, counted(self.numbers))
+        counts = [0 if x is None else x for x in counted(self.numbers)] or [0] * len(leaves)
+        told = self.sizes.function(counts)
+        rows = [told(tuple([x[k] for k in self.places])) for x in samples]
+        for k, count, canonical in zip(
+            sorted(leaves), counts, zip(*rows, strict=True), strict=True
+        ):
+            if columns[k] == canonical:
+                self.numbers[k] = count
+            elif len(set(columns[k])) > 1:
+                raise Unsized("its leaves follow from no sizes")
         self.given_by = choosing(self.sizes, self.numbers, self.places)
         """The given ones among the numbers of a graph; None where the others do not follow."""
 
-    def _count(
-        self,
-        samples: Sequence[Numbers],
-        leaves: Collection[int],
-        stand_in: StandIn,
-        counts: Sequence[Any],
-    ) -> None:
-        """Let counts of leaves follow from sizes where all have those of canonical order."""
-        counts = [0 if x is None else x for x in counts] or [0] * len(leaves)
-        told = self.sizes.function(counts)
-        rows = [told(tuple([x[k] for k in self.places])) for x in samples]
-        made: dict[Numbers, SymInt] = {}
-        for k, count, canonical in zip(sorted(leaves), counts, zip(*rows, strict=True), strict=True):
-            column = tuple([x[k] for x in samples])
-            if column == canonical:
-                self.numbers[k] = count
-            elif len(set(column)) > 1:
-                if stand_in is unremarkable:
-                    raise Unsized("its leaves follow from no sizes")
-                if column not in made:
-                    made[column] = self._given(k, column, int, 1)
-                self.numbers[k] = made[column]
-
-    def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int = LEAST) -> SymInt:
+    def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
         """A new symbol for a number that follows from no other."""
-        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (least, MOST)
+        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (LEAST, MOST)
         size = self.sizes.symbol(stand_in(column[0]), bounds)
         self.places.append(k)
         if stand_in is not int:

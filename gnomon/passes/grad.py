@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
-from operator import add
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
 from gnomon.forking import held
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, pattern_of, topological
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.lazy import gradient_layouts
@@ -195,47 +195,38 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
 PLAIN = frozenset({"map", "reduce", "contract", "gather", "scatter", "slice", "pad"} | SHOWS)
 """Primitives whose rules look at shapes, dtypes and parameters alone, but for casts of g."""
 _recipes: Recent[tuple[Any, ...], Any] = memo(Recent())
-"""What rules made, by what they look at: steps and the places of the gradients."""
+"""For what rules look at: what they were given, what they made in order, and the gradients."""
 
 
 def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
-    """The gradients of a primitive's inputs; repeated where its rule has run on values alike."""
-    rule, inputs, recipe = PRIMITIVES[node.op].gradient, node.inputs, None
-    if not node.arena.shared or node.op not in PLAIN or g.params.get("f") == "cast":
-        return rule(node, g, needed)
-    given = (*inputs, node, g)
-    if "const" not in [x.op for x in given]:
-        key = (node.kind, needed, g.dtype, *[x.dtype for x in inputs], *[x.shape for x in given])
-        recipe = _recipes.get(key)
-        if recipe is None:
-            parts = rule(node, g, needed)
-            _recipes[key] = recipe_of(parts, given) or False
-            return parts
-    if not recipe:
-        return rule(node, g, needed)
-    made, arena = [*given], node.arena
-    for like, reads in recipe[0]:
-        if reads:
-            made.append(arena.repeat(like, tuple([made[k] for k in reads])))
-        else:
-            made.append(constant(arena, like.params["value"], like.dtype))
-    return [None if k is None else made[k] for k in recipe[1]]
+    """The gradients of a primitive's inputs; its rule runs once for values of such kinds."""
+    given, arena = (*node.inputs, g, node), node.arena
+    plain = arena.shared and node.op in PLAIN and g.params.get("f") != "cast"
+    if not plain or "const" in [x.op for x in given]:
+        return PRIMITIVES[node.op].gradient(node, g, needed)
+    key = (node.kind, needed, *[x.dtype for x in given], *[x.shape for x in given])
+    recipe = _recipes.get(key)
+    if recipe is None:
+        recipe = _recipes[key] = recipe_of(given, needed)
+    operands, order, parts = recipe
+    known: dict[Node | None, Any] = {None: None, **dict(zip(operands, given, strict=True))}
+    for x in order:
+        inputs = tuple([known[y] for y in x.inputs])
+        value = x.params.get("value")
+        known[x] = arena.repeat(x, inputs) if inputs else constant(arena, value, x.dtype)
+    return [known[x] for x in parts]
 
 
-def recipe_of(parts: Parts, given: tuple[Node, ...]) -> Any:
-    """How a rule made gradients of what it was given; None where that is no matter of kinds."""
-    made = topological([x for x in parts if x is not None], given)
-    order = [*given, *sorted(made, key=lambda x: x.serial)]
-    places = {x: k for k, x in enumerate(order)}
-    if len(places) < len(order) or any("serial" in x.params for x in made):
-        return None
-    steps = [
-        (pattern_of(x.kind, x.op, x.params, x), tuple([places[y] for y in x.inputs]))
-        for x in order[len(given) :]
-    ]
-    if any(not reads and like.op != "const" for like, reads in steps):
-        return None
-    return steps, [None if x is None else places[x] for x in parts]
+def recipe_of(given: Sequence[Node], needed: tuple[bool, ...]) -> Any:
+    """What a rule makes of values of such kinds."""
+    *others, node = given
+    arena = Arena()
+    operands = [arena.input(x.shape, x.dtype) for x in others]
+    made = arena.with_inputs(node, tuple(operands[:-1]))
+    parts = PRIMITIVES[node.op].gradient(made, operands[-1], needed)
+    operands.append(made)
+    order = topological([x for x in parts if x is not None], operands)
+    return operands, sorted(order, key=attrgetter("serial")), parts
 
 
 _backward: dict[tuple[Any, ...], Backward] = memo({})

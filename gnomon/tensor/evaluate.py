@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
+from gnomon.ir.specializations import MOST_CALLERS, LatestEntries
 from gnomon.lazy import build, collector, pieces
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
@@ -38,35 +39,25 @@ if TYPE_CHECKING:
 
 LOOK = 64
 """Between so many new nodes the length of what is pending is looked at."""
-MOST_CALLERS = 256
-"""So many lists of lines are kept for one program."""
 
 
 class Found:
     """A program that runs again: the same code for every caller, under the caller's own lines."""
 
-    __slots__ = ("last", "leaves", "others")
+    __slots__ = ("last", "others")
 
     def __init__(self) -> None:
-        self.leaves: Sequence[int] | None = None
-        """Which of the leaves that were met its inputs are, where these are others."""
         self.last: tuple[Lines | None, Any] = (None, None)
         """The lines and the program of the last caller, in one: other threads may look."""
-        self.others: dict[Lines, Executable] = {}
+        self.others: LatestEntries[Lines, Prepared] = LatestEntries(MOST_CALLERS)
 
-    def under(self, seen: Survey, roots: Sequence[Node]) -> Executable:
+    def under(self, seen: Survey, roots: Sequence[Node]) -> Prepared:
         """The program under the lines that were met."""
         lines = seen.lines
         known, made = self.last
-        if lines == known:
-            return made
-        made = self.others.get(lines)
-        if made is None:
-            made, self.leaves = prepare(seen, roots)
-            if len(self.others) >= MOST_CALLERS:
-                self.others.clear()
-            self.others[lines] = made
-        self.last = (lines, made)
+        if lines != known:
+            made = self.others.found(lines, lambda _: prepare(seen, roots))
+            self.last = (lines, made)
         return made
 
 
@@ -78,6 +69,8 @@ evaluations = 0
 """The number of programs that were run, in all threads; for tests."""
 
 
+Prepared: TypeAlias = "tuple[Executable, Sequence[int] | None]"
+"""A program; also which of the leaves that were met its inputs are, where not all in order."""
 Goal = tuple[Node, DeviceBuffer]
 """A node that nobody else reads, and the input over which its program may write its value."""
 
@@ -278,8 +271,8 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
     if outputs is None:
         if found is None:
             found = programs[key] = Found()
-        executable = found.under(seen, roots)
-        leaves = seen.leaves if found.leaves is None else [seen.leaves[k] for k in found.leaves]
+        executable, places = found.under(seen, roots)
+        leaves = seen.leaves if places is None else [seen.leaves[k] for k in places]
         inputs = [numbers.get(node, node.value) for node in leaves]
         if place is not memory:
             inputs = [x if x.memory is place else x.copied(place) for x in inputs]
@@ -312,8 +305,8 @@ def written_over(
     return executable.overwriting([(roots.index(root), *met)])
 
 
-def prepare(seen: Survey, roots: Sequence[Node]) -> tuple[Executable, Sequence[int] | None]:
-    """Compile the graph between leaves and roots; also which leaves it has, if not all in order."""
+def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
+    """Compile the graph between leaves and roots."""
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with collector.paused():
         with inherit(()):  # a value's line is no part of the program that reads it

@@ -16,8 +16,9 @@ import numpy as np
 
 from gnomon.dtypes import DType
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import Arena, Graph, Node, leaf_kind, topological
+from gnomon.ir.node import Arena, Graph, Node, Sites, leaf_kind, topological
 from gnomon.ir.provenance import inherit
+from gnomon.ir.specializations import MOST_CALLERS, LatestEntries
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import facts_of
@@ -39,8 +40,6 @@ IN_THE_CODE = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0})
 """Numbers that rewrites look for; others are read, so that each serves with the same program."""
 MANY = 16
 """Nodes that are looked through for what was met before."""
-MOST_CALLERS = 256
-"""So many lists of lines are kept for one program."""
 PIECE, PASSED, NUMBER, SHOWN, JOINED, SEVERAL, OPENED = range(1, 8)
 """What becomes of a node: an operation to run, its input's value, a number, something computed by
 its readers, values one after another, one of a call's results, the result of a graph inside."""
@@ -78,18 +77,14 @@ class PieceProgram:
 
     def __init__(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> None:
         made = program_of(nodes, inputs)
-        self._by_lines, self.rows = {nodes[0].sites: made}, made.rows()
+        self._by_lines, self.rows = LatestEntries[Sites, Executable](MOST_CALLERS), made.rows()
+        self._by_lines[nodes[0].sites] = made
         self.blocks = tuple(map(size_class, made.plan.sizes))
         """The size classes of its results."""
 
     def under(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> Executable:
         """The program under the lines that asked for a piece."""
-        lines = nodes[0].sites
-        if lines not in self._by_lines:
-            if len(self._by_lines) >= MOST_CALLERS:
-                self._by_lines.clear()
-            self._by_lines[lines] = program_of(nodes, inputs)
-        return self._by_lines[lines]
+        return self._by_lines.found(nodes[0].sites, lambda _: program_of(nodes, inputs))
 
 
 class PieceWalk:
