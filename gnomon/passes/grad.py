@@ -11,13 +11,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
-from operator import add, attrgetter
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from gnomon.forking import held
-from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
-from gnomon.ir.operators import constant
+from gnomon.ir.memo import memo
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.lazy import gradient_layouts
 from gnomon.ops.control_primitives import CONTROL
@@ -31,6 +30,7 @@ from gnomon.ops.layouts import (
 )
 from gnomon.ops.op_calls import OpCall, fill
 from gnomon.ops.placements import REPLICATED, Partial
+from gnomon.ops.recipes import repeated
 from gnomon.ops.registry import Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import add_seed, gradients_of_call, is_whole, results_by_call
@@ -194,39 +194,20 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
 
 PLAIN = frozenset({"map", "reduce", "contract", "gather", "scatter", "slice", "pad"} | SHOWS)
 """Primitives whose rules look at shapes, dtypes and parameters alone, but for casts of g."""
-_recipes: Recent[tuple[Any, ...], Any] = memo(Recent())
-"""For what rules look at: what they were given, what they made in order, and the gradients."""
 
 
 def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
     """The gradients of a primitive's inputs; its rule runs once for values of such kinds."""
-    given, arena = (*node.inputs, g, node), node.arena
-    plain = arena.shared and node.op in PLAIN and g.params.get("f") != "cast"
-    if not plain or "const" in [x.op for x in given]:
-        return PRIMITIVES[node.op].gradient(node, g, needed)
-    key = (node.kind, needed, *[x.dtype for x in given], *[x.shape for x in given])
-    recipe = _recipes.get(key)
-    if recipe is None:
-        recipe = _recipes[key] = recipe_of(given, needed)
-    operands, order, parts = recipe
-    known: dict[Node | None, Any] = {None: None, **dict(zip(operands, given, strict=True))}
-    for x in order:
-        inputs = tuple([known[y] for y in x.inputs])
-        value = x.params.get("value")
-        known[x] = arena.repeat(x, inputs) if inputs else constant(arena, value, x.dtype)
-    return [known[x] for x in parts]
+    rule = PRIMITIVES[node.op].gradient
+    if node.op not in PLAIN or g.params.get("f") == "cast":
+        return rule(node, g, needed)
 
+    def make(operands: list[Node]) -> Parts:
+        if operands[-1] is not node:
+            operands[-1] = operands[0].arena.with_inputs(node, tuple(operands[:-2]))
+        return rule(operands[-1], operands[-2], needed)
 
-def recipe_of(given: Sequence[Node], needed: tuple[bool, ...]) -> Any:
-    """What a rule makes of values of such kinds."""
-    *others, node = given
-    arena = Arena()
-    operands = [arena.input(x.shape, x.dtype) for x in others]
-    made = arena.with_inputs(node, tuple(operands[:-1]))
-    parts = PRIMITIVES[node.op].gradient(made, operands[-1], needed)
-    operands.append(made)
-    order = topological([x for x in parts if x is not None], operands)
-    return operands, sorted(order, key=attrgetter("serial")), parts
+    return repeated((node.kind, needed), (*node.inputs, g, node), make)
 
 
 _backward: dict[tuple[Any, ...], Backward] = memo({})
