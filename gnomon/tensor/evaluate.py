@@ -21,7 +21,6 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
 from gnomon.passes.inline import inline
-from gnomon.passes.recompute import is_marked
 from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
@@ -329,9 +328,6 @@ def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
 
     Inputs are in the order in which a survey meets them; also which of those before they are.
     """
-    bodies = {id(x.params["body"]): x.params["body"] for x in graph if is_backward(x)}
-    if any(map(is_marked, (graph, *bodies.values()))):
-        return graph, None  # what is computed again is found first
     flat = inline(graph, lambda x: not is_backward(x))
     places = {x: k for k, x in enumerate(flat.inputs)}
     inputs = [x for x in numbered(flat.outputs, lambda x: not x.inputs) if x in places]
