@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.ir import collector
-from gnomon.ir.dissected import Dissection, Numbers, canonical_counts, graphs_of, renumbered
+from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Graph
 from gnomon.ir.relations import Formulas, Relations, StandIn, first_that_serves
@@ -67,8 +67,8 @@ def new_program(
     inputs = sum(x.rank for x in graph.inputs)
 
     def make(stand_in: StandIn) -> SizedProgram:
-        counted = partial(canonical_counts, graph)
-        related = partial(Relations, samples, inputs, leaves, stand_in, counted)
+        of_sizes = partial(renumbered, graph)
+        related = partial(Relations, samples, inputs, leaves, stand_in, of_sizes)
         return SizedProgram(graph, related, context)
 
     return first_that_serves(make, samples[0], "a program", 1)

@@ -20,7 +20,7 @@ from gnomon.ir.sizes import SymInt
 from gnomon.ir.substitution import Rules, names_of, substituted
 from gnomon.ir.sym_float import FloatBits, SymFloat, real
 
-__all__ = ["Dissection", "Numbers", "canonical_counts", "dissection", "renumbered"]
+__all__ = ["Dissection", "Numbers", "dissection", "renumbered"]
 
 Numbers = tuple[int, ...]
 """Integers, and floats by their bits."""
@@ -149,7 +149,6 @@ def identity_of(graph: Graph) -> Hashable:
     return graph, graph.asked
 
 
-Counts = list[Any] | None
 NestedGraphs = dict[Hashable, Any] | None
 """Graphs inside of one operation; None outside, where equal ones may be equal by chance.
 
@@ -224,9 +223,12 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
 
 
 def renumbered(
-    graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None, counts: Counts = None
+    graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None, counts: Any = None
 ) -> Graph:
-    """A graph with other numbers, in an arena of its own; see `canonical_counts` for counts."""
+    """A graph with other numbers, in an arena of its own.
+
+    counts: takes for each count of leaves that of canonical order, of these sizes, or None.
+    """
     arena, made, calls = Arena(), dict[Node, Node](), Calls()
     for x in graph.inputs:
         with inherit(x.sites):
@@ -244,15 +246,8 @@ def renumbered(
     return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs])
 
 
-def canonical_counts(graph: Graph, numbers: Sequence[Any]) -> list[Any]:
-    """For each count of leaves the one of canonical order, of these sizes; None of some."""
-    counts: list[Any] = []
-    renumbered(graph, iter(numbers), None, counts)
-    return counts
-
-
 def renumbered_params(
-    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any], counts: Counts = None
+    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any], counts: list[Any] | None = None
 ) -> dict[str, Any]:
     """The parameters of a node with other numbers: its own, then those of graphs inside."""
     parts = parts_of(node)

@@ -32,7 +32,8 @@ class Relations:
     """Dimension inference: the numbers of a graph as functions of those at `places`.
 
     inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
-    leaves. counted: gives those of canonical order, of these sizes; none of others may vary.
+    leaves: those of canonical order follow from sizes, none of others may vary. renumbered: gives
+    these of sizes (gnomon/ir/dissected.py).
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Relations:
         inputs: int,
         leaves: Collection[int],
         stand_in: StandIn,
-        counted: Callable[[Sequence[Any]], Sequence[Any]] = lambda _: (),
+        renumbered: Callable[..., Any] = lambda *_: None,
     ) -> None:
         self.sizes, self.numbers, self.places = ShapeEnv(), list[Any](), list[int]()
         self._bases: list[tuple[Numbers, SymInt]] = []
@@ -59,7 +60,9 @@ class Relations:
                 found = following(column, self._bases) if k >= inputs and not is_float else None
                 made[key] = found or self._given(k, column, int if is_float else stand_in)
             self.numbers[k] = made[key]
-        counts = [0 if x is None else x for x in counted(self.numbers)] or [0] * len(leaves)
+        counts: list[Any] = []
+        renumbered(iter(self.numbers), None, counts)
+        counts = [x or 0 for x in counts] or [0] * len(leaves)
         told = self.sizes.function(counts)
         rows = [told(tuple([x[k] for k in self.places])) for x in samples]
         for k, count, canonical in zip(

@@ -30,8 +30,7 @@ from gnomon.ops.layouts import (
 )
 from gnomon.ops.op_calls import OpCall, fill
 from gnomon.ops.placements import REPLICATED, Partial
-from gnomon.ops.recipes import repeated
-from gnomon.ops.registry import Traced, own_gradient, rule_of
+from gnomon.ops.registry import Traced, own_gradient, repeated, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import add_seed, gradients_of_call, is_whole, results_by_call
 from gnomon.passes.gradient_paths import GradientPaths
@@ -202,12 +201,8 @@ def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
     if node.op not in PLAIN or g.params.get("f") == "cast":
         return rule(node, g, needed)
 
-    def make(operands: list[Node]) -> Parts:
-        if operands[-1] is not node:
-            operands[-1] = operands[0].arena.with_inputs(node, tuple(operands[:-2]))
-        return rule(operands[-1], operands[-2], needed)
-
-    return repeated((node.kind, needed), (*node.inputs, g, node), make)
+    given = (*node.inputs, g, node)
+    return repeated((node.kind, needed), given, lambda *x: rule(x[-1], x[-2], needed), node)
 
 
 _backward: dict[tuple[Any, ...], Backward] = memo({})

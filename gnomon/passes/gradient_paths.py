@@ -35,10 +35,9 @@ class GradientPaths:
         """For each result of an opened function the value in a copy of its body."""
         self.opens = False
         self.closed: set[Node] = set()
-        regions = [x for x in self.nodes if x.op == "region"]
-        if any(map(is_captured, regions)):
+        if any(map(is_captured, self.nodes)):
             self._open(roots, values)
-        elif any(map(has_other_history, regions)):
+        elif any(map(has_other_history, self.nodes)):
             self.nodes = topological(roots, to=self.predecessors)
         self.first = first_values(self.nodes, values)
         self.on_the_way = depends_on(self.nodes, self.wanted, self.predecessors)

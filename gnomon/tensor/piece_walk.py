@@ -7,6 +7,7 @@ inside of itself: views of what it reads, and constants. Who runs pieces is piec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import count
 from math import isfinite
 from operator import attrgetter
@@ -190,9 +191,7 @@ class PieceWalk:
                 self.parts[place] = at, offset
                 return term
         key = (node.kind, *[x[0] for x in inputs])
-        kind = _kinds.get(key)
-        if kind is None:
-            kind = _kinds[key] = next(_next_kind)
+        kind = _kinds.found(key, partial(next, _next_kind))
         return kind, tuple([place for x in inputs for place in x[1]]), node, tuple(inputs)
 
     def piece(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> list[Term]:
@@ -314,10 +313,7 @@ def offset_of(node: Node) -> int:
     """The bytes before a slice whose elements are neighbours; below 0 of another one."""
     shape = node.inputs[0].shape
     key = (node.kind, shape, node.dtype)
-    found = _offsets.get(key)
-    if found is None:
-        found = _offsets[key] = start_of(node, shape) if are_neighbours(node) else -1
-    return found
+    return _offsets.found(key, lambda: start_of(node, shape) if are_neighbours(node) else -1)
 
 
 def start_of(node: Node, shape: Sequence[int]) -> int:
@@ -347,7 +343,4 @@ def is_read(node: Node) -> bool:
 
 def number(value: float, dtype: DType) -> DeviceBuffer:
     """A number in memory, which nobody writes to."""
-    found = _numbers.get((value, dtype))
-    if found is None:
-        found = _numbers[value, dtype] = DeviceBuffer.of(np.asarray(value, dtype.numpy))
-    return found
+    return _numbers.found((value, dtype), lambda: DeviceBuffer.of(np.asarray(value, dtype.numpy)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -75,8 +75,8 @@ def test_counts_of_leaves_that_are_not_canonical_may_not_vary():
 
 
 def test_counts_of_leaves_follow_where_they_are_canonical():
-    def halved(numbers: Sequence[Any]) -> list[Any]:
-        return [late(lambda n: n // 2, numbers[0])]
+    def halved(numbers: Iterator[Any], _: None, counts: list[Any]) -> None:
+        counts.append(late(lambda n: n // 2, next(numbers)))
 
     made = Relations([(5, 2), (4, 2), (5, 2)], 1, {1}, unremarkable, halved)
 

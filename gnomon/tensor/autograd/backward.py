@@ -131,10 +131,7 @@ def gradients_by_plan(request: GradientRequest) -> list[Node | None]:
     with from_one_line(), collector.paused():
         if key not in _plans and not numbers and is_passing(key, request):
             return derived(seeds, wanted, values)
-        plans = _plans.get(key)
-        if plans is None:
-            plans = _plans[key] = []
-        plan = under_lines(plans, request, numbers)
+        plan = under_lines(_plans.found(key, list), request, numbers)
         if plan is None:
             return derived(seeds, wanted, values)
         nodes = [*order, *given]
@@ -233,11 +230,8 @@ def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
     if not any(node.watch for node in order):
         return []
     key = structure(order, roots)
-    places = _reads.get(key)
-    if places is None:
-        places = _reads[key] = reads_of(roots, order)
     nodes = list(order)
-    return [nodes[k] for k in places]
+    return [nodes[k] for k in _reads.found(key, lambda: reads_of(roots, order))]
 
 
 def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:

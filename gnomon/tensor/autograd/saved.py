@@ -74,10 +74,7 @@ def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:
         return root
     wanted = [k for k, x in enumerate(operands) if leads_to_leaves(x)]
     key = (structure(order, operands), *wanted)
-    found = _derived.get(key)
-    if found is None:
-        found = _derived[key] = (derive(root, operands, wanted),)
-    (derived,) = found
+    (derived,) = _derived.found(key, lambda: (derive(root, operands, wanted),))
     if derived is None or not derived.read:
         return root
     inputs = (detached(root), *operands)
