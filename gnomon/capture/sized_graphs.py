@@ -69,8 +69,8 @@ class SizedGraph:
         family = self._programs.of(context.key)
 
         def make(_: list[Sizes]) -> sized.SizedProgram | None:
-            formulas = (self.env, self._taken.numbers), self._taken.leaves, own
-            made = sized.on_symbols(self.form, partial(Formulas, *formulas), own, context)
+            formulas = partial(Formulas, (self.env, self._taken.numbers), own)
+            made = sized.on_symbols(self.form, formulas, own, context)
             if made is not None and not any(made.serves(near(own, step)) for step in STEPS):
                 family.failed += 1
             return made

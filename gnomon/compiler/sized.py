@@ -67,7 +67,8 @@ def new_program(
     inputs = sum(x.rank for x in graph.inputs)
 
     def make(stand_in: StandIn) -> SizedProgram:
-        related = partial(Relations, samples, inputs, leaves, stand_in)
+        of_sizes = partial(renumbered, graph)
+        related = partial(Relations, samples, inputs, leaves, stand_in, of_sizes)
         return SizedProgram(graph, related, context)
 
     return first_that_serves(make, samples[0], "a program", 1)

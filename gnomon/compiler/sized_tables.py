@@ -72,7 +72,7 @@ def sized_block(
     for stand_in in (unremarkable, own_size):
         try:
             refuse_fixed(graph)
-            known = Formulas((sizes.env, taken.numbers), taken.leaves, sizes.own, stand_in)
+            known = Formulas((sizes.env, taken.numbers), sizes.own, stand_in)
             block = pipeline.kernels_of(renumbered(graph, iter(known.numbers)), context)
             return block, assembly.plan_of(block), known.sizes
         except (Unsized, ShapeError, ArgumentError) as cause:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from gnomon.ir.memo import hashlib, memo, typed
-from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.sizes import SymInt
 from gnomon.ir.substitution import Rules, names_of, substituted
@@ -222,8 +222,13 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
     return typed(x)
 
 
-def renumbered(graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None) -> Graph:
-    """A graph with other numbers, in an arena of its own."""
+def renumbered(
+    graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None, counts: Any = None
+) -> Graph:
+    """A graph with other numbers, in an arena of its own.
+
+    counts: takes for each count of leaves that of canonical order, of these sizes, or None.
+    """
     arena, made, calls = Arena(), dict[Node, Node](), Calls()
     for x in graph.inputs:
         with inherit(x.sites):
@@ -232,21 +237,24 @@ def renumbered(graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None)
         if node in made:
             continue
         within = shared_by(node, calls) if known is None else known
-        params = renumbered_params(node, numbers, within)
+        inputs = tuple([made[x] for x in node.inputs])
+        if counts is not None and (unknown := [None] * len(parts_of(node).leaves)):
+            counts += PRIMITIVES[node.op].leaves(inputs, node.params) or unknown
+        params = renumbered_params(node, numbers, within, counts)
         with inherit(node.sites):
-            made[node] = arena.node(node.op, tuple([made[x] for x in node.inputs]), **params)
+            made[node] = arena.node(node.op, inputs, **params)
     return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs])
 
 
 def renumbered_params(
-    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any]
+    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any], counts: list[Any] | None = None
 ) -> dict[str, Any]:
     """The parameters of a node with other numbers: its own, then those of graphs inside."""
     parts = parts_of(node)
     own = iter([next(numbers) for _ in parts.numbers])
     for inner in graphs_of(node) if parts.has_graphs else ():
         if identity_of(inner) not in known:
-            known[identity_of(inner)] = renumbered(inner, numbers, known)
+            known[identity_of(inner)] = renumbered(inner, numbers, known, counts)
     rules: Rules = {
         **dict.fromkeys((int, SymInt), lambda _: next(own)),
         **dict.fromkeys((float, SymFloat), lambda _: real(next(own))),

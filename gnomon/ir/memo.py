@@ -161,6 +161,13 @@ class Recent(Generic[K, V]):
                 self[key] = found
         return found
 
+    def found(self, key: K, make: Callable[[], V]) -> V:
+        """An entry, which is made if there is none."""
+        found = self.get(key)
+        if found is None:
+            found = self[key] = make()
+        return found
+
     def __setitem__(self, key: K, value: V) -> None:
         if len(self._new) >= self.most:
             self.age()

@@ -45,6 +45,10 @@ class Primitive:
         """The signature: how the output's axes follow the inputs'."""
         raise NotImplementedError(f"{self.name} has no signature")
 
+    def leaves(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[int, ...]:
+        """The counts of leaves that canonical order gives these sums; parts may have others."""
+        return ()
+
     def value(self, node: Node, *inputs: Any, **_: Any) -> Any:
         """The result by numpy: the living definition; each takes as many inputs as it has."""
         raise NotImplementedError(f"{self.name} has no value")

@@ -32,7 +32,8 @@ class Relations:
     """Dimension inference: the numbers of a graph as functions of those at `places`.
 
     inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
-    leaves, which nothing else follows from, and for which nothing else stands in.
+    leaves: those of canonical order follow from sizes, none of others may vary. renumbered: gives
+    these of sizes (gnomon/ir/dissected.py).
     """
 
     def __init__(
@@ -41,34 +42,42 @@ class Relations:
         inputs: int,
         leaves: Collection[int],
         stand_in: StandIn,
+        renumbered: Callable[..., Any] = lambda *_: None,
     ) -> None:
         self.sizes, self.numbers, self.places = ShapeEnv(), list[Any](), list[int]()
         self._bases: list[tuple[Numbers, SymInt]] = []
         made: dict[tuple[Numbers, str], Any] = {}
         columns = list(zip(*samples, strict=True))
-        if stand_in is unremarkable and any({*columns[k]} != {1} for k in leaves):
-            stand_in = divisible
         for k, column in enumerate(columns):
-            if len(set(column)) == 1:
-                self.numbers.append(column[0])
-                continue
+            self.numbers.append(column[0])
             is_float = isinstance(column[0], FloatBits)
-            least = 1 if k in leaves else LEAST
-            if not is_float and not least <= column[0] < MOST:  # a number, and no size
-                self.numbers.append(column[0])
+            # the rest are numbers, and no sizes
+            varies = len(set(column)) > 1 and (is_float or LEAST <= column[0] < MOST)
+            if not varies or k in leaves:
                 continue
-            key = (column, "float" if is_float else "leaves" if k in leaves else "size")
+            key = (column, "float" if is_float else "size")
             if key not in made:
-                plain = key[1] == "size"
-                found = following(column, self._bases) if k >= inputs and plain else None
-                made[key] = found or self._given(k, column, stand_in if plain else int, least)
-            self.numbers.append(made[key])
+                found = following(column, self._bases) if k >= inputs and not is_float else None
+                made[key] = found or self._given(k, column, int if is_float else stand_in)
+            self.numbers[k] = made[key]
+        counts: list[Any] = []
+        renumbered(iter(self.numbers), None, counts)
+        counts = [x or 0 for x in counts] or [0] * len(leaves)
+        told = self.sizes.function(counts)
+        rows = [told(tuple([x[k] for k in self.places])) for x in samples]
+        for k, count, canonical in zip(
+            sorted(leaves), counts, zip(*rows, strict=True), strict=True
+        ):
+            if columns[k] == canonical:
+                self.numbers[k] = count
+            elif len(set(columns[k])) > 1:
+                raise Unsized("its leaves follow from no sizes")
         self.given_by = choosing(self.sizes, self.numbers, self.places)
         """The given ones among the numbers of a graph; None where the others do not follow."""
 
-    def _given(self, k: int, column: Numbers, stand_in: StandIn, least: int) -> SymInt:
+    def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
         """A new symbol for a number that follows from no other."""
-        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (least, MOST)
+        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (LEAST, MOST)
         size = self.sizes.symbol(stand_in(column[0]), bounds)
         self.places.append(k)
         if stand_in is not int:
@@ -100,14 +109,10 @@ class Formulas:
     def __init__(
         self,
         known: tuple[ShapeEnv, Numbers],
-        leaves: Collection[int],
         own: Numbers,
         stand_in: StandIn,
     ) -> None:
         env, numbers = known
-        counts = env.function([numbers[k] for k in leaves])(own)
-        if stand_in is unremarkable and any(n != 1 for n in counts):
-            stand_in = divisible
         self.sizes, self.places = ShapeEnv(), [*range(len(own))]
         symbols = [self.sizes.symbol(n) for n in apart([*map(stand_in, own)], stand_in)]
         self.numbers = [*env.formulas(numbers)(symbols)]
@@ -174,15 +179,6 @@ def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
 
 SMALL = {13: 11, 11: 14, 14: 15, 15: 17}
 """Sizes below 16, each with the next to take; the fifth is larger."""
-
-
-def divisible(size: int) -> int:
-    """A stand-in for a size that is cut into at most 16 equal leaves.
-
-    >>> divisible(4), divisible(40), divisible(6000)
-    (4, 48, 6064)
-    """
-    return size if size < FEW else 16 * next_prime(max(-(-size // 16), 3))
 
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:

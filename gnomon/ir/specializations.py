@@ -61,6 +61,8 @@ for the same sizes."""
 FILLED = 64
 """Programs at their sizes that are kept of one for many, behind a host read: enough for sizes
 that come again in a loop over experts. To fill one in takes less than a millisecond."""
+MOST_CALLERS = 256
+"""Lists of lines that are kept for one program."""
 SERVED = 512
 """Limits of a function without host reads, whose sizes are those of its arguments."""
 

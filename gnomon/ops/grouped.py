@@ -17,12 +17,11 @@ from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only
-from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.facts import Claim, Counted
 from gnomon.ops.joining import cat
 from gnomon.ops.linalg import alike, bmm
 from gnomon.ops.lookup_primitives import gather, within
-from gnomon.ops.primitives import before_widening, reduce, reshape, unsqueeze
+from gnomon.ops.primitives import before_widening, contract, reduce, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_parts import part
@@ -186,8 +185,7 @@ def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
         raise ShapeError(f"grouped_rows: ends must be (groups, runs): got {ends.shape}.")
     runs = ends.shape[1]
     first, last = bounds_of(ends)
-    wide, counts = accumulator(x.dtype), (leaves(x.shape[1], CONTRACTED),)
-    every = x.arena.node("contract", (x, mats), spec="tk,gkn->tgn", leaves=counts, dtype=wide)
+    every = contract("tk,gkn->tgn", x, mats, accumulator(x.dtype))
     places = reshape(count_up(x.arena, x.shape[0]), (x.shape[0], 1))
     in_run = inside(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
     mine = reduce("or", reshape(in_run, (x.shape[0], ends.shape[0], runs)), (2,))

@@ -18,7 +18,7 @@ from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import choice, filling_of, one_axis, positions_only
 from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import padded
-from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
+from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.row_writes import put_rows, slices_put
 from gnomon.ops.scalars import where
@@ -178,9 +178,7 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
     index = lookup_primitives.within(index, x.shape[axis])
     places = x.arena.node("iota", (), size=x.shape[axis], dtype=index.dtype)
     hit = elementwise("eq", unsqueeze(places, 1), reshape(index, (1, index.size)))
-    chosen = x.arena.node(
-        "reduce", (hit,), monoid="or", axis=1, leaves=1, lanes=True, dtype=hit.dtype
-    )
+    chosen = reduce("or", hit, (1,))
     along_axis = reshape(chosen, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
     return where(along_axis, filling_of("index_fill", x, value), x)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, int64
 from gnomon.errors import DtypeError, IndexOutOfBounds, ShapeError
-from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.node import PRIMITIVES, Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract
 from gnomon.ops.index_primitives import IndexPrimitive
@@ -105,6 +105,14 @@ class Scatter(Primitive):
         folded = {c: node.params["monoid"] for c in values if c not in out}
         return Signature([values, index], [c if c in values else None for c in out], folded)
 
+    def leaves(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[int, ...]:
+        own, names, out = split_spec(params["spec"])
+        return tuple(
+            leaves(n, role_in_contract(k, names.find(c), len(own), len(own) + 1))
+            for k, (c, n) in enumerate(zip(own, inputs[0].shape, strict=True))
+            if c not in out
+        )
+
     def value(self, node: Node, values: np.ndarray, index: np.ndarray) -> Any:
         p = node.params
         own, names, out = split_spec(p["spec"])
@@ -182,15 +190,7 @@ def within(index: Node, size: int) -> Node:
 
 def scatter(monoid: str, spec: str, values: Node, index: Node, size: int) -> Node:
     """Fold values into an axis of this size, at the positions in index."""
-    own, names, out = split_spec(spec)
-    counts = tuple(
-        leaves(
-            values.shape[k],
-            role_in_contract(k, names.index(c) if c in names else -1, len(own), len(own) + 1),
-        )
-        for k, c in enumerate(own)
-        if c not in out
-    )
+    counts = PRIMITIVES["scatter"].leaves((values, index), {"spec": spec})
     return values.arena.node(
         "scatter", (values, index), monoid=monoid, spec=spec, size=size, leaves=counts
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.errors import DtypeError, ShapeError
-from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive, topological
+from gnomon.ir.node import PRIMITIVES, Node, Primitive, Shape, Signature, primitive, topological
 from gnomon.ir.operators import alike, cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract, role_in_reduce
 from gnomon.ops.index_primitives import ViewPrimitive
@@ -175,6 +175,13 @@ class Reduce(Primitive):
             [names], names[:axis] + names[axis + 1 :], {names[axis]: node.params["monoid"]}
         )
 
+    def leaves(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[int, ...]:
+        (x,), axis = inputs, params["axis"]
+        if params["monoid"] not in ("add", "mul"):
+            return (1,)
+        # without lanes it was no last axis, and further ones may be folded by now
+        return (leaves(x.shape[axis], role_in_reduce(axis, x.rank + (not params["lanes"]))),)
+
     def value(self, node: Node, x: np.ndarray) -> Any:
         wide = (
             x.astype(accumulator(node.inputs[0].dtype).numpy)
@@ -221,20 +228,13 @@ def reduce(monoid: str, x: Node, axes: tuple[int, ...], dtype: DType | None = No
     """Fold axes away, the innermost first, each in its canonical order; dtype is the result's."""
     rank, result = x.rank, dtype or x.dtype
     for axis in sorted(axes, reverse=True):
-        role = role_in_reduce(axis, rank)
         ordered = monoid in ("add", "mul")
         # between axes a sum stays in its accumulator: it is rounded once, at the end
         last = axis == min(axes)
         kept = result if last or not ordered else accumulator(result)
-        x = x.arena.node(
-            "reduce",
-            (x,),
-            monoid=monoid,
-            axis=axis,
-            leaves=leaves(x.shape[axis], role) if ordered else 1,
-            lanes=axis == rank - 1,
-            dtype=kept,
-        )
+        params = {"monoid": monoid, "axis": axis, "lanes": axis == rank - 1, "dtype": kept}
+        (count,) = PRIMITIVES["reduce"].leaves((x,), params)
+        x = x.arena.node("reduce", (x,), leaves=count, **params)
     return x
 
 
@@ -267,6 +267,14 @@ class Contract(Primitive):
     def signature(self, node: Node) -> Signature:
         left, right, out = split_spec(node.params["spec"])
         return Signature([left, right], out, dict.fromkeys(summed(left, right, out), "add"))
+
+    def leaves(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[int, ...]:
+        left, right, out = split_spec(params["spec"])
+        size = dict(zip(left + right, inputs[0].shape + inputs[1].shape, strict=True))
+        return tuple(
+            leaves(size[c], role_in_contract(left.index(c), right.index(c), len(left), len(right)))
+            for c in summed(left, right, out)
+        )
 
     def value(self, node: Node, a: np.ndarray, b: np.ndarray) -> Any:
         wide = accumulator(node.inputs[0].dtype).numpy
@@ -310,20 +318,9 @@ def contract(spec: str, a: Node, b: Node, dtype: DType | None = None) -> Node:
     left, right, out = split_spec(spec)
     a, left = drop_lonely(a, left, right + out)
     b, right = drop_lonely(b, right, left + out)
-    size = dict(zip(left + right, a.shape + b.shape, strict=True))
-    counts = tuple(
-        leaves(size[c], role_in_contract(left.index(c), right.index(c), len(left), len(right)))
-        for c in summed(left, right, out)
-    )
-    given = [c for c in out if c in size]
-    y = a.arena.node(
-        "contract",
-        (a, b),
-        spec=f"{left},{right}->{''.join(given)}",
-        leaves=counts,
-        dtype=dtype or a.dtype,
-    )
-    return y
+    spec = f"{left},{right}->{''.join([c for c in out if c in left + right])}"
+    counts = PRIMITIVES["contract"].leaves((a, b), {"spec": spec})
+    return a.arena.node("contract", (a, b), spec=spec, leaves=counts, dtype=dtype or a.dtype)
 
 
 def leaves_of(result: Node) -> tuple[int, ...]:

@@ -20,7 +20,6 @@ from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only
-from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.facts import Claim
 from gnomon.ops.grouped import (
     count_up,
@@ -33,7 +32,7 @@ from gnomon.ops.grouped import (
 from gnomon.ops.joining import cat
 from gnomon.ops.linalg import alike
 from gnomon.ops.lookup_primitives import gather, within
-from gnomon.ops.primitives import reduce, reshape, unsqueeze
+from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
@@ -130,13 +129,12 @@ def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
     >>> routed_rows(ones(2, 1), tensor([[[1.0]], [[10.0]]]), tensor([[0, 2]])).flatten()
     Tensor([10., 10.])
     """
-    (*lead, groups), wide = ends.shape, accumulator(x.dtype)
-    counts, rows = (leaves(x.shape[-1], CONTRACTED),), x.shape[-2] // lead[-1]
+    *lead, groups = ends.shape
+    rows = x.shape[-2] // lead[-1]
     parts = reshape(x, (*lead, rows, x.shape[-1]))
     p = SHARES if len(lead) > 1 else ""
     own = reshape(mats, (lead[0], groups, *mats.shape[1:])) if p else mats
-    spec = f"{p}ltk,{p}gkn->{p}ltgn"
-    every = x.arena.node("contract", (parts, own), spec=spec, leaves=counts, dtype=wide)
+    every = contract(f"{p}ltk,{p}gkn->{p}ltgn", parts, own, accumulator(x.dtype))
     at, alike = len(lead), (1,) * len(lead)
     first, last = (unsqueeze(v, at) for v in bounds_of(ends))
     mine = inside(reshape(count_up(x.arena, rows), (*alike, rows, 1)), first, last)

@@ -30,7 +30,7 @@ from gnomon.ops.layouts import (
 )
 from gnomon.ops.op_calls import OpCall, fill
 from gnomon.ops.placements import REPLICATED, Partial
-from gnomon.ops.registry import Traced, own_gradient, rule_of
+from gnomon.ops.registry import Traced, own_gradient, repeated, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import add_seed, gradients_of_call, is_whole, results_by_call
 from gnomon.passes.gradient_paths import GradientPaths
@@ -73,6 +73,8 @@ def pull_back(
             whole = whole_of(slices.pop(node))
             whole = whole if layouts is None else layouts.placed(whole, None, node)
             total[node] = total[node] + whole if node in total else whole
+        if node not in total and node not in calls:
+            continue
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
@@ -183,10 +185,24 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
     if rule is not None:
         return rule.gradients(gs, needed)
     if node.op != "region":
-        return PRIMITIVES[node.op].gradient(node, g, needed)
+        return by_rule(node, g, needed)
     traced, wanted = backward_of(tuple(gs), needed, node.inputs if sharded else ())
     parts = iter(traced.emit((*node.inputs, *gs.values())) if wanted else ())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
+
+
+PLAIN = frozenset({"map", "reduce", "contract", "gather", "scatter", "slice", "pad"} | SHOWS)
+"""Primitives whose rules look at shapes, dtypes and parameters alone, but for casts of g."""
+
+
+def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
+    """The gradients of a primitive's inputs; its rule runs once for values of such kinds."""
+    rule = PRIMITIVES[node.op].gradient
+    if node.op not in PLAIN or g.params.get("f") == "cast":
+        return rule(node, g, needed)
+
+    given = (*node.inputs, g, node)
+    return repeated((node.kind, needed), given, lambda *x: rule(x[-1], x[-2], needed), node)
 
 
 _backward: dict[tuple[Any, ...], Backward] = memo({})

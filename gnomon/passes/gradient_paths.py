@@ -164,6 +164,6 @@ def mark_dependents(
         if (
             node.op != "detach"
             and node.dtype.is_floating_point
-            and any(x in marked for x in predecessors(node))
+            and not marked.isdisjoint(predecessors(node))
         ):
             marked.add(node)

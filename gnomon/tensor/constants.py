@@ -11,15 +11,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from gnomon.ir.memo import memo
+from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Node
 from gnomon.runtime.buffer import DeviceBuffer
 
 NUMBER = -7
-MOST = 4096
 
 NONE_VARY: Mapping[Node, DeviceBuffer] = {}
-_seen: dict[tuple[int, ...], tuple[list[float], set[int]]] = memo({})
+_seen: Recent[tuple[int, ...], tuple[list[float], set[int]]] = memo(Recent())
 
 
 def generalized(order: Iterable[Node]) -> Mapping[Node, DeviceBuffer]:
@@ -30,12 +29,11 @@ def generalized(order: Iterable[Node]) -> Mapping[Node, DeviceBuffer]:
         return NONE_VARY
     key = tuple([NUMBER if is_number(x) else x.kind for x in nodes])
     values = [x.params["value"] for x in numbers]
-    if key not in _seen:
-        if len(_seen) >= MOST:
-            _seen.clear()
+    seen = _seen.get(key)
+    if seen is None:
         _seen[key] = (values, set())
         return NONE_VARY
-    first, varying = _seen[key]
+    first, varying = seen
     pairs = enumerate(zip(first, values, strict=True))
     varying.update(k for k, (a, b) in pairs if a.hex() != b.hex())
     return {

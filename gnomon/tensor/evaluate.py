@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
+from gnomon.ir.specializations import MOST_CALLERS, LatestEntries
 from gnomon.lazy import build, collector, pieces
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
+from gnomon.passes.inline import inline
 from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
-from gnomon.tensor.borrowing import Survey, borrows, waits_for_ranks
+from gnomon.tensor.borrowing import Survey, borrows, numbered, waits_for_ranks
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import (
@@ -47,8 +49,6 @@ if TYPE_CHECKING:
 
 LOOK = 64
 """Between so many new nodes the length of what is pending is looked at."""
-MOST_CALLERS = 256
-"""So many lists of lines are kept for one program."""
 
 
 class Found:
@@ -59,21 +59,15 @@ class Found:
     def __init__(self) -> None:
         self.last: tuple[Lines | None, Any] = (None, None)
         """The lines and the program of the last caller, in one: other threads may look."""
-        self.others: dict[Lines, Executable] = {}
+        self.others: LatestEntries[Lines, Prepared] = LatestEntries(MOST_CALLERS)
 
-    def under(self, seen: Survey, roots: Sequence[Node]) -> Executable:
+    def under(self, seen: Survey, roots: Sequence[Node]) -> Prepared:
         """The program under the lines that were met."""
         lines = seen.lines
         known, made = self.last
-        if lines == known:
-            return made
-        made = self.others.get(lines)
-        if made is None:
-            made = prepare(seen, roots)
-            if len(self.others) >= MOST_CALLERS:
-                self.others.clear()
-            self.others[lines] = made
-        self.last = (lines, made)
+        if lines != known:
+            made = self.others.found(lines, lambda _: prepare(seen, roots))
+            self.last = (lines, made)
         return made
 
 
@@ -85,6 +79,8 @@ evaluations = 0
 """The number of programs that were run, in all threads; for tests."""
 
 
+Prepared: TypeAlias = "tuple[Executable, Sequence[int] | None]"
+"""A program; also which of the leaves that were met its inputs are, where not all in order."""
 Goal = tuple[Node, DeviceBuffer]
 """A node that nobody else reads, and the input over which its program may write its value."""
 
@@ -187,7 +183,7 @@ def explain(node: Node) -> str:
     home = at_home(node)
     if borrows(home):
         return "its value is there: nothing to compute"
-    return prepare(Survey([home]), [home]).explain()
+    return prepare(Survey([home]), [home])[0].explain()
 
 
 def is_plain(node: Node, held: dict[Node, list[Storage]]) -> bool:
@@ -303,8 +299,9 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
     if outputs is None:
         if found is None:
             found = programs[key] = Found()
-        executable = found.under(seen, roots)
-        inputs = [numbers.get(node, node.value) for node in seen.leaves]
+        executable, places = found.under(seen, roots)
+        leaves = seen.leaves if places is None else [seen.leaves[k] for k in places]
+        inputs = [numbers.get(node, node.value) for node in leaves]
         if place is not memory:
             inputs = [x if x.memory is place else x.copied(place) for x in inputs]
         over = () if goal is None else written_over(executable, roots, inputs, goal)
@@ -336,7 +333,7 @@ def written_over(
     return executable.overwriting([(roots.index(root), *met)])
 
 
-def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
+def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
     """Compile the graph between leaves and roots."""
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with collector.paused():
@@ -344,9 +341,26 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Executable:
             known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
         images = list(known.values())
         graph = Graph(images, copy_into(arena, between(seen, roots), known))
+        graph, leaves = opened(graph) if any(map(is_backward, seen.calls)) else (graph, None)
     # a rank may know what others compute: what it printed
     place = meeting_place(seen.leaves).device if others else memory.device
-    return build.build(graph, ranks_differ=seen.over_ranks, place=place)
+    return build.build(graph, ranks_differ=seen.over_ranks, place=place), leaves
+
+
+def is_backward(node: Node) -> bool:
+    """Whether a node is a result of a backward pass that was closed as a region."""
+    return node.op == "region" and node.params["name"] == "backward"
+
+
+def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
+    """A graph as if its gradients were emitted as they are: it is one program either way.
+
+    Inputs are in the order in which a survey meets them; also which of those before they are.
+    """
+    flat = inline(graph, lambda x: not is_backward(x))
+    places = {x: k for k, x in enumerate(flat.inputs)}
+    inputs = [x for x in numbered(flat.outputs, lambda x: not x.inputs) if x in places]
+    return Graph(inputs, flat.outputs), [places[x] for x in inputs]
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:

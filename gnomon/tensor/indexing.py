@@ -20,6 +20,7 @@ from gnomon.ops.arguments import joint_shape
 from gnomon.ops.indexing import index_add, index_copy
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.registry import repeated
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.calls import apply, apply_view
@@ -275,6 +276,11 @@ def letters_of(rank: int) -> str:
 
 def take_at(x: Node, axes: tuple[int, ...], *arrays: Node) -> Node:
     """The elements of x at positions along axes."""
+    return repeated((take_at, axes), (x, *arrays), lambda *given: [taken(axes, *given)])[0]
+
+
+def taken(axes: tuple[int, ...], x: Node, *arrays: Node) -> Node:
+    """The nodes of `take_at`."""
     flat, shape = flat_positions(x, axes, arrays)
     table, _ = leading(x, axes)
     rest = letters_of(table.rank - 1)

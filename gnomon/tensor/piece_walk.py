@@ -7,6 +7,7 @@ inside of itself: views of what it reads, and constants. Who runs pieces is piec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import count
 from math import isfinite
 from operator import attrgetter
@@ -16,8 +17,9 @@ import numpy as np
 
 from gnomon.dtypes import DType
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import Arena, Graph, Node, leaf_kind, topological
+from gnomon.ir.node import Arena, Graph, Node, Sites, leaf_kind, topological
 from gnomon.ir.provenance import inherit
+from gnomon.ir.specializations import MOST_CALLERS, LatestEntries
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import facts_of
@@ -39,8 +41,6 @@ IN_THE_CODE = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0})
 """Numbers that rewrites look for; others are read, so that each serves with the same program."""
 MANY = 16
 """Nodes that are looked through for what was met before."""
-MOST_CALLERS = 256
-"""So many lists of lines are kept for one program."""
 PIECE, PASSED, NUMBER, SHOWN, JOINED, SEVERAL, OPENED = range(1, 8)
 """What becomes of a node: an operation to run, its input's value, a number, something computed by
 its readers, values one after another, one of a call's results, the result of a graph inside."""
@@ -78,18 +78,14 @@ class PieceProgram:
 
     def __init__(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> None:
         made = program_of(nodes, inputs)
-        self._by_lines, self.rows = {nodes[0].sites: made}, made.rows()
+        self._by_lines, self.rows = LatestEntries[Sites, Executable](MOST_CALLERS), made.rows()
+        self._by_lines[nodes[0].sites] = made
         self.blocks = tuple(map(size_class, made.plan.sizes))
         """The size classes of its results."""
 
     def under(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> Executable:
         """The program under the lines that asked for a piece."""
-        lines = nodes[0].sites
-        if lines not in self._by_lines:
-            if len(self._by_lines) >= MOST_CALLERS:
-                self._by_lines.clear()
-            self._by_lines[lines] = program_of(nodes, inputs)
-        return self._by_lines[lines]
+        return self._by_lines.found(nodes[0].sites, lambda _: program_of(nodes, inputs))
 
 
 class PieceWalk:
@@ -195,9 +191,7 @@ class PieceWalk:
                 self.parts[place] = at, offset
                 return term
         key = (node.kind, *[x[0] for x in inputs])
-        kind = _kinds.get(key)
-        if kind is None:
-            kind = _kinds[key] = next(_next_kind)
+        kind = _kinds.found(key, partial(next, _next_kind))
         return kind, tuple([place for x in inputs for place in x[1]]), node, tuple(inputs)
 
     def piece(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> list[Term]:
@@ -319,10 +313,7 @@ def offset_of(node: Node) -> int:
     """The bytes before a slice whose elements are neighbours; below 0 of another one."""
     shape = node.inputs[0].shape
     key = (node.kind, shape, node.dtype)
-    found = _offsets.get(key)
-    if found is None:
-        found = _offsets[key] = start_of(node, shape) if are_neighbours(node) else -1
-    return found
+    return _offsets.found(key, lambda: start_of(node, shape) if are_neighbours(node) else -1)
 
 
 def start_of(node: Node, shape: Sequence[int]) -> int:
@@ -352,7 +343,4 @@ def is_read(node: Node) -> bool:
 
 def number(value: float, dtype: DType) -> DeviceBuffer:
     """A number in memory, which nobody writes to."""
-    found = _numbers.get((value, dtype))
-    if found is None:
-        found = _numbers[value, dtype] = DeviceBuffer.of(np.asarray(value, dtype.numpy))
-    return found
+    return _numbers.found((value, dtype), lambda: DeviceBuffer.of(np.asarray(value, dtype.numpy)))

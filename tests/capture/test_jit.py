@@ -129,7 +129,7 @@ def test_a_forward_whose_loss_is_read_before_the_backward_pass_runs_once():
         loss.item()
         loss.backward()
         pending = [raw(p.grad) for p in model.parameters()]
-        source = evaluation.prepare(Survey(pending), pending).source
+        source = evaluation.prepare(Survey(pending), pending)[0].source
         program = kernels_of(source, context()).graph
         work.append([node.params.get("f") for node in program].count("tanh"))
 

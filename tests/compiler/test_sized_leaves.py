@@ -49,3 +49,13 @@ def test_a_loop_over_strided_slices_is_made_for_its_own_size():
     shapes = [(3, 9), (4, 33), (2, 21), (5, 17), (0, 33), (1, 1)]
     for function in (total, gn.compile(total)):
         swept(function, shapes)
+
+
+def test_counts_that_agreed_by_chance_follow_from_their_own_sizes():
+    def both(x: gn.Tensor) -> gn.Tensor:
+        rows, columns = x.sum(1), x.sum(0)
+        return rows.t() @ rows + columns.t() @ columns
+
+    shapes = [(10, 14, 3), (18, 22, 3), (16, 8, 3), (7, 20, 3), (24, 5, 3), (9, 9, 3), (8, 64, 3)]
+
+    assert swept(both, shapes, known=2) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from gnomon.ir.relations import (
     own_size,
     unremarkable,
 )
-from gnomon.ir.sizes import ShapeEnv, is_symbolic
+from gnomon.ir.sizes import ShapeEnv, is_symbolic, late
 from gnomon.ir.sym_number import Unsized
 
 pytestmark = pytest.mark.unit
@@ -67,8 +68,21 @@ def test_sizes_of_inputs_follow_only_where_they_are_equal():
     assert related([(4, 8, 4), (5, 10, 5)], 3)[0] == [0, 1]
 
 
-def test_counts_of_leaves_follow_from_nothing():
-    assert related([(2, 2), (4, 4)], 1, {1})[0] == [0, 1]
+def test_counts_of_leaves_that_are_not_canonical_may_not_vary():
+    assert related([(2, 2), (4, 2)], 1, {1})[0] == [0]
+    with pytest.raises(Unsized, match="leaves"):
+        Relations([(2, 2), (4, 4)], 1, {1}, unremarkable)
+
+
+def test_counts_of_leaves_follow_where_they_are_canonical():
+    def halved(numbers: Iterator[Any], _: None, counts: list[Any]) -> None:
+        counts.append(late(lambda n: n // 2, next(numbers)))
+
+    made = Relations([(5, 2), (4, 2), (5, 2)], 1, {1}, unremarkable, halved)
+
+    assert made.places == [0]
+    assert made.given_by((9, 4)) == (9,)
+    assert made.given_by((9, 2)) is None
 
 
 def test_0_and_1_stay_numbers():
@@ -118,14 +132,10 @@ def test_formulas_are_taken_over():
     env = ShapeEnv()
     n, m = env.symbol(40), env.symbol(6)
     known = (env, (n, 8, n * m, m // 2))
-    made = Formulas(known, (), (40, 6), unremarkable)
+    made = Formulas(known, (40, 6), unremarkable)
 
     assert [x.value if is_symbolic(x) else x for x in made.numbers] == [41, 8, 41 * 13, 6]
     assert made.given_by((9, 9)) == (9, 9)
     assert made.sizes.function(made.numbers)((10, 5)) == (10, 8, 50, 2)
-    assert [
-        x.value for x in Formulas(known, (0,), (40, 6), own_size).numbers if is_symbolic(x)
-    ] == [
-        *(40, 240, 3),
-    ]
-    assert Formulas(known, (3,), (40, 6), unremarkable).numbers[0].value == 48
+    at_own = Formulas(known, (40, 6), own_size).numbers
+    assert [x.value for x in at_own if is_symbolic(x)] == [40, 240, 3]

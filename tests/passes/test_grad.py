@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.dtypes import float32, float64
-from gnomon.ir.node import Arena, topological
+from gnomon.dtypes import bool_, float16, float32, float64, int32
+from gnomon.ir.node import PRIMITIVES, Arena, topological
 from gnomon.ir.operators import cast
 from gnomon.ops.primitives import contract, reduce
 from gnomon.ops.registry import OPS, op
-from gnomon.ops.scalars import exp
+from gnomon.ops.scalars import SCALARS, exp
 from gnomon.ops.view_primitives import slice_
+from gnomon.passes.grad import by_rule
 from tests.gradients import gradients
 from tests.graphs import check_gradient, seed_of, value
 
@@ -188,3 +189,39 @@ def test_results_of_one_region_are_pulled_back_together(declare, rng):
 
     assert [n.params["name"] for n in topological([g]) if n.op == "region"].count("both.grad") == 1
     check_gradient(lambda x: both(x)[0] * both(x)[1], rng.standard_normal(3))
+
+
+@pytest.mark.parametrize("f", sorted(SCALARS))
+def test_what_a_rule_made_is_made_again_of_other_values(f):
+    scalar, arena = SCALARS[f], Arena(shared=True)
+    dtype = bool_ if f in ("and", "or", "xor", "not") else float32
+    params = {"dtype": int32} if f in ("cast", "bitcast") else {}
+    for shape in ((2, 3), (2, 3), (3, 2)):  # the first one is taken for what was not met before
+        inputs = [arena.input(shape, dtype) for _ in range(scalar.arity)]
+        inputs[: scalar.others] = [arena.input(shape, bool_) for _ in range(scalar.others)]
+        node = arena.node("map", tuple(inputs), f=f, **params)
+        needed = tuple(x.dtype is float32 for x in inputs)
+        g = arena.input(node.shape, float32)
+        rules = by_rule, PRIMITIVES["map"].gradient
+        made, known = (list(rule(node, g, needed)) for rule in rules)  # nodes of one line
+        assert made == known
+
+
+def test_what_a_rule_made_of_one_value_twice_is_not_taken_for_two():
+    arena = Arena(shared=True)
+    x, y, g = (arena.input((5, 2), float32) for _ in range(3))
+    for left, right in ((x, x), (x, y), (y, y), (y, x)):
+        node = left * right
+        for _ in range(2):
+            first, second = by_rule(node, g, (True, True))
+            assert (first, second) == (g * right, g * left)
+
+
+def test_a_product_whose_gradient_was_widened_has_its_own_rule():
+    arena = Arena(shared=True)
+    a, b = arena.input((4, 8), float16), arena.input((8, 5), float16)
+    y = contract("ab,bc->ac", a, b, float32)
+    for g in (arena.input((4, 5), float32), cast(arena.input((4, 5), float16), float32)):
+        for _ in range(2):
+            made = by_rule(y, g, (True, True))
+            assert list(made) == list(PRIMITIVES["contract"].gradient(y, g, (True, True)))

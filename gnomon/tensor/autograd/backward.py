@@ -49,7 +49,6 @@ SECOND_PASS = (
     "first pass. Give retain_graph=True to the first one."
 )
 VALUE, WATCHED, END = -2, -3, -1
-MOST_PLANS = 1024
 MOST_LINES = 16
 CHEAP = frozenset({"const", "iota"})
 
@@ -75,10 +74,10 @@ class BackwardPlan(NamedTuple):
     """Per watched node, in order, whether it gets a gradient."""
 
 
-_plans: dict[tuple, list[tuple[tuple, BackwardPlan | None]]] = memo({})
+_plans: Recent[tuple, list[tuple[tuple, BackwardPlan | None]]] = memo(Recent())
 """Structure -> plans, each with the lines that it was derived under."""
-_reads: dict[tuple, tuple[int, ...]] = memo({})
-_lines: dict[Sites, int] = memo({})
+_reads: Recent[tuple, tuple[int, ...]] = memo(Recent())
+_lines: Recent[Sites, int] = memo(Recent())
 """For each line the structures that were planned there."""
 _met: Recent[tuple, int] = memo(Recent())
 """For each structure how often its nodes were emitted without a plan."""
@@ -133,12 +132,10 @@ def gradients_by_plan(request: GradientRequest) -> list[Node | None]:
     key, numbers = (structure(order, seeds), rest), NONE_VARY
     if key not in _plans and (numbers := generalized(order)):
         key = (structure(order, seeds, numbers), rest)
-    if key not in _plans and len(_plans) >= MOST_PLANS:
-        _plans.clear()
     with from_one_line(), collector.paused():
         if key not in _plans and not numbers and is_passing(key, request):
             return derived(seeds, wanted, values)
-        plan = under_lines(_plans.setdefault(key, []), request, numbers)
+        plan = under_lines(_plans.found(key, list), request, numbers)
         if plan is None:
             return derived(seeds, wanted, values)
         nodes = [*order, *given]
@@ -152,13 +149,11 @@ def is_passing(key: tuple, request: GradientRequest) -> bool:
     Its nodes are emitted as they are: where several structures were planned at the line.
     """
     line = current_sites()
-    planned = _lines.get(line, 0)
+    planned = _lines.get(line) or 0
     if planned >= pieces.STRUCTURES and current().allows("pieces") and not nans.looked_for():
         met = _met[key] = (_met.get(key) or 0) + 1
         if met <= pieces.PASSES and not any([x.op in LAYOUTS for x in request.order]):
             return True
-    if len(_lines) >= MOST_PLANS:
-        _lines.clear()
     _lines[line] = planned + 1
     return False
 
@@ -210,12 +205,9 @@ def plan_of(request: GradientRequest, numbers: Container[Node]) -> BackwardPlan 
     leaves = between.nearest(outputs, places)
     if not outputs or not leaves:
         return None
-    if all([x.op == "input" for x in leaves]):
-        body = Graph(leaves, outputs)
-    else:
-        inner = Arena()
-        images: dict[Node, Node] = {x: inner.input(x.shape, x.dtype) for x in leaves}
-        body = Graph(list(images.values()), copy_into(inner, outputs, images))
+    inner = Arena()
+    images: dict[Node, Node] = {x: inner.input(x.shape, x.dtype) for x in leaves}
+    body = Graph(list(images.values()), copy_into(inner, outputs, images))
     traced = Traced("backward", body, OpCall((), ()), True)
     return BackwardPlan(
         tuple(places[x] for x in leaves), traced, tuple(g is not None for g in parts)
@@ -242,12 +234,8 @@ def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
     if not any(node.watch for node in order):
         return []
     key = structure(order, roots)
-    if key not in _reads:
-        if len(_reads) >= MOST_PLANS:
-            _reads.clear()
-        _reads[key] = reads_of(roots, order)
     nodes = list(order)
-    return [nodes[k] for k in _reads[key]]
+    return [nodes[k] for k in _reads.found(key, lambda: reads_of(roots, order))]
 
 
 def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import DtypeError, GradientError
-from gnomon.ir.memo import memo
+from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Arena, Graph, Node, copy_into, leaf_kind
 from gnomon.ops.histories import rewritten
 from gnomon.ops.op_calls import OpCall
@@ -26,8 +26,6 @@ from gnomon.tensor.state import ModeBlock, grads, is_capturing, saving, state
 from gnomon.tensor.tensor import Tensor, detached, node_of, wrap
 
 __all__ = ["Pack", "Unpacking", "leads_to_leaves"]
-
-MOST = 1024
 
 
 class Pack(NamedTuple):
@@ -55,7 +53,7 @@ class Derived(NamedTuple):
     """The operands that have a gradient."""
 
 
-_derived: dict[tuple, Derived | None] = memo({})
+_derived: Recent[tuple, tuple[Derived | None]] = memo(Recent())
 
 
 def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
@@ -76,11 +74,7 @@ def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:
         return root
     wanted = [k for k, x in enumerate(operands) if leads_to_leaves(x)]
     key = (structure(order, operands), *wanted)
-    if key not in _derived:
-        if len(_derived) >= MOST:
-            _derived.clear()
-        _derived[key] = derive(root, operands, wanted)
-    derived = _derived[key]
+    (derived,) = _derived.found(key, lambda: (derive(root, operands, wanted),))
     if derived is None or not derived.read:
         return root
     inputs = (detached(root), *operands)
