@@ -1,4 +1,4 @@
-"""The last lines of .ci/run: of each tier its counts and time, and what failed with its end.
+"""The last lines of .ci/run: of each tier its counts and times, and what failed with its end.
 
 Exits with 1 if a tier failed, or if none was run.
 """
@@ -38,12 +38,12 @@ def main(folder: Path) -> int:
     """Print the report of a run; the exit code of all of it."""
     wrong, ending = 0, []
     rows = (folder / "outcomes.tsv").read_text().splitlines()
-    for name, code, seconds in (row.split("\t") for row in rows):
+    for name, code, seconds, work in (row.split("\t") for row in rows):
         report = folder / f"{name}.xml"
         root = ET.parse(report).getroot() if report.exists() else None
         said = "" if root is None else counts(root)
         outcome = "" if code == "0" else f"exit code {code}, "
-        time = f"{int(seconds) // 60} min {int(seconds) % 60} s"
+        time = f"{int(seconds) // 60} min {int(seconds) % 60} s, {work} s of processors"
         ending.append(f"== {name}: {said}{outcome}{time}")
         if code != "0":
             wrong += 1

@@ -260,9 +260,10 @@ class Threads:
         self, name: str, more: Sequence[str], addresses: np.ndarray, size: int, on: Any
     ) -> np.ndarray:
         """The indices of elements that are read or written, which are counted."""
+        places = self.memory.places(addresses[on], size)
         if more[0] == "global":
             self.traffic.add(name, addresses[on], size, self.warps.numbers[on])
-        return self.memory.places(addresses[on], size)
+        return places
 
     def address(self, word: str) -> np.ndarray:
         """The addresses that an operand in brackets names."""

@@ -12,6 +12,8 @@ TOGETHER = 16
 """Threads that meet in a warp: those of a vector's lanes."""
 SECTOR = 32
 """Bytes that memory is read and written by."""
+ADDRESS = 48
+"""Bits of an address."""
 
 
 class Warps:
@@ -88,10 +90,11 @@ class Traffic:
 
     def add(self, name: str, addresses: np.ndarray, size: int, warps: np.ndarray) -> None:
         """Count an access of `size` bytes for each thread."""
-        places = np.unique(np.stack([warps.astype(np.uint64), addresses]), axis=1)
-        self.bytes[name] += size * places.shape[1]
-        places[1] //= SECTOR
-        self.sectors[name] += np.unique(places, axis=1).shape[1]
+        assert not (addresses >> np.uint64(ADDRESS)).any(), "warps: an address has too many bits."
+        places = np.unique(warps.astype(np.uint64) << np.uint64(ADDRESS) | addresses)
+        self.bytes[name] += size * len(places)
+        # sorted, so that the places of a sector follow each other
+        self.sectors[name] += int((np.diff(places // SECTOR) != 0).sum()) + (len(places) > 0)
 
     def take(self, other: Traffic) -> None:
         """Add another launch's."""

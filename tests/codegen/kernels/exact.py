@@ -22,11 +22,12 @@ def fma_single(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         total = product + addend
         back = total - product
         error = (product - (total - back)) + (addend - back)
-    even = total.view(np.int64) & 1 == 0
-    inexact = np.isfinite(total) & (error != 0) & even
-    odd = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
+    pattern = total.view(np.int64)
+    inexact = np.isfinite(total) & (error != 0) & (pattern & 1 == 0)
+    # the neighbour on the error's side: its bits differ by 1
+    step = np.where((error > 0) == (total > 0), 1, -1)
     with np.errstate(over="ignore"):
-        return np.where(inexact, odd, total).astype(np.float32)
+        return (pattern + inexact * step).view(np.float64).astype(np.float32)
 
 
 def fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

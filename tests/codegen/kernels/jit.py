@@ -1,7 +1,8 @@
 """Runs one generated kernel on this machine, for the tests of kernels.
 
-Not the runtime: no pool, no cache. Threads run one after another, which is legal because a kernel
-never waits; scratch memory is private to each, and full of NaN so that nothing unwritten is used.
+Compiled, kept and linked as users' are, but run without a pool: threads run one after another,
+which is legal because a kernel never waits; scratch memory is private to each, and full of NaN so
+that nothing unwritten is used.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Callable, Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
+from gnomon.runtime.cpu import compile_kernels
+from gnomon.runtime.device import host
+from gnomon.runtime.linking import LEVEL, link
 from gnomon.runtime.worker import prepare
 
 # the code that users get, with the same options
@@ -19,7 +23,7 @@ prepare()
 
 
 def machine_for(
-    cpu: str = "", features: str = "", triple: str = "", level: int = 2
+    cpu: str = "", features: str = "", triple: str = "", level: int = LEVEL
 ) -> llvm.TargetMachine:
     """An LLVM target machine: this machine's, or another CPU's to read its assembly."""
     target = llvm.Target.from_triple(triple or llvm.get_process_triple())
@@ -52,13 +56,10 @@ class Kernel:
     """A compiled kernel and the scratch memory that it asked for."""
 
     def __init__(self, text: str, name: str, scratch: int, parts: Sequence[str] = ()) -> None:
-        machine = machine_for()
-        self.engine = llvm.create_mcjit_compiler(parse(text, machine), machine)
-        for part in parts:
-            self.engine.add_module(parse(part, machine))
-        self.engine.finalize_object()
+        # a text that comes again, as it does for each of several processors, is compiled once
+        self.library = link(compile_kernels([text, *parts], host()), [name])
         kinds = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-        self.call = ctypes.CFUNCTYPE(None, *kinds)(self.engine.get_function_address(name))
+        self.call = ctypes.CFUNCTYPE(None, *kinds)(self.library.addresses[name])
         self.scratch = scratch
 
     def __call__(
