@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gnomon.errors import GradientError
+from gnomon.errors import GradientError, LayoutError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import (
     Arena,
@@ -244,7 +244,7 @@ def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
     state.looks_ahead = True
     try:
         gradients = pull_back(seeds, [node for node in order if node.watch])
-    except GradientError:
+    except (GradientError, LayoutError):
         return ()  # raised once a backward pass asks for it
     finally:
         state.looks_ahead = False
