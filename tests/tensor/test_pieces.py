@@ -189,15 +189,15 @@ def choices(drawn, after=lambda: None):
 def test_positions_that_vary_at_sizes_that_were_compiled_run_in_pieces(monkeypatch):
     runs, met, run = [], [], pieces.run
     monkeypatch.setattr(pieces, "run", lambda *given: (runs.append(given), run(*given))[1])
-    drawn = [(k % 5, k // 5, 2) for k in range(12)] + [(4, 4, 4)] * 10
+    drawn = [(k % 5, k // 5, 2) for k in range(20)] + [(4, 4, 4)] * 10
     with override(keep_programs=False):
         split, counts = choices(drawn, lambda: met.append(len(runs)))
     with override(without="pieces"):
         whole, _ = choices(drawn)
 
     assert split == whole
-    assert counts[8:12] == [0] * 4, "of operations that were met before, nothing is compiled"
-    assert met[8] < met[11], "they run in pieces"
+    assert counts[16:20] == [0] * 4, "of operations that were met before, nothing is compiled"
+    assert met[16] < met[19], "they run in pieces"
     assert met[-2] == met[-1], "what comes again and again runs whole"
     assert counts[-1] == 0
 
