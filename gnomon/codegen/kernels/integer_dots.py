@@ -333,7 +333,7 @@ class UnitFormat(NamedTuple):
     sign: str = ""
     """The second factor is negated, or not."""
     offset: int = 0
-    """What is to be subtracted from each number."""
+    """A number that is to be subtracted from each one."""
     moved: bool = False
     """Whether instructions may want it to be more (`moved_by`)."""
     parts: int = 0

@@ -1,6 +1,6 @@
 """Products of rows, rounded to int8, with a matrix of quantized blocks: emit_integer_product.
 
-What they are stands in gnomon/ops/integer_blocks.py; whole sums are exact, so their order is free.
+Their definition is gnomon/ops/integer_blocks.py's; whole sums are exact, so their order is free.
 Sixteen rows of blocks are taken together, in stretches of 16 units (integer_dots.py): row after
 row is multiplied, so that memory is read in order; then the sums of all rows are added across
 lanes, so that each row has a lane; then blocks are added in their order, leaf after leaf.
@@ -30,7 +30,7 @@ TOGETHER = 16
 FOUR = 4
 """Units whose sums are added across lanes at once."""
 HALVES = 2 * FOUR
-"""What they give of each row."""
+"""Their sums of each row."""
 SHARED = (4, 2, 1)
 """The rows of x that share what is read of a block: as many as there are."""
 DEPTH = 5
@@ -60,7 +60,7 @@ class SumsMemory(NamedTuple):
     sums: str
     """Sums of halves of four units [half][row]."""
     stacks: str
-    """Of each row of x the sum so far, and those of leaves that wait."""
+    """Sums so far [row of x], each with those of leaves that wait."""
     table: str
     """Sums of halves of units [row of x][row][four units][half]."""
     factors: str

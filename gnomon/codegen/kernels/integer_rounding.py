@@ -1,6 +1,6 @@
 """Rows of floats rounded to int8 in groups that share a factor: emit_rounding.
 
-What they are stands in gnomon/ops/integer_blocks.py.
+Their definition is gnomon/ops/integer_blocks.py's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORDS, FLOATS, NARROW = vector("i32"), vector("float"), vector("i8")
 LINE = 4 * LANES
 """Bytes of a vector of floats."""
 TESTS = ("ogt float {}, 0.0", "olt float {}, 0x7FF0000000000000")
-"""What makes a factor usable."""
+"""Conditions of a factor that is used."""
 
 
 class RoundedRow(NamedTuple):
