@@ -18,7 +18,8 @@ from gnomon.codegen.kernels.convolution import (
     emit_convolutions,
 )
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
-from gnomon.codegen.kernels.integer_product import IntegerProductSpec, emit_integer_product
+from gnomon.codegen.kernels.integer_panels import emit_integer_product
+from gnomon.codegen.kernels.integer_product import IntegerProductSpec
 from gnomon.codegen.kernels.interleave import InterleaveSpec, emit_interleave
 from gnomon.codegen.kernels.padding import PaddingSpec, emit_padding
 from gnomon.codegen.kernels.product import Axis, MatmulSpec

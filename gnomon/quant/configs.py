@@ -31,7 +31,7 @@ class WeightConfig:
 
     group_size: int | None = None
     activations: ClassVar[str] = ""
-    """What a layer rounds its input to, or nothing."""
+    """The numbers that a layer rounds its input to; none if it is empty."""
 
     def __post_init__(self) -> None:
         if self.group_size not in (None, *GROUPS):

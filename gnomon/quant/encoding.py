@@ -14,25 +14,18 @@ from gnomon.ops.blocks import GROUPS
 from gnomon.quant.configs import (
     Float8WeightOnlyConfig,
     Int4WeightOnlyConfig,
-    Int8DynamicActivationInt8WeightConfig,
     Int8WeightOnlyConfig,
     WeightConfig,
 )
 
 __all__ = ["encoded_rows"]
 
-LARGEST = {
-    Int8WeightOnlyConfig: 127.0,
-    Int8DynamicActivationInt8WeightConfig: 127.0,
-    Float8WeightOnlyConfig: 448.0,
+NUMBERS = {
+    Int8WeightOnlyConfig: ("INT8", 127.0),
+    Int4WeightOnlyConfig: ("INT4", 15.0),
+    Float8WeightOnlyConfig: ("FLOAT8", 448.0),
 }
-"""The largest number of a format, which the largest one of a group becomes."""
-NAMES = {
-    Int8WeightOnlyConfig: "INT8",
-    Int8DynamicActivationInt8WeightConfig: "INT8",
-    Int4WeightOnlyConfig: "INT4",
-    Float8WeightOnlyConfig: "FLOAT8",
-}
+"""The name of a config's numbers, and the largest, which the largest one of a group becomes."""
 
 
 def encoded_rows(weight: np.ndarray, config: WeightConfig) -> tuple[np.ndarray, str]:
@@ -48,23 +41,23 @@ def encoded_rows(weight: np.ndarray, config: WeightConfig) -> tuple[np.ndarray, 
     if not np.isfinite(weight).all():
         raise ArgumentError("it has infinities or NaN")
     grouped = weight.reshape(rows, size // group, group)
+    name, most = next(row for kind, row in NUMBERS.items() if isinstance(config, kind))
     if isinstance(config, Int4WeightOnlyConfig):
         blocks = int4_blocks(grouped)
     else:
-        blocks = scaled_blocks(grouped, config)
-    return blocks.reshape(rows, blocks.shape[1] * blocks.shape[2]), f"{NAMES[type(config)]}_{group}"
+        blocks = scaled_blocks(grouped, config, most)
+    return blocks.reshape(rows, blocks.shape[1] * blocks.shape[2]), f"{name}_{group}"
 
 
-def scaled_blocks(grouped: np.ndarray, config: WeightConfig) -> np.ndarray:
+def scaled_blocks(grouped: np.ndarray, config: WeightConfig, most: float) -> np.ndarray:
     """A factor and numbers of 8 bits for each group."""
     size = np.abs(grouped)
     peak = size.max(2, keepdims=True, initial=0.0)
     if config.group_size is None:
         peak = np.broadcast_to(peak.max(1, keepdims=True, initial=0.0), peak.shape)
-    factor = (peak / np.float32(LARGEST[type(config)])).astype(np.float32)
+    factor = (peak / np.float32(most)).astype(np.float32)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         numbers = np.where(factor > 0, grouped / factor, np.float32(0))
-    most = LARGEST[type(config)]
     numbers = numbers.clip(-most, most)
     if isinstance(config, Int8WeightOnlyConfig):
         content = np.rint(numbers).astype(np.int8).view(np.uint8)

@@ -120,7 +120,7 @@ def by_weight(call: Callable) -> Callable:
         weight = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
         if isinstance(weight, Paired) or (isinstance(weight, Tensor) and weight._view is None):
             return call(op, args, kwargs)
-        return encoded.layer_of(call, op, args, kwargs)
+        return encoded.layer_of(call, op, args, kwargs, weight)
 
     return known
 

@@ -44,9 +44,8 @@ def format_of(weight: Any) -> str | None:
     return said["kind"] if said.get("activations") else None
 
 
-def layer_of(call: Callable, op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
-    """A call of a layer, in whole numbers where its weight asks for it."""
-    weights = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
+def layer_of(call: Callable, op: Op, args: Sequence, kwargs: dict[str, Any], weights: Any) -> Any:
+    """A call of a layer, in whole numbers where its weight, or one of several, asks for it."""
     several = isinstance(weights, (list, tuple))
     asked = any(map(format_of, weights)) if several else format_of(weights)
     if not asked or is_overriding(args[0] if args else None):

@@ -9,14 +9,14 @@ numbers are exact in float32, so that a fused multiply-add rounds where its two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
 from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, splat, vector
 from gnomon.ops.blocks import FORMATS, GROUPS
 
-__all__ = ["LINE", "TABLES", "emit_decode"]
+__all__ = ["Decoding", "LINE", "TABLES", "emit_decode"]
 
 WORDS, FLOATS = vector("i32"), vector("float")
 LINE = 4 * LANES
@@ -29,11 +29,13 @@ NIBBLES, BIT = 0x0F0F0F0F, 0x01010101
 EmitDecoder = Callable[["Decoding"], None]
 
 
-def emit_decode(module: LLVMModule, name: str, kind: str) -> None:
+def emit_decode(
+    module: LLVMModule, name: str, kind: str, decoding: Callable[..., Decoding] | None = None
+) -> None:
     """Define name(rows, place, target, tables), which decodes a block of 16 rows.
 
     rows: the addresses of 16 rows; place: where the block begins in each; target: the goal, [number
-    in the block][row]; tables: memory for scales.
+    in the block][row]; tables: memory for scales. decoding: what is made of numbers; none: floats.
     """
     parameters = [
         ("ptr noalias readonly", "rows"),
@@ -42,7 +44,7 @@ def emit_decode(module: LLVMModule, name: str, kind: str) -> None:
         ("ptr noalias", "tables"),
     ]
     e = module.function(name, parameters, linkage="internal", attributes="noinline nounwind")
-    DECODERS[kind](Decoding(e, FORMATS[kind].nbytes))
+    DECODERS[kind]((decoding or Decoding)(e, FORMATS[kind].nbytes))
     e.ret()
 
 
@@ -130,6 +132,43 @@ class Decoding:
         """Load the vector of this number from the decoder's scratch tables."""
         return self.e.load(self.e.offset("%tables", self.e.mul(number, LINE)), FLOATS, LINE)
 
+    def factor(self, number: int, value: str) -> str:
+        """The first or the second factor of a block, as the decoder uses it."""
+        return value
+
+    def keep_parts(self, words: Sequence[str], factors: Sequence[str]) -> None:
+        """Store bytes, of each part of a block one, times factors, in the scratch tables.
+
+        They are signed if there is one factor; of two, each is for half of the words.
+        """
+        for k, word in enumerate(words):
+            own = self.scaled(factors[k * len(factors) // len(words)])
+            for byte in range(WORD):
+                if len(factors) == 1:
+                    value = self.times(self.signed(word, byte), 2.0 ** (8 * byte - 24))
+                else:
+                    value = self.place(word, byte, 6)
+                self.keep(WORD * k + byte, self.times(own[byte], value))
+
+    def centered(self, factor: str, q: Iterable[str], middle: int, width: int) -> Iterable[str]:
+        """Decode words of bytes q to factor * (q - middle)."""
+        factors = self.scaled(factor)
+        for word in q:
+            for k in range(WORD):
+                centre = splat(-float(middle << 8 * k))
+                centred = self.e.value(f"fadd {FLOATS} {self.place(word, k, width)}, {centre}")
+                yield self.times(factors[k], centred)
+
+    def affine(self, factor: str, q: Iterable[str], offset: str) -> Iterable[str]:
+        """Decode words of bytes q, none negative, to factor * q + offset."""
+        own, e = self.scaled(factor), self.e
+        return (e.fma(own[k], self.place(x, k, 6), offset) for x in q for k in range(WORD))
+
+    def bytes(self, factor: str, words: Iterable[str]) -> Iterable[str]:
+        """Decode words of signed bytes q to factor * q."""
+        shifted = (self.whole("shl", x, 24 - 8 * k) for x in words for k in range(WORD))
+        return (self.times(factor, self.number(self.whole("ashr", x, 24))) for x in shifted)
+
     def put(self, first: str | int, values: Iterable[str]) -> None:
         """Store decoded numbers of all rows to the target, from a place on.
 
@@ -158,69 +197,53 @@ def with_fifth(d: Decoding, q: Sequence[str], bits: str) -> list[str]:
     return found
 
 
-def centered(d: Decoding, factor: str, q: Iterable[str], middle: int, width: int) -> Iterator[str]:
-    """Decode words of bytes q to factor * (q - middle)."""
-    factors = d.scaled(factor)
-    for word in q:
-        for k in range(WORD):
-            centre = splat(-float(middle << 8 * k))
-            centred = d.e.value(f"fadd {FLOATS} {d.place(word, k, width)}, {centre}")
-            yield d.times(factors[k], centred)
-
-
-def affine(d: Decoding, factors: Sequence[str], q: Iterable[str], offset: str) -> Iterator[str]:
-    """Decode words of bytes q, none negative, to factor * q + offset."""
-    return (d.e.fma(factors[k], d.place(x, k, 6), offset) for x in q for k in range(WORD))
-
-
 def q4_0(d: Decoding) -> None:
     """Decode Q4_0: scale d, 16 bytes of 4-bit numbers; d · (q − 8)."""
     head, content = d.stretch(0), d.stretch(2)
-    d.put(0, centered(d, d.half(head[0], 0), low_and_high(d, content), 8, 4))
+    factor = d.factor(0, d.half(head[0], 0))
+    d.put(0, d.centered(factor, low_and_high(d, content), 8, 4))
 
 
 def q4_1(d: Decoding) -> None:
     """Decode Q4_1: scale d, minimum m, 16 bytes of 4-bit numbers; d · q + m."""
     head, content = d.stretch(0), d.stretch(4)
-    factors = d.scaled(d.half(head[0], 0))
-    d.put(0, affine(d, factors, low_and_high(d, content), d.half(head[0], 1)))
+    factor, offset = (d.factor(k, d.half(head[0], k)) for k in (0, 1))
+    d.put(0, d.affine(factor, low_and_high(d, content), offset))
 
 
 def q5_0(d: Decoding) -> None:
     """Decode Q5_0: scale d, the fifth bits of all numbers, 16 bytes of their low 4 bits."""
     head, own, content = d.stretch(0), d.stretch(2), d.stretch(6)
     q = with_fifth(d, low_and_high(d, content), own[0])
-    d.put(0, centered(d, d.half(head[0], 0), q, 16, 5))
+    d.put(0, d.centered(d.factor(0, d.half(head[0], 0)), q, 16, 5))
 
 
 def q5_1(d: Decoding) -> None:
     """Decode Q5_1: scale d, minimum m, the fifth bits, 16 bytes of low 4 bits; d · q + m."""
     head, content = d.stretch(0), d.stretch(8)
     q = with_fifth(d, low_and_high(d, content), head[1])
-    d.put(0, affine(d, d.scaled(d.half(head[0], 0)), q, d.half(head[0], 1)))
+    factor, offset = (d.factor(k, d.half(head[0], k)) for k in (0, 1))
+    d.put(0, d.affine(factor, q, offset))
 
 
 def q8_0(d: Decoding) -> None:
     """Decode Q8_0: scale d, 32 signed bytes."""
-    factor = d.times(d.half(d.stretch(0)[0], 0), 2.0**-24)
-    content = (x for place in (2, 18) for x in d.stretch(place))
-    d.put(0, (d.times(factor, d.signed(x, k)) for x in content for k in range(WORD)))
+    factor = d.factor(0, d.half(d.stretch(0)[0], 0))
+    d.put(0, d.bytes(factor, (x for place in (2, 18) for x in d.stretch(place))))
 
 
 def keep_scales(d: Decoding) -> None:
     """Store eight scales and minima of 6 bits, times d and -m, in the scratch tables."""
     head, first, second, last = d.stretch(0)
-    high = 0x30303030
+    six, high = 0x3F3F3F3F, 0x30303030
     words = (
-        (0, head, 0, d.whole("and", first, 0x3F3F3F3F)),
-        (4, head, 0, d.whole("or", d.field(last, 0, NIBBLES), d.field(first, 2, high))),
-        (8, head, 1, d.whole("and", second, 0x3F3F3F3F)),
-        (12, head, 1, d.whole("or", d.field(last, 4, NIBBLES), d.field(second, 2, high))),
+        d.whole("and", first, six),
+        d.whole("or", d.field(last, 0, NIBBLES), d.field(first, 2, high)),
+        d.whole("and", second, six),
+        d.whole("or", d.field(last, 4, NIBBLES), d.field(second, 2, high)),
     )
-    factors = [d.scaled(x) for x in (d.half(head, 0), d.negative(d.half(head, 1)))]
-    for place, _, which, word in words:
-        for k in range(WORD):
-            d.keep(place + k, d.times(factors[which][k], d.place(word, k, 6)))
+    factors = d.half(head, 0), d.negative(d.half(head, 1))
+    d.keep_parts(words, [d.factor(k, x) for k, x in enumerate(factors)])
 
 
 def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | None = None) -> None:
@@ -234,8 +257,7 @@ def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | N
     def group(number: str) -> None:
         low = e.mul(number, 2)
         parts = [low, e.add(low, 1)]
-        factors = [d.scaled(d.find(part)) for part in parts]
-        offsets = [d.find(e.add(part, 8)) for part in parts]
+        factors = [(d.find(part), d.find(e.add(part, 8))) for part in parts]
         begin, first = e.add(e.mul(number, 32), place), e.mul(number, 64)
         for half in (0, 1):
             q = low_and_high(d, d.stretch(e.add(begin, 16 * half)))
@@ -244,8 +266,8 @@ def in_groups(d: Decoding, place: int, high: Callable[[int, str], list[str]] | N
                 if high is not None:
                     pairs = zip(own, high(half, part), strict=True)
                     own = [d.whole("or", a, b) for a, b in pairs]
-                values = affine(d, factors[k], own, offsets[k])
-                d.put(e.add(first, 32 * k + 16 * half), values)
+                factor, offset = factors[k]
+                d.put(e.add(first, 32 * k + 16 * half), d.affine(factor, own, offset))
 
     e.loop(0, 4, 1, group)
 
@@ -272,9 +294,7 @@ def q5_k(d: Decoding) -> None:
 def q6_k(d: Decoding) -> None:
     """Decode Q6_K: two halves of 64 bytes of low bits and 32 of high bits; signed scales; d."""
     e, scales = d.e, d.stretch(192)
-    factor = d.times(d.half(d.stretch(d.nbytes - LANES)[-1], 1), 2.0**-24)
-    for k in range(LANES):
-        d.keep(k, d.times(factor, d.signed(scales[k // WORD], k % WORD)))
+    d.keep_parts(scales, [d.factor(0, d.half(d.stretch(d.nbytes - LANES)[-1], 1))])
 
     def quarter(number: str) -> None:
         half, rest = e.value(f"lshr i64 {number}, 1"), e.value(f"and i64 {number}, 1")
@@ -287,8 +307,7 @@ def q6_k(d: Decoding) -> None:
             own = nibbles[k % 2][WORD * (k // 2) : WORD * (k // 2 + 1)]
             upper = [d.field(x, 2 * k - 4, 0x30303030) for x in high]
             q = [d.whole("or", a, b) for a, b in zip(own, upper, strict=True)]
-            values = centered(d, d.find(e.add(table, 2 * k)), q, 32, 6)
-            d.put(e.add(first, 32 * k), values)
+            d.put(e.add(first, 32 * k), d.centered(d.find(e.add(table, 2 * k)), q, 32, 6))
 
     e.loop(0, 4, 1, quarter)
 
@@ -306,12 +325,10 @@ def in_stretches(d: Decoding, count: int, decode: Callable[[list[str], str], Non
 
 def int8_group(d: Decoding, size: int) -> None:
     """Decode a group of int8: factor f, signed bytes."""
-    factor = head_of(d)
+    factor = d.factor(0, head_of(d))
 
     def one(words: list[str], number: str) -> None:
-        shifted = (d.whole("shl", x, 24 - 8 * k) for x in words for k in range(WORD))
-        values = (d.number(d.whole("ashr", x, 24)) for x in shifted)
-        d.put(d.e.mul(number, LANES), (d.times(factor, x) for x in values))
+        d.put(d.e.mul(number, LANES), d.bytes(factor, words))
 
     in_stretches(d, size // LANES, one)
 
@@ -319,13 +336,10 @@ def int8_group(d: Decoding, size: int) -> None:
 def int4_group(d: Decoding, size: int) -> None:
     """Decode a group of int4: scale d, minimum m, stretches of 16 bytes."""
     head = d.stretch(0)[0]
-    factors, offset = d.scaled(d.half(head, 0)), d.half(head, 1)
+    factor, offset = (d.factor(k, d.half(head, k)) for k in (0, 1))
 
     def one(words: list[str], number: str) -> None:
-        d.put(
-            d.e.mul(number, 2 * LANES),
-            affine(d, factors, low_and_high(d, words), offset),
-        )
+        d.put(d.e.mul(number, 2 * LANES), d.affine(factor, low_and_high(d, words), offset))
 
     in_stretches(d, size // (2 * LANES), one)
 

@@ -198,11 +198,20 @@ class UnitReader:
         own = self.bytes_at(block, place, 32)
         return self.words(self.e.shuffle(own, "poison", [*range(32)] * 2, "i8", 32))
 
-    def times(self, total: str, words: str, number: int, scales: str = "") -> str:
+    def sums(self, count: int) -> str:
+        """Load the sums of parts of x."""
+        short = vector("i16", count)
+        return self.e.value(
+            f"sext {short} {self.e.load(self.parts, short, 2)} to {vector('i32', count)}"
+        )
+
+    def times(
+        self, total: str, words: str, number: int, scales: str = "", dot: Callable[..., str] = dots
+    ) -> str:
         """Add the products of words of numbers with x, times scales for each pair of them."""
         w, x = self.content(words), self.right(number)
         if not scales:
-            return dots(self.e, self.machine, total, w, x)
+            return dot(self.e, self.machine, total, w, x)
         return weighed(self.e, self.machine, total, pairs(self.e, self.machine, w, x), scales)
 
     def scales(self, number: int) -> str:
@@ -224,15 +233,18 @@ def signed_bytes(r: UnitReader, head: int, count: int = 1) -> str:
             w = r.bytes_at(r.blocks[0], head + BYTES * k, BYTES)
         if moved_by(r.machine):
             w = r.e.value(f"xor {WIDE} {w}, {splat(-128, 'i8', BYTES)}")
-            total = dots(r.e, r.machine, total, w, r.right(k))
-        else:
-            total = signed_dots(r.e, r.machine, total, w, r.right(k))
+        total = r.times(total, r.words(w), k, dot=dots_of(r.machine, True))
     return total
 
 
 def moved_by(machine: Machine) -> int:
     """The number that is added to signed bytes, so that they have no sign."""
     return 128 if "vpdpwssd" in machine.instructions else 0
+
+
+def dots_of(machine: Machine, signed: bool) -> Callable[..., str]:
+    """The function that multiplies numbers as they are read. signed: whether their format is."""
+    return signed_dots if signed and not moved_by(machine) else dots
 
 
 def four_bits(r: UnitReader, head: int, count: int = 1) -> str:
@@ -299,18 +311,17 @@ def in_groups(r: UnitReader, place: int, fifth: int | None = None) -> str:
     sums = e.value(f"add {FEW} {low}, {high}")
     eight = vector("i8", 8)
     wide = e.value(f"zext {eight} {e.load(e.offset(r.head, 8), eight, 8)} to {FEW}")
-    lowest = e.value(f"mul {FEW} {wide}, {e.load(r.parts, FEW, 4)}")
+    lowest = e.value(f"mul {FEW} {wide}, {r.sums(8)}")
     return r.joined(sums, lowest, "i32", 8)
 
 
 def six_bits(r: UnitReader) -> str:
     """Sixteen parts of 16 with signed scales: numbers of 6 bits, of which 32 is subtracted."""
     e, few, short = r.e, vector("i8"), vector("i16")
-    content = e.load(e.offset(r.blocks[0], 192), few, 1)
+    content = e.load(r.head, few, 1)
     scales = e.value(f"sext {few} {content} to {short}")
     wide = e.value(f"sext {few} {content} to {SUMS}")
-    total = e.value(f"mul {SUMS} {wide}, {e.load(r.parts, SUMS, 4)}")
-    total = r.op("mul", total, -32)
+    total = r.op("mul", e.value(f"mul {SUMS} {wide}, {r.sums(16)}"), -32)
     for half in (0, 1):
         low = r.words(r.bytes_at(r.blocks[0], BYTES * half, BYTES))
         high = r.twice(r.blocks[0], 128 + 32 * half)
@@ -333,7 +344,7 @@ class UnitFormat(NamedTuple):
     sign: str = ""
     """The second factor is negated, or not."""
     offset: int = 0
-    """What is to be subtracted from each number."""
+    """A number that is to be subtracted from each one."""
     moved: bool = False
     """Whether instructions may want it to be more (`moved_by`)."""
     parts: int = 0
@@ -344,11 +355,12 @@ class UnitFormat(NamedTuple):
     """The type of factors."""
 
     def heads(self, e: Emitter, units: Sequence[Sequence[str]], spare: str) -> list[str]:
-        """Addresses of the heads of four units, which are written to 64 bytes, if there are any."""
+        """Addresses of the heads of four units; those of Q4_K are written to 64 bytes."""
         if self.minima:
             made = scales_and_minima(e, [blocks[0] for blocks in units])
             e.store(made, spare, SUMS, BYTES)
-        return [e.offset(spare, 16 * k) for k in range(len(units))]
+            return [e.offset(spare, 16 * k) for k in range(len(units))]
+        return [e.offset(blocks[0], 192) if self.parts else "" for blocks in units]
 
     def subtracted(self, machine: Machine) -> int:
         """The excess of each number."""
@@ -371,7 +383,7 @@ UNITS: Mapping[str, UnitFormat] = MappingProxyType(
         "Q5_K": UnitFormat(
             partial(in_groups, place=48, fifth=16), (0, 2), "-", parts=32, minima=True
         ),
-        "Q6_K": UnitFormat(six_bits, (208,), parts=16),
+        "Q6_K": UnitFormat(six_bits, (208,), offset=32, parts=16),
         **{
             f"INT8_{n}": UnitFormat(of_group(n, signed_bytes), moved=True, scalar="float")
             for n in GROUPS

@@ -1,6 +1,6 @@
 """Rows of floats rounded to int8 in groups that share a factor: emit_rounding.
 
-What they are stands in gnomon/ops/integer_blocks.py.
+Their definition is gnomon/ops/integer_blocks.py's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORDS, FLOATS, NARROW = vector("i32"), vector("float"), vector("i8")
 LINE = 4 * LANES
 """Bytes of a vector of floats."""
 TESTS = ("ogt float {}, 0.0", "olt float {}, 0x7FF0000000000000")
-"""What makes a factor usable."""
+"""Conditions of a factor that is used."""
 
 
 class RoundedRow(NamedTuple):
@@ -29,27 +29,26 @@ class RoundedRow(NamedTuple):
     factors: str
     """A float for each group."""
     totals: str
-    """The sum of each group's int8, if parts are not asked for."""
+    """The sum of each group's int8, times a number, if parts are not asked for."""
     parts: str
-    """The sums of parts of groups, if these are."""
+    """The sums of parts of groups as int16, if these are."""
 
 
 def emit_rounding(
-    e: Emitter, source: str, goals: RoundedRow, groups: tuple[int, int], part: int
+    e: Emitter, source: str, goals: RoundedRow, count: str | int, sizes: tuple[int, int, int]
 ) -> None:
-    """Emit the rounding of a row at an address.
+    """Emit the rounding of `count` groups at an address.
 
-    groups: how many there are, and their size; part: the numbers whose sums are wanted, or 0.
+    sizes: of a group, and of the parts whose sums are wanted, or 0; what a group's sum is times.
     """
-    count, size = groups
-    e.loop(0, count, 1, partial(round_group, e, source, goals, (size, part)))
+    e.loop(0, count, 1, partial(round_group, e, source, goals, sizes))
 
 
 def round_group(
-    e: Emitter, source: str, goals: RoundedRow, sizes: tuple[int, int], number: str
+    e: Emitter, source: str, goals: RoundedRow, sizes: tuple[int, int, int], number: str
 ) -> None:
     """Emit the rounding of one group."""
-    size, part = sizes
+    size, part, times = sizes
     start = e.offset(source, e.mul(number, 4 * size))
     values = [e.load(e.offset(start, LINE * k), FLOATS, 4) for k in range(size // LANES)]
     factor = factor_of(e, values)
@@ -61,9 +60,13 @@ def round_group(
         e.store(narrow, e.offset(target, LANES * k), NARROW, 1)
     vectors = part // LANES if part else len(numbers)
     sums = [sum_of(e, numbers[k : k + vectors]) for k in range(0, len(numbers), vectors)]
-    start = e.offset(goals.parts if part else goals.totals, e.mul(number, 4 * len(sums)))
+    if not part:
+        total = e.value(f"mul i32 {sums[0]}, {times}")
+        e.store(total, e.offset(goals.totals, e.mul(number, 4)), "i32", 4)
+        return
+    start = e.offset(goals.parts, e.mul(number, 2 * len(sums)))
     for k, each in enumerate(sums):
-        e.store(each, e.offset(start, 4 * k), "i32", 4)
+        e.store(e.value(f"trunc i32 {each} to i16"), e.offset(start, 2 * k), "i16", 2)
 
 
 def factor_of(e: Emitter, values: Sequence[str]) -> str:

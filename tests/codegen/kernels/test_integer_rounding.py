@@ -10,13 +10,16 @@ from gnomon.codegen.kernels.integer_rounding import RoundedRow, emit_rounding
 from tests.codegen.kernels.jit import Kernel
 from tests.integer_oracle import rounded
 
+TIMES = -128
+"""The number that sums of groups are multiplied by."""
+
 
 def rounding(count: int, size: int, part: int) -> Kernel:
     """A kernel that rounds one row."""
     module = LLVMModule()
     e = module.function("k", KERNEL)
     source, *goals = (e.buffer(k) for k in range(5))
-    emit_rounding(e, source, RoundedRow(*goals), (count, size), part)
+    emit_rounding(e, source, RoundedRow(*goals), count, (size, part, TIMES))
     e.ret()
     return Kernel(module.text(), "k", 0)
 
@@ -40,11 +43,11 @@ def test_rows_become_what_numpy_makes_of_them(size: int, part: int):
     for name, x in rows(size).items():
         x = np.ascontiguousarray(x)
         q, d = np.zeros(8 * size, np.int8), np.zeros(8, np.float32)
-        totals, parts = np.zeros(8, np.int32), np.zeros(8 * size // (part or size), np.int32)
+        totals, parts = np.zeros(8, np.int32), np.zeros(8 * size // (part or size), np.int16)
         kernel([x, q, d, totals, parts])
 
         numbers, factors = rounded(x.reshape(1, -1), size)
         np.testing.assert_array_equal(q, numbers.ravel(), name)
         np.testing.assert_array_equal(d, factors[0], name)
-        sums = parts if part else totals
-        np.testing.assert_array_equal(sums, numbers.reshape(len(sums), -1).sum(1), name)
+        sums, times = (parts, 1) if part else (totals, TIMES)
+        np.testing.assert_array_equal(sums, times * numbers.reshape(len(sums), -1).sum(1), name)
