@@ -62,12 +62,10 @@ class Relations:
             self.numbers[k] = made[key]
         counts: list[Any] = []
         renumbered(iter(self.numbers), None, counts)
-        counts = [x or 0 for x in counts] or [0] * len(leaves)
-        told = self.sizes.function(counts)
-        rows = [told(tuple([x[k] for k in self.places])) for x in samples]
-        for k, count, canonical in zip(
-            sorted(leaves), counts, zip(*rows, strict=True), strict=True
-        ):
+        counts = [0 if x is None else x for x in counts] or [0] * len(leaves)
+        counts_of = self.sizes.function(counts)
+        rows = zip(*[counts_of(tuple([x[k] for k in self.places])) for x in samples], strict=True)
+        for k, count, canonical in zip(sorted(leaves), counts, rows, strict=True):
             if columns[k] == canonical:
                 self.numbers[k] = count
             elif len(set(columns[k])) > 1:

@@ -1,13 +1,18 @@
-"""Calls of operations: their arguments as keys, with the nodes among them taken out."""
+"""Calls of operations: their arguments as keys, with the nodes among them taken out.
+
+Also calls that are repeated for other nodes, as a recipe of what they made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType, default_float
-from gnomon.ir.memo import Keyed, typed
-from gnomon.ir.node import Node
+from gnomon.ir.memo import Keyed, Recent, memo, typed
+from gnomon.ir.node import Arena, Node, topological
+from gnomon.ir.operators import constant
 
 TUPLES: tuple[type, ...] = (tuple,)
 LISTS: tuple[type, ...] = (*TUPLES, list)
@@ -103,3 +108,39 @@ def fill(value: Any, nodes: Sequence[Node]) -> Any:
     if isinstance(value, TUPLES):
         return tuple(fill(v, nodes) for v in value)
     return value
+
+
+_recipes: Recent[tuple[Any, ...], Any] = memo(Recent())
+"""For functions and kinds of operands: operands, what was made of them in order, and results."""
+
+
+def repeated(
+    key: tuple[Any, ...],
+    given: Sequence[Node],
+    function: Callable[..., Sequence[Node | None]],
+    last: Node | None = None,
+) -> Sequence[Any]:
+    """The results of a function, which is called once for operands of such kinds.
+
+    key: what it depends on beside these. last: the last operand, made of all but it and the one
+    before, where the function looks at how it was made.
+    """
+    arena = given[0].arena
+    if not arena.shared or "const" in [x.op for x in given]:  # which is folded where it is read
+        return function(*given)
+    key = (*key, *[x.dtype for x in given], *[x.shape for x in given])
+    recipe = _recipes.get(key)
+    if recipe is None:
+        scratch = Arena()
+        operands = [scratch.input(x.shape, x.dtype) for x in given]
+        if last is not None:
+            operands[-1] = scratch.with_inputs(last, tuple(operands[:-2]))
+        results = function(*operands)
+        order = topological([x for x in results if x is not None], operands)
+        recipe = _recipes[key] = operands, sorted(order, key=attrgetter("serial")), results
+    operands, order, results = recipe
+    known: dict[Node | None, Any] = {None: None, **dict(zip(operands, given, strict=True))}
+    for x in order:
+        of = tuple([known[y] for y in x.inputs])
+        known[x] = arena.repeat(x, of) if of else constant(arena, x.params["value"], x.dtype)
+    return [known[x] for x in results]

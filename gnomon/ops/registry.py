@@ -9,13 +9,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from gnomon.dtypes import DType, default_float
 from gnomon.errors import ArgumentError
 from gnomon.forking import cached_property, held
-from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import (
     Arena,
     Graph,
@@ -26,9 +24,7 @@ from gnomon.ir.node import (
     kind_of,
     pattern_of,
     primitive,
-    topological,
 )
-from gnomon.ir.operators import constant
 from gnomon.ir.provenance import inherit
 from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
@@ -263,42 +259,6 @@ class GradientRule:
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> Sequence[Node | None]:
         """The gradients of the call's inputs, given those of its results."""
         raise NotImplementedError("a rule says what its gradients are")
-
-
-_recipes: Recent[tuple[Any, ...], Any] = memo(Recent())
-"""For functions and kinds of operands: operands, what was made of them in order, and results."""
-
-
-def repeated(
-    key: tuple[Any, ...],
-    given: Sequence[Node],
-    function: Callable[..., Sequence[Node | None]],
-    last: Node | None = None,
-) -> Sequence[Any]:
-    """The results of a function, which is called once for operands of such kinds.
-
-    key: what it depends on beside these. last: the last operand, made of all but it and the one
-    before, where the function looks at how it was made.
-    """
-    arena = given[0].arena
-    if not arena.shared or "const" in [x.op for x in given]:  # which is folded where it is read
-        return function(*given)
-    key = (*key, *[x.dtype for x in given], *[x.shape for x in given])
-    recipe = _recipes.get(key)
-    if recipe is None:
-        scratch = Arena()
-        operands = [scratch.input(x.shape, x.dtype) for x in given]
-        if last is not None:
-            operands[-1] = scratch.with_inputs(last, tuple(operands[:-2]))
-        results = function(*operands)
-        order = topological([x for x in results if x is not None], operands)
-        recipe = _recipes[key] = operands, sorted(order, key=attrgetter("serial")), results
-    operands, order, results = recipe
-    known: dict[Node | None, Any] = {None: None, **dict(zip(operands, given, strict=True))}
-    for x in order:
-        of = tuple([known[y] for y in x.inputs])
-        known[x] = arena.repeat(x, of) if of else constant(arena, x.params["value"], x.dtype)
-    return [known[x] for x in results]
 
 
 def rule_of(node: Node) -> GradientRule | None:

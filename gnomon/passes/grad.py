@@ -28,9 +28,9 @@ from gnomon.ops.layouts import (
     rows_of,
     to_local,
 )
-from gnomon.ops.op_calls import OpCall, fill
+from gnomon.ops.op_calls import OpCall, fill, repeated
 from gnomon.ops.placements import REPLICATED, Partial
-from gnomon.ops.registry import Traced, own_gradient, repeated, rule_of
+from gnomon.ops.registry import Traced, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import add_seed, gradients_of_call, is_whole, results_by_call
 from gnomon.passes.gradient_paths import GradientPaths

@@ -15,12 +15,10 @@ from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
-from gnomon.ir.specializations import MOST_CALLERS, LatestEntries
-from gnomon.lazy import build, collector, pieces
+from gnomon.lazy import build, collector, inlining, pieces, specializations
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
-from gnomon.passes.inline import inline
 from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
@@ -42,6 +40,7 @@ from gnomon.tensor.state import (
 from gnomon.tensor.watchers import RELEASED
 
 if TYPE_CHECKING:
+    from gnomon.ir.specializations import LatestEntries
     from gnomon.program.executable import Executable, Lines, Pairs
     from gnomon.tensor.state import Storage
 
@@ -59,7 +58,8 @@ class Found:
     def __init__(self) -> None:
         self.last: tuple[Lines | None, Any] = (None, None)
         """The lines and the program of the last caller, in one: other threads may look."""
-        self.others: LatestEntries[Lines, Prepared] = LatestEntries(MOST_CALLERS)
+        self.others: LatestEntries[Lines, Prepared]
+        self.others = specializations.LatestEntries(specializations.MOST_CALLERS)
 
     def under(self, seen: Survey, roots: Sequence[Node]) -> Prepared:
         """The program under the lines that were met."""
@@ -357,7 +357,7 @@ def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
 
     Inputs are in the order in which a survey meets them; also which of those before they are.
     """
-    flat = inline(graph, lambda x: not is_backward(x))
+    flat = inlining.inline(graph, lambda x: not is_backward(x))
     places = {x: k for k, x in enumerate(flat.inputs)}
     inputs = [x for x in numbered(flat.outputs, lambda x: not x.inputs) if x in places]
     return Graph(inputs, flat.outputs), [places[x] for x in inputs]

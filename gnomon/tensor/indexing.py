@@ -19,8 +19,8 @@ from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.arguments import joint_shape
 from gnomon.ops.indexing import index_add, index_copy
 from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.op_calls import repeated
 from gnomon.ops.primitives import expand, reshape
-from gnomon.ops.registry import repeated
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.calls import apply, apply_view
@@ -269,11 +269,6 @@ def home_of(axes: tuple[int, ...]) -> int:
     return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
 
 
-def letters_of(rank: int) -> str:
-    """One letter per axis."""
-    return "abcdefghijklmnopqrstuvwx"[:rank]
-
-
 def take_at(x: Node, axes: tuple[int, ...], *arrays: Node) -> Node:
     """The elements of x at positions along axes."""
     return repeated((take_at, axes), (x, *arrays), lambda *given: [taken(axes, *given)])[0]
@@ -283,7 +278,7 @@ def taken(axes: tuple[int, ...], x: Node, *arrays: Node) -> Node:
     """The nodes of `take_at`."""
     flat, shape = flat_positions(x, axes, arrays)
     table, _ = leading(x, axes)
-    rest = letters_of(table.rank - 1)
+    rest = "abcdefghijklmnopqrstuvwx"[: table.rank - 1]
     y = reshape(gather(f"y{rest},z->z{rest}", table, flat), (*shape, *table.shape[1:]))
     at, count = home_of(axes), len(shape)
     order = (*range(count, count + at), *range(count), *range(count + at, y.rank))

@@ -15,7 +15,7 @@ from gnomon.errors import CompileError
 from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops import every  # noqa: F401 - fills the registry
-from gnomon.ops.op_calls import plain_call
+from gnomon.ops.op_calls import plain_call, repeated
 from gnomon.ops.registry import OPS
 from gnomon.testing import witness
 from tests.ops.samples import SAMPLES, Sample
@@ -123,3 +123,19 @@ def test_an_operator_gives_what_it_gave_before_any_other_call(name):
         assert results_of(name, gn.tensor(value, dtype=dtype), number) == fresh
         constant = gn.full((), value, dtype=dtype)
         assert results_of(name, constant, number) == fresh
+
+
+def test_what_a_function_made_is_repeated_for_operands_of_the_same_kinds():
+    asked = []
+
+    def squares(x, y):
+        asked.append((x.shape, y.shape))
+        return [x * x + 0.5, None, y]
+
+    for arena, times in ((Arena(shared=True), 2), (Arena(), 4)):
+        asked.clear()
+        x, y, z = (arena.input(shape, float32) for shape in ((2, 3), (2, 3), (4, 3)))
+        for given in ((x, y), (y, x), (x, x), (x, z)):
+            made = repeated((squares,), given, squares)
+            assert list(made) == [given[0] * given[0] + 0.5, None, given[1]]
+        assert len(asked) == times

@@ -11,7 +11,7 @@ from gnomon.dtypes import float32
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Arena
 from gnomon.ops.primitives import contract, reduce
-from gnomon.ops.registry import OPS, op, repeated
+from gnomon.ops.registry import OPS, op
 from tests.graphs import value
 
 pytestmark = pytest.mark.unit
@@ -172,19 +172,3 @@ def test_two_operations_of_one_name_are_a_mistake_of_ours(declare, power_sum):
         def power_sum(x):
             """Another."""
             return x
-
-
-def test_what_a_function_made_is_repeated_for_operands_of_the_same_kinds():
-    asked = []
-
-    def squares(x, y):
-        asked.append((x.shape, y.shape))
-        return [x * x + 0.5, None, y]
-
-    for arena, times in ((Arena(shared=True), 2), (Arena(), 4)):
-        asked.clear()
-        x, y, z = (arena.input(shape, float32) for shape in ((2, 3), (2, 3), (4, 3)))
-        for given in ((x, y), (y, x), (x, x), (x, z)):
-            made = repeated((squares,), given, squares)
-            assert list(made) == [given[0] * given[0] + 0.5, None, given[1]]
-        assert len(asked) == times
