@@ -7,7 +7,7 @@ in docs/concepts.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,15 +23,14 @@ from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
-from gnomon.tensor.autograd.backward import read_by_gradients
-from gnomon.tensor.borrowing import Survey, borrows, numbered, waits_for_ranks
+from gnomon.tensor.autograd.backward import left_by_passes, read_by_gradients
+from gnomon.tensor.borrowing import Survey, borrows, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import (
     at_home,
     grads,
     is_capturing,
-    mesh_results,
     refusal,
     settled,
     state,
@@ -123,18 +122,6 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
     for node in foreign:
         node.value = state.images[node].value
     settle(held)
-
-
-def left_by_passes(held: dict[Node, list[Storage]]) -> Iterator[Node]:
-    """Gradients, and what else waits from before the last pass and is not passed by another one.
-
-    Computed after a loss or a result of their pass, they would compute its forward once more.
-    """
-    for node, storages in held.items() if not state.unknown else ():
-        is_open = any(s.tracked and not s.released for s in storages)
-        is_apart = node in state.failed or (mesh_results and waits_for_ranks(node))
-        if node.serial <= state.passed and node.arena is state.arena and not (is_open or is_apart):
-            yield node
 
 
 def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:

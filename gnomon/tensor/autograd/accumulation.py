@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable
 
 from gnomon.ir.node import Node
 from gnomon.ops.layouts import LAYOUTS, names_layouts
+from gnomon.tensor.autograd.backward import is_open
 from gnomon.tensor.evaluate import evaluate_all, is_filled
 from gnomon.tensor.state import Storage, is_eager, mesh_results, state
 from gnomon.tensor.tensor import Tensor, raw
@@ -42,11 +43,6 @@ def compute_last_pass(order: Container[Node]) -> None:
 def compute_pass(order: Container[Node]) -> None:
     """Compute the gradients of a pass, and results on its way; what other passes read waits."""
     evaluate_all(plain=False, chosen=lambda node, found: node in order or not is_open(found))
-
-
-def is_open(storages: Iterable[Storage]) -> bool:
-    """Whether a later pass may begin at a value."""
-    return any(x.tracked and not x.released for x in storages)
 
 
 def end_pass() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError, LayoutError
@@ -35,9 +35,9 @@ from gnomon.ops.registry import Traced
 from gnomon.passes.grad import pull_back
 from gnomon.settings import current
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
+from gnomon.tensor.borrowing import is_known, is_plain_part, numbered, waits_for_ranks
 from gnomon.tensor.constants import NONE_VARY, generalized
-from gnomon.tensor.state import state
+from gnomon.tensor.state import Storage, mesh_results, state
 from gnomon.tensor.watchers import FREED, RELEASED, is_watched
 
 ENDED = (
@@ -265,6 +265,23 @@ def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
         if node.value is None and node.op not in CHEAP and not axes_of(node):
             found[node] = None
     return tuple(order[node] for node in found)
+
+
+def left_by_passes(held: dict[Node, list[Storage]]) -> Iterator[Node]:
+    """Gradients, and what else waits from before the last pass and is not passed by another one.
+
+    Computed after a loss or a result of their pass, they would compute its forward once more.
+    """
+    for node, storages in held.items() if not state.unknown else ():
+        is_apart = node in state.failed or (mesh_results and waits_for_ranks(node))
+        is_older = node.serial <= state.passed and node.arena is state.arena
+        if is_older and not is_apart and not is_open(storages):
+            yield node
+
+
+def is_open(storages: Iterable[Storage]) -> bool:
+    """Whether a later pass may begin at a value."""
+    return any(x.tracked and not x.released for x in storages)
 
 
 def whole_seed(node: Node, seed: Node | None) -> Node:
