@@ -176,7 +176,8 @@ class Reduce(Primitive):
         )
 
     def leaves(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[int, ...]:
-        (x,), axis = inputs, params["axis"]
+        (x,) = inputs
+        axis: int = params["axis"]
         if params["monoid"] not in ("add", "mul"):
             return (1,)
         # without lanes it was no last axis, and further ones may be folded by now
