@@ -238,7 +238,9 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
     steps, chain = chain, chain if before is None else (*before.chain, *chain)
     detached |= before is not None and before.detached and not tensor._requires
     base = None
-    if not detached:
+    if detached and before is not None and before.base is not None and before.base._view:
+        chain = (*views.full_chain(tensor), *steps)  # steps counted from a leaf, which is a view
+    elif not detached:
         base = tensor if tensor._requires else (before.base if before else None)
         if tensor._requires and before is not None:
             # a leaf that is itself a view: steps count from the leaf

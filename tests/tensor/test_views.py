@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
+import gnomon as gn
 from gnomon.dtypes import float64
 from gnomon.ir.node import Arena
 from gnomon.ops.interpret import interpret
@@ -57,3 +60,47 @@ def test_what_is_more_than_views_is_no_chain():
     x = Arena().input((2,), float64)
 
     assert chain_between(x + x, x) is None
+
+
+VIEWS = {
+    "rows": lambda x: x[1:],
+    "transposed": lambda x: x.T,
+    "every other": lambda x: x[::2],
+    "raised": lambda x: x[None].reshape(x.shape),
+    "row": lambda x: x[0] if x.ndim > 1 else x,
+}
+CUTS = {
+    "leaf": lambda x: x.requires_grad_() if not x.requires_grad else x,
+    "detached": lambda x: x.detach(),
+    "data": lambda x: x.data,
+    "parameter": lambda x: gn.nn.Parameter(x.detach()),
+}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_views_of_leaves_that_are_views_show_their_own_elements(seed: int):
+    """Steps are counted from such a leaf, and from the storage once a view is cut off from it."""
+    choose = random.Random(seed)
+    base, shown = gn.arange(48.0).reshape(8, 6), np.arange(48, dtype=np.float32).reshape(8, 6)
+    memory, tensor = shown, base
+    for _ in range(6):
+        name = choose.choice([*VIEWS])
+        if min(shown.shape) > 1:
+            tensor, shown = VIEWS[name](tensor), VIEWS[name](shown)
+        tensor = CUTS[choose.choice([*CUTS])](tensor)
+        assert tensor.tolist() == shown.tolist()
+        np.testing.assert_array_equal(tensor.detach().numpy(), shown)
+    with gn.no_grad():
+        tensor.add_(100.0)
+    shown += 100.0
+
+    np.testing.assert_array_equal(base.detach().numpy(), memory)
+    np.testing.assert_array_equal(tensor.detach().numpy(), shown)
+
+
+def test_gradients_of_views_of_a_leaf_that_is_a_view():
+    leaf = gn.arange(10.0)[4:8].requires_grad_()
+    view = leaf[1:]
+    (view * view.detach()).sum().backward()
+
+    assert leaf.grad.tolist() == [0.0, 5.0, 6.0, 7.0]
