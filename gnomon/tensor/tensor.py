@@ -237,14 +237,12 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
     made._storage, made._rare, made._requires = tensor._storage, None, False
     steps, chain = chain, chain if before is None else (*before.chain, *chain)
     detached |= before is not None and before.detached and not tensor._requires
-    base = None
+    base = None if detached else tensor if tensor._requires else (before.base if before else None)
     if detached and before is not None and before.base is not None and before.base._view:
-        chain = (*views.full_chain(tensor), *steps)  # steps counted from a leaf, which is a view
-    elif not detached:
-        base = tensor if tensor._requires else (before.base if before else None)
-        if tensor._requires and before is not None:
-            # a leaf that is itself a view: steps count from the leaf
-            chain = chain[len(before.chain) :]
+        chain = (*views.full_chain(tensor), *steps)  # from the storage, and not from a leaf
+    elif base is tensor and before is not None:
+        # a leaf that is itself a view: steps count from the leaf
+        chain = chain[len(before.chain) :]
     made._view = View(chain, base, detached, before is not None and before.lost and not asked)
     if steps or not asked:
         made._view.home = before.home if before is not None and before.home else ref(tensor)
