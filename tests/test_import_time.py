@@ -30,6 +30,7 @@ FOUND = {
     ),
     *("gnomon.compiler", "gnomon.compiler.build", "gnomon.compiler.pass_log"),
     "gnomon.capture.size_families",
+    "gnomon.tensor.autograd.dropping",
     *("gnomon.compiler.target", "gnomon.compiler.tiers", "gnomon.ir.verify"),
     *(
         "gnomon.ir.dissected",

@@ -11,12 +11,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gnomon.ir.memo import memo
-from gnomon.ir.node import Node, asked_by, leaf_kind
+from gnomon.ir.node import Node, asked_by, copy_into, leaf_kind
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
-from gnomon.tensor.state import grads, leaf
+from gnomon.tensor.state import grads, leaf, settled, state
 
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 INSIDE = frozenset({"region", *CONTROL})
@@ -228,3 +228,32 @@ def taken_apart(node: Node) -> Node:
 def has_history(node: Node) -> bool:
     """Whether a node is a result, which gradients may need."""
     return bool(node.inputs) and node.dtype.kind == "float" and node.op != "detach" and grads.get()
+
+
+def at_home(node: Node) -> Node:
+    """A node of another thread, rebuilt in this thread's arena with its history and values."""
+    if node.arena is state.arena:
+        return node
+    if node not in state.images:
+        copy_into(state.arena, [node], Images(state.images))
+    return state.images[node]
+
+
+class Images(dict):
+    """The images that copy_into makes: values travel along, and leaves keep their buffers."""
+
+    def __init__(self, images: WeakKeyDictionary[Node, Node]) -> None:
+        self.images = images
+
+    def __contains__(self, node: object) -> bool:
+        if node not in self.images and node.value is not None and not node.inputs:
+            self[node] = settled(node)
+        return node in self.images
+
+    def __getitem__(self, node: Node) -> Node:
+        return self.images[node]
+
+    def __setitem__(self, node: Node, image: Node) -> None:
+        image.value = node.value
+        image.watch = node.watch
+        self.images[node] = image

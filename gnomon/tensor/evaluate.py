@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gnomon.errors import TraceError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
-from gnomon.ir.provenance import Site, inherit, user_site, waited
-from gnomon.lazy import build, collector, inlining, pieces, specializations
+from gnomon.ir.provenance import inherit, user_site, waited
+from gnomon.lazy import build, collector, dropping, inlining, pieces, specializations
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import CAPTURED
 from gnomon.ops.view_primitives import STEPS
@@ -24,19 +24,16 @@ from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import left_by_passes, read_by_gradients
-from gnomon.tensor.borrowing import Survey, borrows, numbered
+from gnomon.tensor.borrowing import Survey, at_home, borrows, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import (
-    at_home,
     grads,
     is_capturing,
     refusal,
-    settled,
     state,
     waiting,
 )
-from gnomon.tensor.watchers import RELEASED
 
 if TYPE_CHECKING:
     from gnomon.ir.specializations import LatestEntries
@@ -99,6 +96,7 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
     """Compute nodes without values."""
     foreign = [node for node in roots if node.arena is not state.arena]
     home = [at_home(node) for node in roots] if foreign else roots
+    dropping.drop_unreachable()
     held = waiting()
     found = Survey(home)
     asked = dict.fromkeys(home)
@@ -121,7 +119,7 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
         raise
     for node in foreign:
         node.value = state.images[node].value
-    settle(held)
+    dropping.settle(held)
 
 
 def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
@@ -133,6 +131,7 @@ def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> li
         for node in asked
         if node.dtype.kind == "float"
         and any(s.tracked and not s.released for s in held.get(node, ()))
+        and len(dropping.unreachable(held[node])) < len(held[node])
     ]
 
 
@@ -201,6 +200,7 @@ def evaluate_all(plain: bool = True, chosen: Chosen | None = None) -> None:
 
     chosen: whether a node is to be computed, by the node and the storages that hold it.
     """
+    dropping.drop_unreachable()
     held = waiting()
     roots = [node for node in held if node.arena is state.arena]
     roots = roots if chosen is None else [node for node in roots if chosen(node, held[node])]
@@ -210,7 +210,7 @@ def evaluate_all(plain: bool = True, chosen: Chosen | None = None) -> None:
         roots = [node for node in roots if node not in state.failed]
     if roots:
         compute_all(roots)
-        settle(held)
+        dropping.settle(held)
 
 
 def compute_all(roots: list[Node]) -> None:
@@ -361,32 +361,3 @@ def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
                 f"or return the tensor.   [{user_site()}]"
             )
     return roots
-
-
-def settle(held: dict[Node, list[Storage]]) -> None:
-    """Drop the history of storages with values, unless a backward pass may ask for it."""
-    for node, storages in held.items():
-        if node.value is None:
-            continue
-        for storage in storages:
-            if storage.node is not node:
-                continue
-            if not storage.tracked or storage.released:
-                drop_history(storage)
-            else:
-                state.histories.add(storage)
-
-
-def drop_history(storage: Storage) -> None:
-    """Give a storage a leaf in the place of its node, which no backward pass goes over again."""
-    node = storage.node
-    storage.node = settled(node, storage.kept)
-    if storage.tracked:
-        state.histories.discard(storage)
-        storage.node.sites, storage.node.watch = named_sites(node), RELEASED
-
-
-def named_sites(node: Node) -> tuple[Site, ...]:
-    """The lines of a node with its operation's name, which a leaf in its place has not."""
-    first = node.sites[:1] or (Site("<gnomon>", 0, ""),)
-    return (first[0]._replace(op=node.called), *node.sites[1:])

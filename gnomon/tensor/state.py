@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from gnomon.dtypes import DType
 from gnomon.errors import CollectiveError, TraceError
-from gnomon.ir.node import Arena, Graph, Node, Shape, Sites, copy_into
+from gnomon.ir.node import Arena, Graph, Node, Shape, Sites
 from gnomon.lazy import here
 from gnomon.ops.layouts import note_constant
 from gnomon.settings import Block
@@ -23,6 +23,7 @@ from gnomon.settings import Block
 if TYPE_CHECKING:
     from gnomon.runtime.buffer import DeviceBuffer
     from gnomon.tensor.tensor import Tensor
+    from gnomon.tensor.views import View
 
 KEPT_REFERENCES = 4096
 """So many dead references may gather before the list of pending storages is swept."""
@@ -169,6 +170,10 @@ class ThreadState(threading.local):
         self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
         self.histories: WeakSet[Storage] = WeakSet()
         """Storages whose values were computed while gradients may pass them."""
+        self.histories_at = 1
+        """So many of them are looked over, whether tensors are left that may ask for them."""
+        self.detached: list[ref[Node]] = []
+        """Nodes that detach a value which is not known yet."""
         self.origins: WeakKeyDictionary[Storage, Any] = WeakKeyDictionary()
         """Of storages with results of captured functions: the result, and those beside it."""
         self.beside: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
@@ -222,12 +227,24 @@ class ModeBlock(Block):
 class Storage:
     """A place that holds a value: the current node. Every alias of a tensor has the same one."""
 
-    __slots__ = ("__weakref__", "form", "kept", "node", "released", "tracked", "used", "version")
+    __slots__ = (
+        "__weakref__",
+        "cut",
+        "form",
+        "kept",
+        "node",
+        "released",
+        "tracked",
+        "used",
+        "version",
+    )
 
     node: Node
     tracked: bool
     version: int
     released: bool
+    cut: WeakSet[View] | None
+    """The views of detached tensors, where it has a history."""
     kept: bool
     """Whether it is a model's: computed before the first step, and no part of it."""
     form: Hashable
@@ -250,7 +267,7 @@ def storage_of(node: Node, tracked: bool) -> Storage:
     made = Storage.__new__(Storage)
     made.node, made.tracked, made.version = node, tracked, 0
     made.released = made.kept = made.used = False
-    made.form = None
+    made.form = made.cut = None
     if node.value is None:
         note(made)
     return made
@@ -364,32 +381,3 @@ def leaf_like(known: Node, buffer: DeviceBuffer) -> Node:
     node.shape, node.size, node.dtype = known.shape, known.size, known.dtype
     node.sites = known.sites
     return node
-
-
-def at_home(node: Node) -> Node:
-    """A node of another thread, rebuilt in this thread's arena with its history and values."""
-    if node.arena is state.arena:
-        return node
-    if node not in state.images:
-        copy_into(state.arena, [node], Images(state.images))
-    return state.images[node]
-
-
-class Images(dict):
-    """The images that copy_into makes: values travel along, and leaves keep their buffers."""
-
-    def __init__(self, images: WeakKeyDictionary[Node, Node]) -> None:
-        self.images = images
-
-    def __contains__(self, node: object) -> bool:
-        if node not in self.images and node.value is not None and not node.inputs:
-            self[node] = settled(node)
-        return node in self.images
-
-    def __getitem__(self, node: Node) -> Node:
-        return self.images[node]
-
-    def __setitem__(self, node: Node, image: Node) -> None:
-        image.value = node.value
-        image.watch = node.watch
-        self.images[node] = image

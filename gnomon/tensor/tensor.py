@@ -21,14 +21,13 @@ from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
+from gnomon.tensor.borrowing import at_home, borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
 from gnomon.tensor.state import (
     NOTHING,
     Storage,
-    at_home,
     grads,
     is_capturing,
     keep,
@@ -42,24 +41,7 @@ from gnomon.tensor.state import (
     storage_of,
 )
 from gnomon.tensor.views import Chain, View
-from gnomon.tensor.watchers import GradientWatcher
-
-
-class Rare:
-    """Attributes that few tensors have: a gradient, hooks, and the node that stands for a leaf."""
-
-    __slots__ = ("accumulated", "ends", "grad", "hooks", "leaf", "retains", "source", "watcher")
-
-    def __init__(self) -> None:
-        self.grad: Tensor | None = None
-        self.hooks: dict[int, Callable] = {}
-        self.accumulated: dict[int, Callable] = {}
-        self.ends: Callable[[], None] | None = None
-        """What follows a backward pass that gave it a gradient."""
-        self.retains = False
-        self.watcher: GradientWatcher | None = None
-        self.source: Node | None = None
-        self.leaf: Node | None = None
+from gnomon.tensor.watchers import Rare
 
 
 class Tensor:
@@ -131,6 +113,8 @@ class Tensor:
         self._requires = bool(value)
         if value:
             keep(self._storage)
+            if self._storage.cut is not None and self._view is not None:
+                self._storage.cut.discard(self._view)  # its gradients go to the history's node
         changes.note()
 
     @property
@@ -252,6 +236,8 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool 
         if before.own is not None:
             node_of_view(tensor)  # as it is after what was written since
         made._view.parent, before.used = before, True
+    if detached and made._storage.tracked and state.recorder is NOTHING:
+        views.note_cut(made._storage, made._view)
     if state.recorder is not NOTHING:  # a call would be a twelfth of detach()
         state.recorder.shows(made._view, before, asked)
     return made
@@ -344,7 +330,10 @@ def node_of_view(tensor: Tensor) -> Node:
 
 def detached(node: Node) -> Node:
     """The node behind which no gradient looks."""
-    return node.arena.repeat(pattern_of(kind_of("detach", {}), "detach", {}, node), (node,))
+    made = node.arena.repeat(pattern_of(kind_of("detach", {}), "detach", {}, node), (node,))
+    if node.inputs and state.recorder is NOTHING:
+        state.detached.append(ref(made))
+    return made
 
 
 def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:

@@ -35,25 +35,13 @@ from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
+from gnomon.tensor.borrowing import at_home, borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import NOTHING, Storage, at_home, grads, is_capturing, keep, known, leaf, mesh_results, of_complex, own_leaf, settled, state, storage_of
+from gnomon.tensor.state import NOTHING, Storage, grads, is_capturing, keep, known, leaf, mesh_results, of_complex, own_leaf, settled, state, storage_of
 from gnomon.tensor.views import Chain, View
-from gnomon.tensor.watchers import GradientWatcher
-class Rare:
-    accumulated: Any
-    ends: Any
-    grad: Any
-    hooks: Any
-    leaf: Any
-    retains: Any
-    source: Any
-    watcher: Any
-
-    def __init__(self) -> None:
-        ...
+from gnomon.tensor.watchers import Rare
 class Tensor:
     __array_priority__: Any
     _storage: Storage

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import ref
+from weakref import WeakSet, ref
 
 from gnomon.dtypes import DType, bool_, int64
 from gnomon.errors import ArgumentError, GradientError, LayoutError
@@ -27,6 +27,7 @@ from gnomon.tensor.state import grads, is_capturing, leaf, state
 from gnomon.tensor.watchers import apart, attach, retained
 
 if TYPE_CHECKING:
+    from gnomon.tensor.state import Storage
     from gnomon.tensor.tensor import Tensor
 
 LOST = (
@@ -67,8 +68,8 @@ class View:
     """A view of a storage: a chain of steps from the base tensor's value."""
 
     __slots__ = (
-        *("base", "chain", "detached", "home", "lost", "node", "own", "parent", "source"),
-        *("unchecked", "used", "version"),
+        *("__weakref__", "base", "chain", "detached", "home", "lost", "node", "own"),
+        *("parent", "source", "unchecked", "used", "version"),
     )
 
     def __init__(
@@ -91,6 +92,13 @@ class View:
         """Whether something was computed from it, or shows part of it."""
         self.version = 0
         """The storage's when it was last read."""
+
+
+def note_cut(storage: Storage, view: View) -> None:
+    """Note the view of a detached tensor, whose storage has a history."""
+    if storage.cut is None:
+        storage.cut = WeakSet()
+    storage.cut.add(view)
 
 
 def mesh_layout_of(view: View | None) -> MeshLayout:

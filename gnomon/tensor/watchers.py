@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from gnomon.tensor.tensor import Tensor
 
 
+class Rare:
+    """Attributes that few tensors have: a gradient, hooks, and the node that stands for a leaf."""
+
+    __slots__ = ("accumulated", "ends", "grad", "hooks", "leaf", "retains", "source", "watcher")
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.hooks: dict[int, Callable] = {}
+        self.accumulated: dict[int, Callable] = {}
+        self.ends: Callable[[], None] | None = None
+        """What follows a backward pass that gave it a gradient."""
+        self.retains = False
+        self.watcher: GradientWatcher | None = None
+        self.source: Node | None = None
+        self.leaf: Node | None = None
+
+
 class GradientWatcher:
     """The hooks of a tensor at one of its values; a graph's node refers to the tensor by it."""
 

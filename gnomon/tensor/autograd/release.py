@@ -14,8 +14,9 @@ from functools import cache
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Graph, Node
 from gnomon.passes.gradient_paths import passed
+from gnomon.tensor.autograd.dropping import drop_history
 from gnomon.tensor.borrowing import borrows
-from gnomon.tensor.evaluate import drop_history, is_filled
+from gnomon.tensor.evaluate import is_filled
 from gnomon.tensor.state import Storage, is_capturing, state
 from gnomon.tensor.tensor import Tensor
 

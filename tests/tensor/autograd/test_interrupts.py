@@ -64,7 +64,17 @@ def stopped(work, at):
     return moment
 
 
-COMPUTING = ("pending", "sweep_at", "look_at", "evaluated_at", "kept_waits", "passed")
+COMPUTING = (
+    "detached",
+    "histories",
+    "histories_at",
+    "pending",
+    "sweep_at",
+    "look_at",
+    "evaluated_at",
+    "kept_waits",
+    "passed",
+)
 """The parts of a thread's state that change as tensors are computed."""
 
 

@@ -1,0 +1,98 @@
+"""Histories that are dropped once a value is known: no backward pass will go over them.
+
+A storage keeps the history of its value as long as a tensor may ask for it. Detached tensors share
+the storage, and may outlive all others: the state of a recurrent network from step to step, or a
+replay buffer. They never ask, and the history would hold the weights of their step.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site
+from gnomon.tensor.borrowing import borrows
+from gnomon.tensor.state import Storage, settled, state
+from gnomon.tensor.watchers import RELEASED
+
+__all__ = ["drop_history", "drop_unreachable", "settle", "unreachable"]
+
+LISTED = 2
+"""References to a storage that a list holds, beside its tensors: the list, the count itself."""
+ALONE = 3
+"""References to the node of such a storage: its storage, a list, the count itself."""
+
+
+def settle(held: dict[Node, list[Storage]]) -> None:
+    """Drop the history of storages with values, unless a backward pass may ask for it."""
+    for node, storages in held.items():
+        if node.value is None:
+            continue
+        for storage in storages:
+            if storage.node is not node:
+                continue
+            if not storage.tracked or storage.released:
+                drop_history(storage)
+            else:
+                state.histories.add(storage)
+
+
+def drop_history(storage: Storage) -> None:
+    """Give a storage a leaf in the place of its node, which no backward pass goes over again."""
+    node = storage.node
+    storage.node = settled(node, storage.kept)
+    if storage.tracked:
+        state.histories.discard(storage)
+        storage.node.sites, storage.node.watch = named_sites(node), RELEASED
+
+
+def named_sites(node: Node) -> tuple[Site, ...]:
+    """The lines of a node with its operation's name, which a leaf in its place has not."""
+    first = node.sites[:1] or (Site("<gnomon>", 0, ""),)
+    return (first[0]._replace(op=node.called), *node.sites[1:])
+
+
+def drop_unreachable() -> None:
+    """Drop histories that detached tensors alone are left of, and those behind detached values.
+
+    Where something else reads a node, its history is held by that one anyway. Histories are looked
+    over again once there are twice as many.
+    """
+    state.detached = [x for x in state.detached if is_pending(x())]
+    count = len(state.histories)
+    if count < state.histories_at:
+        state.histories_at = max(min(state.histories_at, 2 * count), 1)
+        return
+    storages = unreachable([x for x in state.histories if x.node.value is not None])
+    for storage in storages:
+        for view in storage.cut or ():
+            view.source = view.node = None  # they hold the node
+    nodes = [x.node for x in storages]
+    for storage, count in zip(storages, list(map(getrefcount, nodes)), strict=True):
+        if count <= ALONE:
+            drop_history(storage)
+    state.histories_at = max(2 * len(state.histories), 1)
+
+
+def unreachable(storages: list[Storage]) -> list[Storage]:
+    """The storages, of some that one list holds, which no other tensors than detached ones show."""
+    counts = list(map(getrefcount, storages))
+    return [
+        x
+        for x, count in zip(storages, counts, strict=True)
+        if x.cut is not None and count - LISTED == len(x.cut)
+    ]
+
+
+def is_pending(node: Node | None) -> bool:
+    """Whether a detached node waits for its value; once it is known, a leaf stands behind it."""
+    if node is None or not node.inputs[0].inputs:
+        return False
+    if not borrows(node):
+        return True
+    (x,) = node.inputs
+    node.arena.part_with(node)
+    made = settled(x)
+    made.serial = x.serial
+    node.inputs = (made,)
+    return False
