@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
+from weakref import ref
 
 from gnomon.capture import call_objects, closure_state
 from gnomon.capture.code_names import CodeNames
@@ -371,7 +372,7 @@ def module_snapshot(
                 # what hides an attribute of the class is code, or stands for it
                 parts.append((name, id(value) if hasattr(kind, name) else None))
         parts += [
-            (name, None if x is None else (id(x._storage), x.requires_grad, hooks_of(x)))
+            (name, None if x is None else (ref(x._storage), x.requires_grad, hooks_of(x)))
             for name, y in (*inner._parameters.items(), *inner._buffers.items())
             for x in (pair_of(y),)
         ]

@@ -9,6 +9,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
+from weakref import ref
 
 from gnomon.capture.closure_state import Places
 from gnomon.capture.guards import Guard, module_snapshot
@@ -183,7 +184,7 @@ def of_module(name: str, old: Any, new: Any) -> Iterator[str]:
     pairs = [(a, b) for a, b in zip_longest(old, new) if a != b]
     for was, now in pairs:
         if isinstance(was, tuple) and isinstance(now, tuple) and was[0] == now[0] != "hooks":
-            replaced = any(isinstance(x[1], tuple) and type(x[1][0]) is int for x in (was, now))
+            replaced = any(isinstance(x[1], tuple) and isinstance(x[1][0], ref) for x in (was, now))
             news = f"is {short_text(plain(now[1]))}, was {short_text(plain(was[1]))}"
             yield f"module {name}: {now[0]} {'was replaced' if replaced else news}"
             return

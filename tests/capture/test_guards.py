@@ -337,3 +337,18 @@ def test_a_builtin_that_a_user_replaces_is_not_ours(monkeypatch):
     monkeypatch.setattr("builtins.abs", lambda x: rows["abs"](x) + 0.5)
     assert step(x).tolist() == [6, 4, 2, 0]
     assert step(gn.arange(9.0)).tolist() == [8, 6, 4, 2, 0]
+
+
+def test_another_storage_at_the_same_address_is_another_one():
+    """What was freed gives its address to what comes next."""
+    model, x = nn.Linear(3, 2, bias=False), gn.ones(2, 3)
+    compiled = gn.compile(lambda a: model(a.to(model.weight.dtype)))
+    compiled(x)
+    address = id(model.weight._storage)
+    for _ in range(100):
+        model.weight.data = gn.ones(2, 3, dtype=gn.bfloat16)
+        if id(model.weight._storage) == address:
+            break
+
+    assert compiled(x).dtype == gn.bfloat16
+    assert compiled(x).tolist() == [[3.0, 3.0]] * 2
