@@ -8,7 +8,15 @@ import pytest
 import gnomon as gn
 import gnomon.distributed as dist
 from gnomon import nn
-from gnomon.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from gnomon.distributed.pipelining import (
+    PipelineScheduleMulti,
+    PipelineStage,
+    Schedule1F1B,
+    ScheduleGPipe,
+    ScheduleInterleaved1F1B,
+    ScheduleLoopedBFS,
+    get_schedule_class,
+)
 from gnomon.errors import ArgumentError
 from tests.distributed.on_threads import on_threads
 
@@ -18,6 +26,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 12, 8)).astype(np.float32)
 Y = RNG.normal(size=(3, 12, 5)).astype(np.float32)
 SCHEDULES = [ScheduleGPipe, Schedule1F1B]
+OF_SEVERAL = [ScheduleLoopedBFS, ScheduleInterleaved1F1B]
 
 
 def layers() -> list[nn.Module]:
@@ -40,35 +49,139 @@ def loss_of(made: gn.Tensor, wanted: gn.Tensor) -> gn.Tensor:
     return ((made - wanted) ** 2).mean()
 
 
-def trained(kind: type, rank: int, ranks: int, microbatches: int) -> tuple[list, list, list]:
-    """The bits of losses and of results on the last stage, and of this stage's parameters."""
-    part = parts(ranks)[rank]
-    schedule = kind(PipelineStage(part, rank, ranks, "cpu"), microbatches, loss_of)
-    optimizer = gn.optim.Adam(part.parameters(), lr=0.05) if [*part.parameters()] else None
-    losses, results = [], []
+def scheduled(kind: type, own: list[nn.Module], rank: int, ranks: int, microbatches: int):
+    """A schedule of a rank's parts of a model."""
+    count = ranks * len(own)
+    stages = [PipelineStage(x, rank + k * ranks, count, "cpu") for k, x in enumerate(own)]
+    of_one = not issubclass(kind, PipelineScheduleMulti)
+    return kind(stages[0] if of_one else stages, microbatches, loss_of)
+
+
+def trained(kind: type, rank: int, ranks: int, microbatches: int, stages: int) -> tuple:
+    """The bits of losses and of results on the last stage, and of the parameters of each stage."""
+    own = parts(stages)[rank::ranks]
+    schedule = scheduled(kind, own, rank, ranks, microbatches)
+    parameters = [p for part in own for p in part.parameters()]
+    optimizer = gn.optim.Adam(parameters, lr=0.05) if parameters else None
+    losses, results, found = [], [], ["of an earlier step"]
     for x, y in zip(X, Y, strict=True):
         first = (gn.tensor(x),) if rank == 0 else ()
         target = gn.tensor(y) if rank == ranks - 1 else None
-        found: list[gn.Tensor] = []
         made = schedule.step(*first, target=target, losses=found)
         assert (made is None) == (rank < ranks - 1)
-        losses += [float(each).hex() for each in found]
+        losses += [float(each).hex() for each in found] if rank == ranks - 1 else []
         results += [] if made is None else [made.numpy().tobytes().hex()]
         if optimizer is not None:
             optimizer.step()
             optimizer.zero_grad()
-    return losses, results, [p.detach().numpy().tobytes().hex() for p in part.parameters()]
+    bits = [[p.detach().numpy().tobytes().hex() for p in part.parameters()] for part in own]
+    return losses, results, bits
+
+
+def check_bits(kind: type, ranks: int, microbatches: int, stages: int) -> None:
+    """Compare a schedule over ranks with one stage that does all."""
+    (alone,) = on_threads(lambda rank, n: trained(ScheduleGPipe, rank, n, microbatches, 1), 1)
+
+    found = on_threads(lambda rank, n: trained(kind, rank, n, microbatches, stages), ranks)
+
+    assert len(alone[0]) == len(X) * microbatches
+    assert found[-1][:2] == alone[:2]
+    in_order = [found[k % ranks][2][k // ranks] for k in range(stages)]
+    assert [p for part in in_order for p in part] == alone[2][0]
 
 
 @pytest.mark.parametrize("kind", SCHEDULES)
 @pytest.mark.parametrize(("ranks", "microbatches"), [(2, 1), (2, 4), (4, 3), (4, 6), (4, 12)])
 def test_stages_have_the_bits_of_one(kind: type, ranks: int, microbatches: int):
-    (alone,) = on_threads(lambda rank, n: trained(ScheduleGPipe, rank, n, microbatches), 1)
+    check_bits(kind, ranks, microbatches, ranks)
 
-    found = on_threads(lambda rank, n: trained(kind, rank, n, microbatches), ranks)
 
-    assert found[-1][:2] == alone[:2]
-    assert [p for part in found for p in part[2]] == alone[2]
+@pytest.mark.parametrize("kind", OF_SEVERAL)
+@pytest.mark.parametrize(
+    ("ranks", "stages", "microbatches"),
+    [(1, 1, 3), (1, 2, 4), (1, 4, 1), (2, 2, 3), (2, 4, 1), (2, 4, 2), (2, 4, 6), (2, 4, 12)],
+)
+def test_several_stages_on_a_rank_have_the_bits_of_one(
+    kind: type, ranks: int, stages: int, microbatches: int
+):
+    if kind is ScheduleInterleaved1F1B and microbatches % max(1, microbatches // ranks):
+        pytest.skip("such rounds are not equal")
+    check_bits(kind, ranks, microbatches, stages)
+
+
+class Position:
+    """A group of so many ranks, and this one among them."""
+
+    def __init__(self, rank: int, ranks: int) -> None:
+        self.rank, self.size = lambda: rank, lambda: ranks
+
+
+def orders(kind: type, ranks: int, stages: int, microbatches: int) -> list[list]:
+    """The passes of each rank, with the numbers of stages among all."""
+    found = []
+    for rank in range(ranks):
+        numbers = range(rank, ranks * stages, ranks)
+        own = [PipelineStage.__new__(PipelineStage) for _ in numbers]
+        for stage, number in zip(own, numbers, strict=True):
+            stage.stage_index, stage.num_stages = number, ranks * stages
+            stage.group = Position(rank, ranks)
+        schedule = kind(own if stages > 1 else own[0], microbatches)
+        found.append([(ahead, numbers[k], number) for ahead, k, number in schedule.passes()])
+    return found
+
+
+def run_as_they_come(found: list[list], last: int) -> int:
+    """Run the passes of ranks, each as soon as what it reads is there; the rounds that it takes."""
+    done, at, rounds = set(), [0] * len(found), 0
+    while any(at[k] < len(found[k]) for k in range(len(found))):
+        ready = []
+        for rank, passes in enumerate(found):
+            if at[rank] == len(passes):
+                continue
+            forward, stage, number = passes[at[rank]]
+            needs = {(True, stage, number)} if not forward else set()
+            if forward and stage:
+                needs = {(True, stage - 1, number)}
+            elif not forward and stage < last:
+                needs |= {(False, stage + 1, number)}
+            if needs <= done:
+                ready.append((rank, passes[at[rank]]))
+        assert ready, "every rank waits for another one"
+        for rank, each in ready:
+            done.add(each)
+            at[rank] += 1
+        rounds += 1
+    return rounds
+
+
+@pytest.mark.parametrize(
+    ("kind", "stages"),
+    [(ScheduleGPipe, 1), (Schedule1F1B, 1), (ScheduleLoopedBFS, 3), (ScheduleInterleaved1F1B, 3)],
+)
+def test_no_schedule_waits_for_itself(kind: type, stages: int):
+    for ranks in range(2, 6):
+        for microbatches in (1, 2, ranks, 2 * ranks, 5 * ranks):
+            found = orders(kind, ranks, stages, microbatches)
+            for passes in found:
+                assert len({*passes}) == len(passes) == 2 * stages * microbatches
+                for stage in {stage for _, stage, _ in passes}:
+                    back = [n for forward, s, n in passes if s == stage and not forward]
+                    assert back == [*range(microbatches)], "gradients are added up in order"
+            run_as_they_come(found, ranks * stages - 1)
+
+
+def test_interleaved_stages_wait_less_at_the_ends_of_a_step():
+    """A third of the idle time, in passes of a third of the length."""
+    whole = run_as_they_come(orders(Schedule1F1B, 4, 1, 8), 3)
+    thirds = run_as_they_come(orders(ScheduleInterleaved1F1B, 4, 3, 8), 11)
+
+    assert (whole - 16, thirds - 48) == (6, 6)
+
+
+def test_schedules_are_found_by_their_names():
+    assert get_schedule_class("INTERLEAVED1F1B") is ScheduleInterleaved1F1B
+    with pytest.raises(ArgumentError, match=r"expected one of 1F1B, .*: got 'ZB'"):
+        get_schedule_class("ZB")
 
 
 def test_gradients_are_those_of_the_batch_up_to_roundoff():
@@ -153,6 +266,12 @@ def test_what_does_not_fit_is_refused():
     def work(rank: int, ranks: int) -> None:
         with pytest.raises(ArgumentError, match=r"got stage 1 of 3 on rank . of 2"):
             PipelineStage(nn.ReLU(), 1, 3, "cpu")
+        with pytest.raises(ArgumentError, match=r"expected all stages .*: got \[.\] of 4"):
+            Schedule1F1B(PipelineStage(nn.ReLU(), rank, 4, "cpu"), 2)
+        with pytest.raises(ArgumentError, match=r"expected all stages .*: got \[.\] of 4"):
+            ScheduleLoopedBFS([PipelineStage(nn.ReLU(), rank + 2, 4, "cpu")], 2)
+        with pytest.raises(ArgumentError, match=r"3 equal rounds: got 7"):
+            ScheduleInterleaved1F1B([PipelineStage(nn.ReLU(), rank, 2, "cpu")], 7)
         stage = PipelineStage(nn.ReLU(), rank, ranks, "cpu")
         with pytest.raises(ArgumentError, match="expected one microbatch or more: got 0"):
             ScheduleGPipe(stage, 0)

@@ -12,9 +12,9 @@ from collections.abc import Container, Iterable
 
 from gnomon.ir.node import Node
 from gnomon.ops.layouts import LAYOUTS, names_layouts
-from gnomon.tensor.autograd.backward import is_open
+from gnomon.tensor.autograd.backward import is_open, left_by_passes
 from gnomon.tensor.evaluate import evaluate_all, is_filled
-from gnomon.tensor.state import Storage, is_eager, mesh_results, state
+from gnomon.tensor.state import is_eager, mesh_results, state, waiting
 from gnomon.tensor.tensor import Tensor, raw
 
 __all__ = ["adds_up", "compute_last_pass", "compute_pass", "end_pass"]
@@ -33,11 +33,8 @@ def adds_up(order: Iterable[Node], tensors: Iterable[Tensor]) -> bool:
 
 def compute_last_pass(order: Container[Node]) -> None:
     """Compute what waits since the last pass; `order` has the nodes that the next one reads."""
-
-    def is_older(node: Node, storages: list[Storage]) -> bool:
-        return node.serial <= state.passed and node not in order and not is_open(storages)
-
-    evaluate_all(plain=False, chosen=is_older)
+    left = {x for x in left_by_passes(waiting()) if x not in order}
+    evaluate_all(plain=False, chosen=lambda node, _: node in left)
 
 
 def compute_pass(order: Container[Node]) -> None:

@@ -8,7 +8,8 @@ history of sums and views alone, whose gradients read nothing, stays.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections import deque
+from collections.abc import Collection, Container, Iterable, Iterator
 from functools import cache
 
 from gnomon.ir.memo import memo
@@ -62,18 +63,23 @@ def held_on_the_way(seeds: Iterable[Node], order: Container[Node]) -> set[Storag
 
 
 def passed_among(
-    held: Container[Node], seeds: Iterable[Node], order: Container[Node]
+    held: Collection[Node], seeds: Iterable[Node], order: Container[Node]
 ) -> Iterator[Node]:
-    """The nodes, of some that are held, over which gradients go on to values that they read."""
-    stack, seen = list(seeds), set[Node]()
-    while stack:
-        x = stack.pop()
+    """The nodes, of some that are held, over which gradients go on to values that they read.
+
+    The walk goes from the roots on, near which most of them are, and ends with the last of them.
+    """
+    left, queue, seen = len(held), deque(seeds), set[Node]()
+    while queue and left:
+        x = queue.popleft()
         if x in seen or x not in order or x.op == "detach" or not x.dtype.is_floating_point:
             continue
         seen.add(x)
-        stack.extend(passed(x))
-        if x in held and saves_behind(x, order):
-            yield x
+        queue.extend(passed(x))
+        if x in held:
+            left -= 1
+            if saves_behind(x, order):
+                yield x
 
 
 def has_saved(root: Tensor, order: Container[Node]) -> bool:
