@@ -124,7 +124,7 @@ class Guard:
         """The tensors that the function reaches and that stay: those of modules and closures."""
         yield from self._places.tensors
         for module in self._places.modules:
-            yield from module.parameters()
+            yield from pairs_of(module.parameters())
             yield from pairs_of(module.buffers())
 
     @property

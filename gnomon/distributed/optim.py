@@ -16,7 +16,7 @@ from gnomon.errors import ArgumentError
 from gnomon.optim.optimizer import Groups, Optimizer, without
 from gnomon.optim.step_hooks import call_hooks
 from gnomon.tensor.collectives import Part, move
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, pair_of
 
 __all__ = ["ZeroRedundancyOptimizer"]
 __path__: list[str] = []  # PyTorch has a module below this one: gnomon/lazy.py
@@ -97,10 +97,11 @@ class ZeroRedundancyOptimizer(Optimizer):
         others = [k for k in range(self.world_size) if k != self.rank]
         sends, receives = [], []
         for p, owner in self._owners.items():
+            pair = pair_of(p)
             if owner == self.rank:
-                sends += [Part(k, p, 0, p.numel()) for k in others]
+                sends += [Part(k, pair, 0, pair.numel()) for k in others]
             else:
-                receives.append(Part(owner, p, 0, p.numel()))
+                receives.append(Part(owner, pair, 0, pair.numel()))
         if others:
             move(self.process_group, sends, receives).wait()
         call_hooks(self._after, self._shared.after, self, closure)

@@ -127,7 +127,7 @@ class StepOfStage:
         """The stage's result for a microbatch, which the next stage gets."""
         stage, given = self.stage, self.inputs(number)
         if not stage.is_first:
-            given = tuple(x.requires_grad_(x.dtype.is_floating_point) for x in given)
+            given = tuple(x.requires_grad_(x.is_floating_point() or x.is_complex()) for x in given)
         made = stage.submod(*given, **self.named[number])
         results = made if isinstance(made, tuple) else (made,)
         if not stage.is_last:

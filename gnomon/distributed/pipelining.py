@@ -188,7 +188,7 @@ class PipelineScheduleSingle(PipelineSchedule):
         super().__init__([stage], n_microbatches, *given, **named)
 
     def passes(self) -> Iterator[Pass]:
-        """As many forward passes ahead as the schedule says."""
+        """Forward passes, of which so many come ahead as the schedule says."""
         places = [0] * self.n_microbatches
         return self.one_by_one(self.ahead(), places, places)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from gnomon.dtypes import dtype_of
+from gnomon.dtypes import DType, dtype_of
+from gnomon.errors import ComplexError
 from gnomon.lazy import layouts
 from gnomon.nn.parameter import is_lazy
 from gnomon.tensor.autograd.engine import no_grad
@@ -29,9 +30,11 @@ class Converted:
         for module in self.modules():
             with no_grad():
                 for value in module._parameters.values():
-                    if value is not None:
-                        value.data = fn(value if is_lazy(value) else value.data)
-                        value._rare = renewed(value, fn)
+                    if is_lazy(value):
+                        value.data = fn(value)
+                    elif value is not None:
+                        value.data, gradient = fn(value.data), value.grad
+                        value.grad = None if gradient is None else fn(gradient)
                 for name, value in module._buffers.items():
                     if is_lazy(value):
                         value.data = fn(value)
@@ -49,6 +52,16 @@ class Converted:
         if not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got {dtype}")
         kept = {} if device is None else {"device": device}
+        lost = next((x for x in self.parameters() if x.is_complex()), None)
+        if lost is not None:
+            raise ComplexError(
+                f"nn.Module.to: a parameter of {lost.dtype.name} would lose its imaginary parts as "
+                f"{dtype.name}. Use double() or float(), which change real ones alone."
+            )
+        return self._floats(dtype, **kept)
+
+    def _floats(self, dtype: DType, **kept: Any) -> Self:
+        """Cast floating parameters and buffers."""
         return self._apply(lambda t: t.to(dtype if t.dtype.is_floating_point else t.dtype, **kept))
 
     def type(self, dst_type: object) -> Self:
@@ -57,19 +70,19 @@ class Converted:
 
     def float(self) -> Self:
         """Floats as float32."""
-        return self.to(dtype_of("float32"))
+        return self._floats(dtype_of("float32"))
 
     def double(self) -> Self:
         """Floats as float64."""
-        return self.to(dtype_of("float64"))
+        return self._floats(dtype_of("float64"))
 
     def half(self) -> Self:
         """Floats as float16."""
-        return self.to(dtype_of("float16"))
+        return self._floats(dtype_of("float16"))
 
     def bfloat16(self) -> Self:
         """Floats as bfloat16."""
-        return self.to(dtype_of("bfloat16"))
+        return self._floats(dtype_of("bfloat16"))
 
     def cpu(self) -> Self:
         """Itself; TraceError where parameters have no elements."""
@@ -94,10 +107,3 @@ def emptied(value: Tensor, device: object) -> Tensor:
         return empty_like(value, device=device)
     part = value._storage.node
     return alias(empty(part.shape, dtype=part.dtype, device=device), full_chain(value))
-
-
-def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
-    """The rare parts of a parameter whose value was replaced: its gradient follows."""
-    if value._rare is not None and value._rare.grad is not None:
-        value._rare.grad = fn(value._rare.grad)
-    return value._rare

@@ -20,7 +20,7 @@ from gnomon.runtime.comm.groups import ProcessGroup, membership
 from gnomon.tensor.collectives import Part, elements, folded, move, put
 from gnomon.tensor.creation import zeros_like
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.tensor import Tensor, node_of, rare
+from gnomon.tensor.tensor import Tensor, node_of, pairs_of, rare
 
 __all__ = ["DataParallel", "DistributedDataParallel", "GradBucket"]
 __path__: list[str] = []  # PyTorch has modules below this one: gnomon/lazy.py
@@ -110,7 +110,7 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         """Whether the next backward pass ends with an average; scripts switch it themselves."""
         self._hook: tuple[Any, Callable] | None = None
-        ours = [p for p in self.module.parameters() if p.requires_grad]
+        ours = pairs_of(p for p in self.module.parameters() if p.requires_grad)
         if not ours:
             raise ArgumentError(
                 "DistributedDataParallel: no parameter of the module wants gradients. "
@@ -144,7 +144,7 @@ class DistributedDataParallel(Module):
             return
         leads = group.rank() == 0
         peers = range(1, group.size()) if leads else (0,)
-        parts = [Part(k, x, 0, x.numel()) for k in peers for x in tensors]
+        parts = [Part(k, x, 0, x.numel()) for k in peers for x in pairs_of(tensors)]
         move(group, *((parts, []) if leads else ([], parts))).wait()
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
@@ -166,7 +166,7 @@ class DistributedDataParallel(Module):
         group, hook = self.process_group, self._hook
         if (group.size() == 1 and hook is None) or not self.require_backward_grad_sync:
             return
-        ours = [p for p in self.module.parameters() if self._gradient(p) is not None]
+        ours = [p for p in pairs_of(self.module.parameters()) if self._gradient(p) is not None]
         ours.sort(key=lambda p: p.grad.dtype.name)
         buckets = [list(alike) for _, alike in groupby(ours, lambda p: p.grad.dtype.name)]
         for number, alike in enumerate(buckets):

@@ -6,13 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.lazy import complex_parameter
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.overrides import disabled
-from gnomon.tensor.tensor import Tensor, alias
+from gnomon.tensor.tensor import Paired, Tensor, alias
 
 
 def adopted(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
     """A tensor of another class over the same storage."""
+    if isinstance(data, Paired):
+        if kind not in (Parameter, Buffer):
+            raise ArgumentError(
+                f"{kind.__name__}: classes below Parameter hold real numbers: got "
+                f"{data.dtype.name}. Use Parameter, or give view_as_real of it."
+            )
+        return complex_parameter.owned(kind, adopted(Tensor, data._pair, requires_grad))
     if data._overrides and not issubclass(kind, type(data)):
         raise ArgumentError(
             f"{kind.__name__}: needs a plain tensor, and classes below Tensor stay what they are: "

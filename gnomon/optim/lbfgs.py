@@ -20,7 +20,7 @@ from gnomon.tensor.creation import zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.module_versions import Watched
 from gnomon.tensor.state import is_capturing
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, pairs_of
 
 Loss = Callable[[], Any]
 CURVED = 1e-10
@@ -102,10 +102,11 @@ class Descent:
 
     def __init__(self, optimizer: LBFGS, closure: Loss) -> None:
         self.group = optimizer.param_groups[0]
-        self.params, self.closure = self.group["params"], closure
-        if self.params[0] not in optimizer.state:
-            optimizer.state[self.params[0]] = Watched({"func_evals": 0, "n_iter": 0})
-        self.kept = optimizer.state[self.params[0]]
+        self.params, self.closure = pairs_of(self.group["params"]), closure
+        first = self.group["params"][0]
+        if first not in optimizer.state:
+            optimizer.state[first] = Watched({"func_evals": 0, "n_iter": 0})
+        self.kept = optimizer.state[first]
         past = optimizer._past
         self.past = past if past is not None and past.is_of(self.kept, self._most) else None
         self.evaluations = 0

@@ -35,7 +35,7 @@ from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, sharded_like, spread
 from gnomon.tensor.module_versions import Watched, latest
 from gnomon.tensor.state import is_capturing, state
-from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
+from gnomon.tensor.tensor import Paired, Tensor, from_array, from_buffer, node_of, pair_of, raw
 from gnomon.tensor.writing import write
 
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -206,8 +206,8 @@ class Optimizer:
             nodes = [node_of(x) for x in numbers]
             for p in members:
                 kept = [self.state[p][name] for name in names if name in self.state[p]]
-                given = (raw(p), raw(p.grad), [raw(x) for x in kept], nodes)
-                made = how(*given, tuple(switches.items()))
+                p, g, *kept = map(pair_of, (p, p.grad, *kept))
+                made = how(raw(p), raw(g), [raw(x) for x in kept], nodes, tuple(switches.items()))
                 for target, value in zip((p, *kept), made, strict=True):
                     write(target, gated(gate, value, raw(target)), False, alone=True)
 
@@ -363,7 +363,12 @@ def count_of(steps: float) -> Tensor:
 def filled(
     p: Tensor, value: float = 0.0, dtype: DType | None = None, shape: Shape | None = None
 ) -> Tensor:
-    """A tensor of one value in a parameter's shape, in memory that steps write over."""
+    """A tensor of one value in a parameter's shape, in memory that steps write over.
+
+    Of complex numbers both parts have the value.
+    """
+    if isinstance(p, Paired):
+        return p.plain((filled(p._pair, value, dtype, shape),))
     layout, kind = layout_of(p), dtype or p.dtype
     shape = divided(tuple(p.shape) if shape is None else shape, layout, "optimizer")
     if p.is_meta:

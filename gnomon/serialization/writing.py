@@ -29,7 +29,7 @@ from gnomon.serialization.torch_files import DTYPES, MAGIC, PROTOCOL, STORAGES
 from gnomon.tensor.device import Device
 from gnomon.tensor.storage import StorageLook, TypedStorage
 from gnomon.tensor.strides import own_places
-from gnomon.tensor.tensor import Paired, Size, Tensor, alias, array_of, pair_of, source
+from gnomon.tensor.tensor import Size, Tensor, alias, array_of, pair_of, source
 from gnomon.tensor.views import mesh_layout_of
 
 __all__ = ["write_older", "write_zip"]
@@ -160,16 +160,12 @@ class TorchPickler(pickle._Pickler):
 
     def tensor(self, tensor: Any) -> tuple:
         """A tensor of any class."""
-        kind = type(tensor)
-        if issubclass(kind, Paired):
-            return self.plain(tensor)
-        attributes = vars(tensor)
+        kind, attributes = tensor.__class__, vars(tensor)
         if kind is Tensor:
             made = self.plain(tensor)
             return OF_TYPE(made[0], PLAIN, made[1], attributes) if attributes else made
         if kind is Parameter:
-            shown = alias(tensor, (), detached=True)
-            made = (shown, tensor.requires_grad, OrderedDict())
+            made = (tensor.detach(), tensor.requires_grad, OrderedDict())
             return WITH_STATE(*made, attributes) if attributes else PARAMETER(*made)
         make, given = self.plain(tensor)
         if kind is Buffer:

@@ -37,7 +37,6 @@ STATE = frozenset({"_storage", "_view", "_rare", "_requires"})
 class Complex(Paired):
     """A tensor of complex numbers; to isinstance it is a Tensor, whose methods it has."""
 
-    __slots__ = ()
     __array_priority__ = 1000
     __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
     __hash__ = object.__hash__
@@ -151,7 +150,8 @@ class Complex(Paired):
         notes += [f"dtype={self.dtype}"] if self.dtype.bits != 64 else []
         notes += ["requires_grad=True"] if self.is_leaf and self.requires_grad else []
         notes += [] if self.is_leaf else [f"grad_fn={self._pair.grad_fn}"]
-        return f"Tensor({', '.join([values_as_text(self.numpy(force=True), 7), *notes])})"
+        shown = ", ".join([values_as_text(self.numpy(force=True), 7), *notes])
+        return f"{self.__class__.__name__}({shown})"
 
     def __format__(self, spec: str) -> str:
         alone = not self.ndim and (spec or prints_number(self))
@@ -199,14 +199,20 @@ class Complex(Paired):
         return Complex((self._pair.clone(),))
 
     def __copy__(self) -> Complex:
-        return Complex((copy.copy(self._pair),))
+        return self._like(copy.copy(self._pair))
 
     def __deepcopy__(self, memo: dict) -> Complex:
-        made = memo[id(self)] = Complex((copy.deepcopy(self._pair, memo),))
+        made = memo[id(self)] = self._like(copy.deepcopy(self._pair, memo))
         return made
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        return (Complex, ((self._pair,),))
+        return (type(self), ((self._pair,),), vars(self) or None)
+
+    def _like(self, pair: Tensor) -> Any:
+        """A tensor of this class and with these attributes."""
+        made = type(self)((pair,))
+        vars(made).update(vars(self))
+        return made
 
     # gradients
 
@@ -262,6 +268,7 @@ class Complex(Paired):
         self._pair.backward(as_complex(gradient, self.dtype)._pair, *options, **named)
 
 
+Complex.plain = Complex
 DATA = ("data", "data_ptr", "is_leaf", "grad_fn", "retain_grad", "retains_grad")
 """Attributes that a complex tensor takes from its pair."""
 

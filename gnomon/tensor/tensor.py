@@ -167,6 +167,8 @@ class Paired:
     """A tensor of other elements, kept as a real one; complex_tensor.py has the only kind."""
 
     __slots__ = ("__weakref__", "_pair")
+    plain: type[Paired]
+    """The class of results."""
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
         (self._pair,) = parts
@@ -341,7 +343,7 @@ def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor
     if gradient is None:
         return None
     made = wrap(gradient if tracked else detached(gradient), tracked)
-    return type(tensor)((made,)) if isinstance(tensor, Paired) else made
+    return tensor.plain((made,)) if isinstance(tensor, Paired) else made
 
 
 def leaf_node(tensor: Tensor) -> Node:

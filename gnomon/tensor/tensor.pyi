@@ -2102,6 +2102,7 @@ class Tensor:
         """0 in the shape and dtype of x."""
 class Paired:
     _pair: Any
+    plain: _type[Paired]
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
         ...
