@@ -27,8 +27,8 @@ from gnomon.codegen.math import FUNCTIONS
 
 TOGETHER = 64
 """Keys of a tile, whose chains go on side by side."""
-MOST = 6
-"""Vectors of columns whose sums stay in registers."""
+HEADS = {256: 2, 512: 4}
+"""Bits of a register -> heads whose sums are carried through the values together."""
 LINE = 64
 """Bytes of a line of memory."""
 
@@ -40,30 +40,38 @@ def is_row(spec: AttentionSpec) -> bool:
 
 def emit_row(module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine) -> int:
     """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
-    return AttentionRowWriter(Parts(module, name, spec, machine)).write()
+    return AttentionRowWriter(Parts(module, name, spec, machine), machine).write()
 
 
 class AttentionRowWriter:
     """Writes the kernel."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, machine: Machine) -> None:
         self.parts, self.spec, self.scalar = parts, parts.spec, parts.spec.scalar
         self.padded = -(-self.spec.value_width // LANES) * LANES
+        # heads that share keys and what they see of them
+        shared = self.spec.mask is None or self.spec.mask.head == 0
+        self.group = self.spec.group if shared else 1
         # values of scratch memory of each head of a group
-        self.per_head = {"q": self.spec.width, "results": self.padded, "seen": LANES}
-        self.per_head |= dict.fromkeys(("scores", "mask"), BLOCK_KEYS)
+        self.per_head = {"q": self.spec.width, "results": self.padded, "scores": BLOCK_KEYS}
         self.per_head |= dict.fromkeys(("top", "total", "shrink"), LANES)
+        self.free = machine.registers * 3 // 4 * machine.lanes(self.scalar) // LANES
+        """Vectors of sums that stay in registers."""
+        most = min(HEADS.get(machine.vector_bits, 1), self.free)
+        self.heads_together = -(-self.group // -(-self.group // most))
 
     def write(self) -> int:
         """Write the kernel; the bytes of scratch per thread."""
         parts, spec = self.parts, self.spec
         for label, values in self.per_head.items():
-            parts.reserve(label, values * spec.group)
+            parts.reserve(label, values * self.group)
+        parts.reserve("mask", BLOCK_KEYS)
         parts.reserve("tile", TOGETHER * spec.width)
         parts.filler()
         self.write_turn()
         self.write_scores()
-        self.write_gather()
+        for heads in {1, self.heads_together}:
+            self.write_gather(heads)
         self.kernel()
         return parts.bytes
 
@@ -158,23 +166,17 @@ class AttentionRowWriter:
 
         return e.loop(0, count, LANES, some, state)
 
-    def look(self, key: str, count: str, head: str, most: str) -> list[str]:
-        """Emit the count of keys of a block to the last that a head sees; gives the larger one."""
-        e, parts, seen = self.e, self.parts, count
-        if self.spec.mask is not None:
-            step, goal = self.spec.mask.column, self.of("mask", head)
-            masks = parts.skip(e, self.place(self.spec.mask, head), (key, step))
-            self.copy_line(masks, step, goal, 1, count)
-            seen = self.last_seen(goal, count)
-        e.store(seen, self.of("seen", head), "i64", 8)
-        return [e.most(most, seen)]
-
-    def last_seen(self, masks: str, count: str) -> str:
-        """The number of keys to the last one whose mask is not -inf."""
-        e, parts, kind, never = self.e, self.parts, vector("i32"), splat(-inf, self.scalar)
+    def look(self, key: str, count: str) -> str:
+        """Emit the copy of a block's mask; gives the number of keys to the last that is seen."""
+        e, parts, operand = self.e, self.parts, self.spec.mask
+        if operand is None:
+            return count
+        masks = parts.skip(e, self.place(operand, self.heads[0]), (key, operand.column))
+        self.copy_line(masks, operand.column, parts.at(e, "mask"), 1, count)
+        kind, never = vector("i32"), splat(-inf, self.scalar)
 
         def some(key: str, there: str, seen: str) -> list[str]:
-            value = parts.value_at(e, masks, (key, 1))
+            value = parts.value_at(e, parts.at(e, "mask"), (key, 1))
             shown = e.value(f"fcmp une {vector(self.scalar)} {value}, {never}")
             number = e.value(f"add {kind} {parts.spread(e, e.add(key, 1))}, {parts.lane_numbers()}")
             number = e.filled(number, e.both(there, shown), "i32", "zeroinitializer")
@@ -184,12 +186,12 @@ class AttentionRowWriter:
         last = e.call("i32", f"llvm.vector.reduce.smax.v{LANES}i32", (kind, seen))
         return e.value(f"zext i32 {last} to i64")
 
-    def soften(self, head: str, count: str) -> None:
+    def soften(self, count: str, head: str) -> None:
         """Emit a head's softmax weights of a block, its maximum and its older sums' factor."""
         e, parts, spec, a = self.e, self.parts, self.spec, self.parts.algebra(self.e)
         kind, scale, never = vector(self.scalar), a.const(spec.scale), a.const(-inf)
-        masked, places = spec.mask is not None, ("scores", "mask", "top", "shrink")
-        scores, masks, highest_at, shrink_at = (self.of(label, head) for label in places)
+        masked, masks = spec.mask is not None, parts.at(e, "mask")
+        scores, highest_at, shrink_at = (self.of(x, head) for x in ("scores", "top", "shrink"))
 
         def larger(key: str, there: str, highest: str) -> list[str]:
             score = parts.value_at(e, scores, (key, 1))
@@ -219,39 +221,46 @@ class AttentionRowWriter:
 
     # values
 
-    def write_gather(self) -> None:
-        """gather(values, weights, results, total, shrink, count): scale sums, add a tile's."""
+    def write_gather(self, heads: int) -> None:
+        """gatherN(values, weights, results, total, shrink, count): scale sums, add a tile's."""
         names = ("values", "weights", "results", "total", "shrink")
-        e = self.parts.start("gather", *(("ptr", name) for name in names), ("i64", "count"))
+        pointers = (("ptr", name) for name in names)
+        e = self.parts.start(f"gather{heads}", *pointers, ("i64", "count"))
         columns = range(0, self.padded, LANES)
-        passes = max(1, -(-len(columns) // MOST))
+        passes = max(1, -(-len(columns) * heads // self.free))
         for number in range(passes):
             low, high = (len(columns) * k // passes for k in (number, number + 1))
-            self.gather(e, columns[low:high], ["%total"][number:])
+            self.gather(e, heads, columns[low:high], ["%total"][number:])
         e.ret()
 
-    def gather(self, e: Emitter, columns: Sequence[int], also: Sequence[str]) -> None:
+    def gather(self, e: Emitter, heads: int, columns: Sequence[int], also: Sequence[str]) -> None:
         """Add the weighted values of all keys to some columns, and the weights to `also`."""
         parts, kind, v = self.parts, vector(self.scalar), self.spec.v
-        source, factor = parts.source(v), parts.value_at(e, "%shrink")
-        places = [parts.skip(e, "%results", (column, 1)) for column in columns]
-        places += also
-        sums = [e.value(f"fmul {kind} {parts.value_at(e, at)}, {factor}") for at in places]
+        source, width, places, sums = parts.source(v), self.spec.value_width, [], []
+        for head in map(str, range(heads)):
+            here = [parts.skip(e, "%results", (head, self.padded), (c, 1)) for c in columns]
+            here += [parts.skip(e, at, (head, LANES)) for at in also]
+            factor = parts.value_at(e, "%shrink", (head, LANES))
+            sums += [e.value(f"fmul {kind} {parts.value_at(e, at)}, {factor}") for at in here]
+            places += here
 
         def one(key: str, *sums: str) -> list[str]:
-            weight = e.load(parts.skip(e, "%weights", (key, 1)), self.scalar, parts.item)
-            weight, made = e.broadcast(weight, self.scalar), []
             row = parts.skip(e, "%values", (key, v.row), item=source.item)
-            for column, total in zip(columns, sums, strict=False):
-                at, left = parts.skip(e, row, (column, 1), item=source.item), v_width - column
+            made, values, rest = [], [], iter(sums)
+            for column in columns:
+                at, left = parts.skip(e, row, (column, 1), item=source.item), width - column
                 if left < LANES:
                     value = e.load_masked(at, mask(left), source.memory)
                 else:
                     value = e.load(at, vector(source.memory), source.item)
-                made.append(e.fma(weight, widened(e, source, value, LANES), total, self.scalar))
-            return made + [e.value(f"fadd {kind} {x}, {weight}") for x in sums[len(columns) :]]
+                values.append(widened(e, source, value, LANES))
+            for head in range(heads):
+                at = parts.skip(e, "%weights", (key, 1), (str(head), BLOCK_KEYS))
+                weight = e.broadcast(e.load(at, self.scalar, parts.item), self.scalar)
+                made += [e.fma(weight, value, next(rest), self.scalar) for value in values]
+                made += [e.value(f"fadd {kind} {next(rest)}, {weight}") for _ in also]
+            return made
 
-        v_width = self.spec.value_width
         sums = e.loop(0, "%count", 1, one, [(kind, x) for x in sums])
         for at, total in zip(places, sums, strict=True):
             parts.put(e, total, at)
@@ -259,25 +268,25 @@ class AttentionRowWriter:
     # the kernel
 
     def kernel(self) -> None:
-        """Each thread takes a run of heads, by their heads of keys."""
-        spec, group = self.spec, self.spec.group
+        """Each thread takes a run of heads, in groups."""
+        spec, group = self.spec, self.group
         e = self.e = self.parts.module.function(self.parts.name, KERNEL)
         low, high = part(e, spec.batch * spec.heads, "%thread", "%threads")
 
-        def pair(number: str) -> None:
+        def some(number: str) -> None:
             done = e.mul(number, group)
             self.heads = e.most(e.sub(low, done), 0), e.least(e.sub(high, done), group)
-            self.one_pair(number)
+            self.batch, self.first = e.divided(done, spec.heads)
+            self.some_heads()
 
         last = e.value(f"udiv i64 {e.add(high, group - 1)}, {group}")
-        e.loop(e.value(f"udiv i64 {low}, {group}"), last, 1, pair)
+        e.loop(e.value(f"udiv i64 {low}, {group}"), last, 1, some)
         e.ret()
 
-    def one_pair(self, number: str) -> None:
-        """Emit the attention of some query heads over all keys of their head of keys."""
+    def some_heads(self) -> None:
+        """Emit the attention of query heads that share keys."""
         e, parts, spec = self.e, self.parts, self.spec
-        self.batch, shared = e.divided(number, spec.key_heads)
-        self.first = e.mul(shared, spec.group)
+        shared = e.value(f"udiv i64 {self.first}, {spec.group}")
         keys, values = (parts.head(e, x, self.batch, shared) for x in (spec.k, spec.v))
         e.loop(*self.heads, 1, self.begin)
         e.loop(0, spec.keys, BLOCK_KEYS, partial(self.block, keys, values))
@@ -299,49 +308,54 @@ class AttentionRowWriter:
         """Emit the work on a block of keys, of which those behind the last seen are skipped."""
         e, parts, spec = self.e, self.parts, self.spec
         count = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
-        (seen,) = e.loop(*self.heads, 1, partial(self.look, key, count), [("i64", "0")])
+        seen = self.look(key, count)
 
-        def scores(first: str) -> None:
-            goal, left = parts.at(e, "tile"), e.least(e.sub(seen, first), TOGETHER)
-            k = parts.skip(e, keys, (e.add(key, first), spec.k.row), item=parts.source(spec.k).item)
-            parts.call(e, "turn", ("ptr", k), ("ptr", goal), ("i64", left))
-            self.seeing(first, partial(self.score, first))
+        def tiles(base: str, x: Operand, body: Callable[[str, str, str], None]) -> None:
+            def one(first: str) -> None:
+                rows = parts.skip(e, base, (e.add(key, first), x.row), item=parts.source(x).item)
+                body(rows, first, e.least(e.sub(seen, first), TOGETHER))
 
-        def gather(first: str) -> None:
-            v = parts.skip(
-                e, values, (e.add(key, first), spec.v.row), item=parts.source(spec.v).item
-            )
-            self.seeing(first, partial(self.add_values, v, first))
+            e.loop(0, seen, TOGETHER, one)
 
-        e.loop(0, seen, TOGETHER, scores)
-        self.seeing("0", self.soften)
-        e.loop(0, seen, TOGETHER, gather)
+        def some() -> None:
+            tiles(keys, spec.k, self.score)
+            e.loop(*self.heads, 1, partial(self.soften, seen))
+            tiles(values, spec.v, self.add_values)
 
-    def seeing(self, first: str, body: Callable[[str, str], None]) -> None:
-        """Emit body(head, count) for heads that see a block's keys from `first` on."""
-        e = self.e
+        e.when(e.value(f"icmp sgt i64 {seen}, 0"), some)
+
+    def score(self, keys: str, first: str, count: str) -> None:
+        """Emit the scores of a tile."""
+        e, parts, tile = self.e, self.parts, self.parts.at(self.e, "tile")
+        parts.call(e, "turn", ("ptr", keys), ("ptr", tile), ("i64", count))
 
         def one(head: str) -> None:
-            count = e.sub(e.load(self.of("seen", head), "i64", 8), first)
-            e.when(e.value(f"icmp sgt i64 {count}, 0"), partial(body, head, count))
+            goal = parts.skip(e, self.of("scores", head), (first, 1))
+            pointers = self.of("q", head), tile, goal
+            parts.call(e, "scores", *(("ptr", p) for p in pointers))
 
         e.loop(*self.heads, 1, one)
 
-    def score(self, first: str, head: str, _count: str) -> None:
-        """Emit a head's scores of a tile."""
-        e, parts = self.e, self.parts
-        goal = parts.skip(e, self.of("scores", head), (first, 1))
-        pointers = self.of("q", head), parts.at(e, "tile"), goal
-        parts.call(e, "scores", *(("ptr", p) for p in pointers))
+    def add_values(self, values: str, first: str, count: str) -> None:
+        """Emit the addition of a tile's weighted values to the heads' results."""
+        e, parts, together = self.e, self.parts, self.heads_together
+        low, high = self.heads
+        labels = ("scores", "results", "total", "shrink")
 
-    def add_values(self, values: str, first: str, head: str, count: str) -> None:
-        """Emit the addition of a tile's weighted values to a head's results."""
-        e, parts = self.e, self.parts
-        weights, *sums = (self.of(x, head) for x in ("scores", "results", "total", "shrink"))
-        pointers = values, parts.skip(e, weights, (first, 1)), *sums
-        parts.call(e, "gather", *(("ptr", p) for p in pointers), ("i64", e.least(count, TOGETHER)))
-        # the block's next tile goes on
-        parts.put(e, splat(1.0, self.scalar), sums[-1])
+        def some(heads: int, head: str) -> None:
+            weights, *sums = (self.of(label, head) for label in labels)
+            pointers = values, parts.skip(e, weights, (first, 1)), *sums
+            parts.call(e, f"gather{heads}", *(("ptr", p) for p in pointers), ("i64", count))
+            # the block's next tile goes on
+            for number in range(heads):
+                parts.put(e, splat(1.0, self.scalar), sums[-1], (number, LANES))
+
+        if together > 1:
+            left = e.value(f"urem i64 {e.sub(high, low)}, {together}")
+            whole = e.sub(high, left)
+            e.loop(low, whole, together, partial(some, together))
+            low = whole
+        e.loop(low, high, 1, partial(some, 1))
 
     def close(self, head: str) -> None:
         """Emit the stores of the results and of log(sum(exp)) for a gradient."""
