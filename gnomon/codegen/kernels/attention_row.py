@@ -105,7 +105,7 @@ class AttentionRowWriter:
         """Transpose a cache line of each row, and ask for that of the next tile."""
         k, item = self.spec.k, self.parts.source(self.spec.k).item
         for row in rows:
-            e.prefetch(self.parts.skip(e, row, (first, 1), (TOGETHER, k.row), item=item))
+            e.prefetch(self.parts.skip(e, row, (first, 1), (32, k.row), item=item), near=2)
         for start in range(0, LINE // item, BLOCK[self.scalar] * (2 if k.narrow else 1)):
             self.square(e, rows, goal, e.add(first, start))
 
@@ -249,6 +249,8 @@ class AttentionRowWriter:
             made, values, rest = [], [], iter(sums)
             for column in columns:
                 at, left = parts.skip(e, row, (column, 1), item=source.item), width - column
+                if column * source.item % LINE == 0:
+                    e.prefetch(parts.skip(e, at, (32, v.row), item=source.item), near=2)
                 if left < LANES:
                     value = e.load_masked(at, mask(left), source.memory)
                 else:
