@@ -27,8 +27,8 @@ from gnomon.codegen.math import FUNCTIONS
 
 TOGETHER = 64
 """Keys of a tile, whose chains go on side by side."""
-HEADS = {256: 2, 512: 4}
-"""Bits of a register -> heads whose sums are carried through the values together."""
+AHEAD = 32
+"""Keys and values that are asked for ahead, into the second cache."""
 LINE = 64
 """Bytes of a line of memory."""
 
@@ -57,8 +57,9 @@ class AttentionRowWriter:
         self.per_head |= dict.fromkeys(("top", "total", "shrink"), LANES)
         self.free = machine.registers * 3 // 4 * machine.lanes(self.scalar) // LANES
         """Vectors of sums that stay in registers."""
-        most = min(HEADS.get(machine.vector_bits, 1), self.free)
-        self.heads_together = -(-self.group // -(-self.group // most))
+        most = min(4, max(1, self.free // 3))
+        self.together = int(-(-self.group // -(-self.group // most)))
+        """Heads whose sums are carried past the values together."""
 
     def write(self) -> int:
         """Write the kernel; the bytes of scratch per thread."""
@@ -70,7 +71,7 @@ class AttentionRowWriter:
         parts.filler()
         self.write_turn()
         self.write_scores()
-        for heads in {1, self.heads_together}:
+        for heads in sorted({1, self.together}):
             self.write_gather(heads)
         self.kernel()
         return parts.bytes
@@ -105,7 +106,7 @@ class AttentionRowWriter:
         """Transpose a cache line of each row, and ask for that of the next tile."""
         k, item = self.spec.k, self.parts.source(self.spec.k).item
         for row in rows:
-            e.prefetch(self.parts.skip(e, row, (first, 1), (32, k.row), item=item), near=2)
+            e.prefetch(self.parts.skip(e, row, (first, 1), (AHEAD, k.row), item=item), near=2)
         for start in range(0, LINE // item, BLOCK[self.scalar] * (2 if k.narrow else 1)):
             self.square(e, rows, goal, e.add(first, start))
 
@@ -230,7 +231,7 @@ class AttentionRowWriter:
         passes = max(1, -(-len(columns) * heads // self.free))
         for number in range(passes):
             low, high = (len(columns) * k // passes for k in (number, number + 1))
-            self.gather(e, heads, columns[low:high], ["%total"][number:])
+            self.gather(e, heads, columns[low:high], [] if number else ["%total"])
         e.ret()
 
     def gather(self, e: Emitter, heads: int, columns: Sequence[int], also: Sequence[str]) -> None:
@@ -250,7 +251,7 @@ class AttentionRowWriter:
             for column in columns:
                 at, left = parts.skip(e, row, (column, 1), item=source.item), width - column
                 if column * source.item % LINE == 0:
-                    e.prefetch(parts.skip(e, at, (32, v.row), item=source.item), near=2)
+                    e.prefetch(parts.skip(e, at, (AHEAD, v.row), item=source.item), near=2)
                 if left < LANES:
                     value = e.load_masked(at, mask(left), source.memory)
                 else:
@@ -281,8 +282,11 @@ class AttentionRowWriter:
             self.batch, self.first = e.divided(done, spec.heads)
             self.some_heads()
 
-        last = e.value(f"udiv i64 {e.add(high, group - 1)}, {group}")
-        e.loop(e.value(f"udiv i64 {low}, {group}"), last, 1, some)
+        def all_groups() -> None:
+            last = e.value(f"udiv i64 {e.add(high, group - 1)}, {group}")
+            e.loop(e.value(f"udiv i64 {low}, {group}"), last, 1, some)
+
+        e.when(e.value(f"icmp slt i64 {low}, {high}"), all_groups)
         e.ret()
 
     def some_heads(self) -> None:
@@ -340,7 +344,7 @@ class AttentionRowWriter:
 
     def add_values(self, values: str, first: str, count: str) -> None:
         """Emit the addition of a tile's weighted values to the heads' results."""
-        e, parts, together = self.e, self.parts, self.heads_together
+        e, parts, together = self.e, self.parts, self.together
         low, high = self.heads
         labels = ("scores", "results", "total", "shrink")
 
