@@ -69,7 +69,7 @@ class AttentionRowWriter:
         parts.reserve("mask", BLOCK_KEYS)
         parts.reserve("tile", TOGETHER * spec.width)
         parts.filler()
-        self.write_turn()
+        self.write_transpose()
         self.write_scores()
         for heads in sorted({1, self.together}):
             self.write_gather(heads)
@@ -82,10 +82,10 @@ class AttentionRowWriter:
 
     # scores
 
-    def write_turn(self) -> None:
-        """turn(keys, tile, count): transpose up to TOGETHER keys."""
+    def write_transpose(self) -> None:
+        """transpose(keys, tile, count): transpose up to TOGETHER keys."""
         parts, spec, k = self.parts, self.spec, self.spec.k
-        e = parts.start("turn", ("ptr", "keys"), ("ptr", "tile"), ("i64", "count"))
+        e = parts.start("transpose", ("ptr", "keys"), ("ptr", "tile"), ("i64", "count"))
         item, side = parts.source(k).item, BLOCK[self.scalar]
         last, wide = e.sub("%count", 1), side * (2 if k.narrow else 1)
 
@@ -333,7 +333,7 @@ class AttentionRowWriter:
     def score(self, keys: str, first: str, count: str) -> None:
         """Emit the scores of a tile."""
         e, parts, tile = self.e, self.parts, self.parts.at(self.e, "tile")
-        parts.call(e, "turn", ("ptr", keys), ("ptr", tile), ("i64", count))
+        parts.call(e, "transpose", ("ptr", keys), ("ptr", tile), ("i64", count))
 
         def one(head: str) -> None:
             goal = parts.skip(e, self.of("scores", head), (first, 1))
