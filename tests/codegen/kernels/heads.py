@@ -90,7 +90,8 @@ def run_forward(
     """out and lse."""
     module = LLVMModule()
     scratch = emit_attention(module, "attention", spec, machine)
-    out, lse = np.full_like(x["dout"], np.nan), np.full_like(x["dout"][..., 0], np.nan)
+    like = x["dout"]
+    out, lse = (np.full(shape, np.nan, like.dtype) for shape in (like.shape, like.shape[:-1]))
     inputs = [x[name] for name in ("q", "k", "v", "mask") if name in x]
     Kernel(module.text(), "attention", scratch)([out, lse, *inputs], threads)
     return out, lse
