@@ -222,7 +222,7 @@ class ObjectWalk:
         if varies(value) and value.settled is None:
             return TreeSpec(kind, (), (self.tree(value.tensor),))
         if issubclass(kind, Paired):
-            return TreeSpec(kind, (), (self.tree(value._pair),))
+            return TreeSpec(value.plain, (), (self.tree(value._pair),))
         taken = kind in self._named or is_ours(kind)
         is_object = issubclass(kind, (list, dict)) or (self._known is None and taken)
         if self._known is None and not is_object:

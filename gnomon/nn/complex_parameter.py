@@ -14,15 +14,25 @@ __all__ = ["Owned", "owned"]
 class Owned(Complex):
     """A complex parameter or buffer; to isinstance it is of the class that it was made for."""
 
-    __class__ = property(lambda self: vars(self).get("kind", Tensor))  # type: ignore[assignment]
+    __slots__ = ("kind",)
+    __class__ = property(lambda self: self.kind)  # type: ignore[assignment]
+    kind: type[Tensor]
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
         """Call hook(tensor) after its gradient was gathered."""
         return self._pair.register_post_accumulate_grad_hook(lambda _: hook(self))
 
+    def _like(self, pair: Tensor) -> Owned:
+        made = owned(self.kind, pair)
+        vars(made).update(vars(self))
+        return made
 
-def owned(kind: type[Tensor], pair: Tensor) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        return (owned, (self.kind, self._pair), vars(self) or None)
+
+
+def owned(kind: type[Tensor], pair: Tensor) -> Owned:
     """A complex tensor of a class over a real leaf."""
     made = Owned((pair,))
-    vars(made)["kind"] = kind
+    made.kind = kind
     return made

@@ -206,11 +206,11 @@ class Complex(Paired):
         return made
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        return (type(self), ((self._pair,),), vars(self) or None)
+        return (Complex, ((self._pair,),), vars(self) or None)
 
     def _like(self, pair: Tensor) -> Any:
         """A tensor of this class and with these attributes."""
-        made = type(self)((pair,))
+        made = Complex((pair,))
         vars(made).update(vars(self))
         return made
 

@@ -67,7 +67,7 @@ def over_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(tensor, Paired):
             return function(tensor, *arguments, **named)
         made = function(pair_of(tensor), *arguments, **named)
-        return type(tensor)((made,)) if isinstance(made, Tensor) else made
+        return tensor.plain((made,)) if isinstance(made, Tensor) else made
 
     return run
 
@@ -271,7 +271,8 @@ class meeting(holding[list[Tensor] | None]):
         super().__init__(meets_later, [])
 
     def __exit__(self, *raised: object) -> None:
-        super().__exit__()
+        self.variable.set(self.before[0])  # at once: an interrupt at a call would leave it set
+        self.before = self.before[1]
         if self.value and raised[0] is None:
             meet(self.value)
 

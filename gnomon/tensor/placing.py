@@ -102,7 +102,7 @@ def made_elsewhere(function: Callable[..., Any], args: tuple, kwargs: dict, devi
 def without_elements(tensor: Any) -> Any:
     """A new tensor on device "meta", of the shape and dtype of another."""
     if isinstance(tensor, Paired):
-        return type(tensor)((without_elements(tensor._pair),))
+        return tensor.plain((without_elements(tensor._pair),))
     return wrap(missing_leaf(tuple(tensor.shape), tensor.dtype))
 
 
@@ -126,7 +126,7 @@ def moved(name: str, tensor: Any, device: object) -> Any:
     else:
         value = value_of(pair).copied(backends.BACKENDS[place.type].memory)
         made = from_buffer(value, tuple(pair.shape), pair.dtype)
-    return made if pair is tensor else type(tensor)((made,))
+    return made if pair is tensor else tensor.plain((made,))
 
 
 def with_like(name: str, args: tuple, named: dict[str, Any], like: str) -> tuple:

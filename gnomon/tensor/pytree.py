@@ -127,7 +127,7 @@ def leaf_of(tensor: Tensor, found: list[Tensor], places: dict[int, int]) -> Tree
 def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any:
     """The structure of a nested value, given the places of the tensors in the list."""
     if isinstance(value, Paired):
-        return TreeSpec(type(value), (), (leaf_of(value._pair, found, places),))
+        return TreeSpec(value.plain, (), (leaf_of(value._pair, found, places),))
     if isinstance(value, Tensor):
         return leaf_of(value, found, places)
     if isinstance(value, (dict, list, tuple)) and not isinstance(value, (TreeLeaf, TreeSpec)):

@@ -171,7 +171,7 @@ def as_strided(
     if pair is input:
         return over_storage(input, view)
     doubled = StridedView((*view.shape, 2), 2 * start, (*(2 * step for step in view.strides), 1))
-    return type(input)((over_storage(pair, doubled),))
+    return input.plain((over_storage(pair, doubled),))
 
 
 def check_inside(view: StridedView, count: int) -> None:

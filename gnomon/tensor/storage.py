@@ -189,7 +189,7 @@ def of_whole(kind: type[Kind], tensor: Tensor) -> Kind:
     mine = lend(pair)  # now, while nobody else has the memory: so it stays in its place
     whole = alias(unviewed(pair), (), detached=True)
     if pair is not tensor and kind is TypedStorage:
-        whole = type(tensor)((whole.reshape(-1, 2),))
+        whole = tensor.plain((whole.reshape(-1, 2),))
     made = kind(whole)
     del mine
     return made

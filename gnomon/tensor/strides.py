@@ -125,7 +125,7 @@ def home_of(tensor: Tensor) -> Tensor | None:
     pair = pair_of(tensor)
     if pair is not tensor:
         base = home_of(pair)
-        return None if base is None else type(tensor)((base,))
+        return None if base is None else tensor.plain((base,))
     view = tensor._view
     if view is None or view.home is None:
         return None

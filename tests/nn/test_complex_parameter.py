@@ -240,3 +240,18 @@ def test_gradients_go_back_through_stages_that_send_complex_numbers():
     assert found == [alone, []]
     assert any(map(any, alone[0]))
     assert not dist.is_initialized()
+
+
+def test_functional_calls_and_gradients_take_them():
+    model = Filter()
+    given = dict(model.named_parameters())
+
+    def loss(parameters: dict) -> gn.Tensor:
+        made = gn.func.functional_call(model, parameters, (gn.tensor(X),))
+        return (made - gn.tensor(Y)).square().mean()
+
+    found = gn.func.grad(loss)(given)
+    loss(given).backward()
+
+    assert found["weight"].tolist() == model.weight.grad.tolist()
+    assert gn.compile(loss)(given).item() == loss(given).item()
