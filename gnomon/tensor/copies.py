@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from gnomon.errors import GradientError
 from gnomon.tensor.state import is_capturing
 from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method
-from gnomon.tensor.views import Chain, full_chain, is_encoded
+from gnomon.tensor.views import Chain, full_chain, is_encoded, mesh_layout_of
 
 
 @method
@@ -35,7 +36,7 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
             "deepcopy protocol at the moment. Use detach()."
         )
     made = self.__class__.__new__(self.__class__)
-    twin = copied(self)
+    twin = copied(self, memo)
     made._storage, made._view, made._rare = twin._storage, twin._view, None
     made._requires = self._requires
     memo[id(self)] = made
@@ -46,11 +47,24 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
     return made
 
 
-def copied(tensor: Tensor) -> Tensor:
-    """A copy of a value; encoded blocks stay blocks."""
-    if not is_encoded(tensor._view):
+def copied(tensor: Tensor, known: dict[int, Any]) -> Tensor:
+    """A copy of a value; encoded blocks stay blocks.
+
+    Copies of plain tensors that share memory share it again, as those of one dictionary: known has
+    the memory that was copied. A parameter's copy has memory of its own.
+    """
+    view, storage = tensor._view, tensor._storage
+    alone = tensor._requires or type(tensor) is not Tensor or mesh_layout_of(view)
+    if alone and not is_encoded(view):
         return alias(tensor, (), detached=True).clone()
-    return alias(unviewed(tensor).clone(), full_chain(tensor), detached=True)
+    whole = known.get(id(storage))
+    if whole is None:
+        whole = known[id(storage)] = alias(unviewed(tensor), (), detached=True).clone()
+    made, chain = unviewed(whole), full_chain(tensor)
+    if chain:
+        made._view = alias(whole, chain, detached=True)._view
+        made._view.home = None
+    return made
 
 
 @method

@@ -72,3 +72,24 @@ def test_a_shallow_copy_of_complex_numbers_shares_them():
     copy.copy(x).zero_()
 
     assert x.tolist() == [0]
+
+
+def test_deep_copies_of_what_shares_memory_share_memory_of_their_own():
+    x = gn.arange(6.0).reshape(2, 3)
+    y, row, turned = copy.deepcopy((x, x[1], x.detach().t()))
+    row.fill_(7)
+
+    assert y.tolist() == [[0, 1, 2], [7, 7, 7]]
+    assert turned.tolist() == [[0, 7], [1, 7], [2, 7]]
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert (turned._is_view(), turned.stride()) == (False, (1, 3))
+
+
+def test_tied_weights_stay_tied_in_a_copied_state():
+    layers = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    layers[1].weight = layers[0].weight
+    state = copy.deepcopy(layers.state_dict())
+    state["0.weight"].fill_(3)
+
+    assert state["1.weight"].tolist() == [[3, 3], [3, 3]]
+    assert layers[0].weight.tolist() != [[3, 3], [3, 3]]
