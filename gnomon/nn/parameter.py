@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.tensor.copies import copied, twin
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.overrides import disabled
 from gnomon.tensor.tensor import Tensor, alias
@@ -47,6 +48,10 @@ class Parameter(Tensor):
         if data is None:
             super().__init__()
             self._requires = requires_grad
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        """A parameter of its own with the same value, and no gradient."""
+        return twin(self, copied(self), memo)
 
 
 class Buffer(Tensor):

@@ -23,17 +23,18 @@ def test_copies_are_independent():
     assert x.tolist() == [1.0, 1.0]
 
 
-def test_class_attributes_and_gradients_come_along():
-    x = nn.Parameter(gn.ones(2))
-    (x * 3).sum().backward()
+def test_class_and_attributes_come_along_and_gradients_of_plain_tensors():
+    x, z = nn.Parameter(gn.ones(2)), gn.ones(2, requires_grad=True)
+    (x * z * 3).sum().backward()
     x.note = "kept"
 
-    y = copy.deepcopy(x)
+    y, plain = copy.deepcopy((x, z))
 
     assert isinstance(y, nn.Parameter)
     assert y.note == "kept"
-    assert y.grad.tolist() == [3.0, 3.0]
-    assert y.grad is not x.grad
+    assert y.grad is None
+    assert plain.grad.tolist() == [3.0, 3.0]
+    assert plain.grad is not z.grad
 
 
 def test_a_result_of_operations_cannot_be_copied_deeply():
