@@ -382,12 +382,8 @@ class ReduceLROnPlateau(LRScheduler):
         """Lower every group's rate, unless that would hardly change it."""
         rates = [float(rate) for rate in self.rates]
         if len(rates) != len(self.min_lrs):  # a group was added since
-            if self.default_min_lr is None:
-                raise ArgumentError(
-                    f"ReduceLROnPlateau: the optimizer has {len(rates)} groups, and min_lr named "
-                    f"{len(self.min_lrs)}. Name one for each in min_lrs."
-                )
-            self.min_lrs = [self.default_min_lr] * len(rates)
+            least = self.min_lrs if self.default_min_lr is None else self.default_min_lr
+            self.min_lrs = one_each(self.optimizer, "min_lr", least)
         lower = [
             max(rate * self.factor, least) for rate, least in zip(rates, self.min_lrs, strict=True)
         ]
