@@ -634,7 +634,7 @@ def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have one shape."""
 def is_signed(input: Tensor) -> _bool:
     """Whether a tensor's dtype has numbers below 0."""
-from gnomon.tensor.switches import is_storage as is_storage
+from gnomon.tensor.storage import is_storage as is_storage
 from gnomon.tensor.limits import is_tensor as is_tensor
 from gnomon.tensor.switches import is_vulkan_available as is_vulkan_available
 from gnomon.tensor.switches import is_warn_always_enabled as is_warn_always_enabled
@@ -1065,7 +1065,7 @@ from gnomon import serialization as serialization
 from gnomon.tensor.switches import set_autocast_cache_enabled as set_autocast_cache_enabled
 from gnomon.tensor.amp import set_autocast_enabled as set_autocast_enabled
 from gnomon.tensor.placing import set_default_device as set_default_device
-def set_default_dtype(dtype: object) -> None:
+def set_default_dtype(d: object) -> None:
     """Choose the dtype of new floats: of Python's numbers, and of what integers become."""
 from gnomon.tensor.switches import set_default_tensor_type as set_default_tensor_type
 from gnomon.tensor.determinism import set_deterministic_debug_mode as set_deterministic_debug_mode
@@ -1176,7 +1176,7 @@ def tensor(data: Any, dtype: object = ..., device: object = ..., requires_grad: 
     """A tensor with a copy of numbers, of nested lists of them, or of an array."""
 def tensor_split(x: Tensor, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
     """Split x into so many parts of nearly one size, or at the positions given."""
-def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
 from gnomon import testing as testing
 def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:

@@ -308,7 +308,8 @@ class InstanceNorm(Running):
             return self.forward(input.unsqueeze(0)).squeeze(0)
         own = self.training or not self.track_running_stats
         kept = (self.running_mean, self.running_var, self.weight, self.bias)
-        return F.instance_norm(input, *kept, own, self.share(), self.eps)
+        share = 0.0 if self.momentum is None else self.momentum  # batches are not counted
+        return F.instance_norm(input, *kept, own, share, self.eps)
 
 
 class InstanceNorm1d(InstanceNorm):

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+<<<<<<< HEAD
 from gnomon.lazy import complex_parameter
+=======
+from gnomon.tensor.copies import copied, twin
+>>>>>>> hunt
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.overrides import disabled
 from gnomon.tensor.tensor import Paired, Tensor, alias
@@ -55,6 +59,10 @@ class Parameter(Tensor):
         if data is None:
             super().__init__()
             self._requires = requires_grad
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        """A parameter of its own with the same value, and no gradient."""
+        return twin(self, copied(self), memo)
 
 
 class Buffer(Tensor):

@@ -7,6 +7,7 @@ import math
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, elementwise, rounded_once
+from gnomon.ops.arguments import promoted
 from gnomon.ops.elementwise import Operand, divide
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -48,6 +49,7 @@ def addcmul(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
     """
 
     def of(x: Node, a: Node, b: Node) -> Node:
+        x, a, b = promoted("addcmul", x, a, b)
         return x + (a if value == 1 else a * value) * b
 
     return rounded_once(of, x, tensor1, tensor2)
@@ -68,6 +70,7 @@ def addcdiv(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
     """
 
     def of(x: Node, a: Node, b: Node) -> Node:
+        x, a, b = promoted("addcdiv", x, a, b)
         return x + divide(a if value == 1 else a * value, b)
 
     return rounded_once(of, x, tensor1, tensor2)

@@ -233,7 +233,12 @@ def outer(x: Node, y: Node) -> Node:
     return elementwise("and", x, y) if x.dtype is bool_ and y.dtype is bool_ else x * y
 
 
-@op(reference=lambda x, y, axes=2: np.tensordot(x, y, axes), linalg=True, complex="product")
+@op(
+    reference=lambda x, y, axes=2: np.tensordot(x, y, axes),
+    linalg=True,
+    complex="product",
+    spelled="b=y",
+)
 def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named.
 

@@ -150,7 +150,7 @@ def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
     """The best so far and where it stands, the latest of equals."""
     axis = one_axis(name, axis, x.rank)
     if not x.rank:
-        return x, cast(elementwise("ne", x, x), int64)
+        return x, elementwise("mul", cast(elementwise("ne", x, x), int64), 0)
     found = scan(monoid, cast(x, int64) if x.dtype is bool_ else x, axis)
     names = LETTERS[: x.rank]
     table = f"{names[:axis]}z{names[axis + 1 :]}"

@@ -215,7 +215,7 @@ def mode(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
     alike = elementwise("eq", unsqueeze(values, axis), unsqueeze(values, axis + 1))
     count = fold("add", cast(alike, int64), (axis,), False)
     place = position("max", count, axis, False)
-    most = pick(count, place, axis)
+    most = elementwise("maximum", pick(count, place, axis), 1)  # no NaN equals itself
     found = pick(order, place + most - 1, axis)
     won = pick(x, found, axis)
     return (unsqueeze(won, axis), unsqueeze(found, axis)) if keepdims else (won, found)

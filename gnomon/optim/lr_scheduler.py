@@ -351,6 +351,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.cooldown, self.eps = cooldown, eps
         self.min_lrs = one_each(optimizer, "min_lr", min_lr)
+        self.default_min_lr = None if isinstance(min_lr, list | tuple) else min_lr
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
         self._last_lr = self.rates
@@ -380,6 +381,9 @@ class ReduceLROnPlateau(LRScheduler):
     def _reduce(self) -> None:
         """Lower every group's rate, unless that would hardly change it."""
         rates = [float(rate) for rate in self.rates]
+        if len(rates) != len(self.min_lrs):  # a group was added since
+            least = self.min_lrs if self.default_min_lr is None else self.default_min_lr
+            self.min_lrs = one_each(self.optimizer, "min_lr", least)
         lower = [
             max(rate * self.factor, least) for rate, least in zip(rates, self.min_lrs, strict=True)
         ]

@@ -81,9 +81,15 @@ def schedule(
 
 
 def tensorboard_trace_handler(
-    dir_name: str | os.PathLike, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str | os.PathLike,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    use_python_export: bool = False,
 ) -> Callable[[profile], None]:
-    """An on_trace_ready that writes a Chrome trace into a folder, under a name of its own."""
+    """An on_trace_ready that writes a Chrome trace into a folder, under a name of its own.
+
+    use_python_export: accepted; the trace is written in Python in any case.
+    """
     worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
     ending = ".pt.trace.json.gz" if use_gzip else ".pt.trace.json"
 

@@ -215,7 +215,7 @@ def kept_apart(node: Node, lent: bool = False) -> Node:
     if lent or is_lent(node):
         return over(node, node.value.copied(), bool(node.watch or node.inputs))
     # a write to the copy must not look like one to the original
-    return node.arena.unique("barrier", node) if has_history(node) else node
+    return node.arena.unique("barrier", node) if has_history(node) or node.watch else node
 
 
 def taken_apart(node: Node) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from gnomon.errors import GradientError
 from gnomon.tensor.state import is_capturing
 from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method
-from gnomon.tensor.views import Chain, full_chain, is_encoded
+from gnomon.tensor.views import Chain, full_chain, is_encoded, mesh_layout_of
 
 
 @method
@@ -29,28 +30,44 @@ def __copy__(self: Tensor) -> Tensor:
 @method
 def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
     """A leaf of its own with the same value."""
-    if not self.is_leaf:
-        raise GradientError(
-            "deepcopy: only Tensors created explicitly by the user (graph leaves) support the "
-            "deepcopy protocol at the moment. Use detach()."
-        )
-    made = self.__class__.__new__(self.__class__)
-    twin = copied(self)
-    made._storage, made._view, made._rare = twin._storage, twin._view, None
-    made._requires = self._requires
-    memo[id(self)] = made
-    if hasattr(self, "__dict__"):
-        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    made = twin(self, copied(self, memo), memo)
     if self.grad is not None:
         made.grad = copy.deepcopy(self.grad, memo)
     return made
 
 
-def copied(tensor: Tensor) -> Tensor:
-    """A copy of a value; encoded blocks stay blocks."""
-    if not is_encoded(tensor._view):
+def twin(tensor: Tensor, value: Tensor, known: dict[int, Any]) -> Tensor:
+    """A tensor of another's class and attributes over a value; known: what was copied before."""
+    if not tensor.is_leaf:
+        raise GradientError(
+            "deepcopy: only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment. Use detach()."
+        )
+    made = tensor.__class__.__new__(tensor.__class__)
+    made._storage, made._view, made._rare = value._storage, value._view, None
+    made._requires = tensor._requires
+    known[id(tensor)] = made
+    if hasattr(tensor, "__dict__"):
+        made.__dict__.update(copy.deepcopy(tensor.__dict__, known))
+    return made
+
+
+def copied(tensor: Tensor, known: dict[int, Any] | None = None) -> Tensor:
+    """A copy of a value; encoded blocks stay blocks.
+
+    known: the memory that was copied: copies of what shares memory share it again.
+    """
+    alone = known is None or mesh_layout_of(tensor._view)
+    if alone and not is_encoded(tensor._view):
         return alias(tensor, (), detached=True).clone()
-    return alias(unviewed(tensor).clone(), full_chain(tensor), detached=True)
+    known, place = {} if known is None else known, id(tensor._storage)
+    if place not in known:
+        known[place] = alias(unviewed(tensor), (), detached=True).clone()
+    made, chain = unviewed(known[place]), full_chain(tensor)
+    if chain:
+        made._view = alias(known[place], chain, detached=True)._view
+        made._view.home = None
+    return made
 
 
 @method

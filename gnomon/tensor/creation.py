@@ -36,9 +36,9 @@ from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Paired, Size, Tensor, array_of, from_array, method, single, wrap
 
 
-def set_default_dtype(dtype: object) -> None:
+def set_default_dtype(d: object) -> None:
     """Choose the dtype of new floats: of Python's numbers, and of what integers become."""
-    found = dtype_of(dtype)
+    found = dtype_of(d)
     if not found.is_floating_point or found.is_storage_only:
         raise DtypeError(f"set_default_dtype: must be a float: got {found.name}.")
     set_default_float(found)

@@ -175,7 +175,7 @@ class Taken:
             self.managed.deleter(ctypes.byref(self.managed))
 
 
-def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
     """A tensor over another library's memory, where it is; a copy where it is not row-major.
 
     device: where the tensor is to be; another than the memory's asks for a copy.
@@ -183,7 +183,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Raises ArgumentError for memory of a device that is not here, DtypeError for elements of a type
     that no dtype has.
     """
-    capsule = capsule_of(x)
+    capsule = capsule_of(ext_tensor)
     address = _api.PyCapsule_GetPointer(capsule, b"dltensor")
     managed = DLManagedTensor.from_address(address)
     taken = Taken(managed)

@@ -81,7 +81,7 @@ def svd(x: Tensor, full_matrices: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest."""
 def svdvals(x: Tensor) -> Tensor:
     """Singular values, from the largest."""
-def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
 def tensorinv(input: Tensor, ind: _int = ...) -> Tensor:
     """The inverse of tensordot by a tensor over its last axes, its first `ind` axes as rows."""

@@ -101,14 +101,14 @@ def is_met(value: Any) -> bool:
     return is_overriding(value)
 
 
-def is_tensor_like(value: Any) -> bool:
+def is_tensor_like(inp: Any) -> bool:
     """Whether a value is a tensor, or of a class that takes functions of tensors over.
 
     >>> import gnomon as gn
     >>> is_tensor_like(gn.ones(2)), is_tensor_like(2.0)
     (True, False)
     """
-    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
 
 
 def overriding(values: Iterable[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from gnomon.tensor.memory import lend
 from gnomon.tensor.strides import unviewed
 from gnomon.tensor.tensor import Tensor, alias, pair_of
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+__all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
 
 Kind = TypeVar("Kind", bound="StorageLook")
 
@@ -206,6 +206,11 @@ def storage(self: Tensor) -> TypedStorage:
 
 
 _typed_storage = storage
+
+
+def is_storage(obj: object) -> bool:
+    """Whether an object is a storage: a tensor's memory, in bytes or in elements."""
+    return isinstance(obj, StorageLook)
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:

@@ -31,7 +31,7 @@ FIXED = "Nothing to switch: it is accepted and changes nothing."
 ANSWERS: dict[str, Any] = {
     "get_num_interop_threads": 1,
     **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_autocast_cache_enabled"), False),
-    **{"is_storage": False, "is_vulkan_available": False, "is_warn_always_enabled": False},
+    **{"is_vulkan_available": False, "is_warn_always_enabled": False},
 }
 SETTERS = (
     *("clear_autocast_cache", "init_num_threads", "set_autocast_cache_enabled"),

@@ -1968,9 +1968,9 @@ class Tensor:
         """x − tanh(x)."""
     def tensor_split(self, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Split x into so many parts of nearly one size, or at the positions given."""
-    def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+    def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
-    def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ...) -> Tensor:
+    def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
     def threshold(self, threshold: _float, value: _float) -> Tensor:
         """x above a threshold, a value elsewhere."""

@@ -114,3 +114,12 @@ def test_parameters_are_reset(module: nn.Module, value: float | None):
     assert [p.tolist() for p in module.parameters()] == (
         [] if value is None else [[value] * 4, *([[0.0] * 4] * (len([*module.parameters()]) - 1))]
     )
+
+
+@pytest.mark.parametrize("momentum", [0.5, None])
+def test_instance_norm_counts_no_batches_and_without_momentum_keeps_its_statistics(momentum):
+    layer = nn.InstanceNorm1d(1, momentum=momentum, track_running_stats=True)
+    layer(gn.tensor([[[1.0, 5.0]]]))
+
+    assert layer.num_batches_tracked.item() == 0
+    assert layer.running_mean.tolist() == [0.0 if momentum is None else 1.5]

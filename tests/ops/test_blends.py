@@ -46,3 +46,10 @@ def test_factors_of_integers_are_finite():
 
     with pytest.raises(DtypeError, match=r"factors of integers are finite: got \[inf\]"):
         gn.addmm(x, x, x, beta=float("inf"))
+
+
+def test_a_factor_of_integers_beside_floats_does_not_overflow():
+    large = gn.tensor([2**62])
+
+    assert gn.addcdiv(large, large, gn.tensor([0.5]), value=2).item() == 5 * 2.0**62
+    assert gn.addcmul(gn.tensor([0]), large, gn.tensor([0.5]), value=2).item() == 2.0**62

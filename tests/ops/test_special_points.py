@@ -117,3 +117,12 @@ def test_neighbours_of_narrow_floats_are_those_of_their_own_dtype(dtype):
             wanted = np.nextafter(every, towards)
         found = gn.nextafter(gn.from_numpy(every), gn.from_numpy(towards))
         np.testing.assert_array_equal(found.float().numpy(), wanted.astype(np.float32))
+
+
+def test_places_beside_nan_are_places():
+    nan = gn.tensor(float("nan"))
+    rows = gn.tensor([[float("nan")] * 2, [1.0, float("nan")]])
+
+    assert (nan.cummin(0)[1].item(), nan.cummax(0)[1].item()) == (0, 0)
+    assert [x.tolist() for x in rows.mode()[1:]] == [[0, 0]]
+    assert rows.mode()[0].isnan().tolist() == [True, False]

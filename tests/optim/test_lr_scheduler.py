@@ -198,3 +198,17 @@ def test_a_cycle_is_saved_and_taken_over_and_wrong_ones_are_refused():
 def test_a_cycle_without_its_phases_is_refused(words: dict, message: str):
     with pytest.raises(ArgumentError, match=message):
         s.OneCycleLR(optim.SGD(parameters(), lr=0.1), max_lr=1.0, **words)
+
+
+def test_a_plateau_lowers_the_rates_of_groups_that_came_later():
+    o = gn.optim.SGD([gn.nn.Parameter(gn.ones(2))], lr=1.0)
+    plain = s.ReduceLROnPlateau(o, factor=0.5, patience=0, min_lr=0.3)
+    named = s.ReduceLROnPlateau(o, factor=0.5, patience=0, min_lr=[0.3])
+    o.add_param_group({"params": [gn.nn.Parameter(gn.ones(3))], "lr": 0.5})
+    for value in (1.0, 2.0):
+        plain.step(value)
+
+    assert [group["lr"] for group in o.param_groups] == [0.5, 0.3]
+    named.step(1.0)
+    with pytest.raises(ArgumentError, match="min_lr"):
+        named.step(2.0)

@@ -49,7 +49,8 @@ def test_a_schedule_that_records_nothing_is_refused(words):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_handler_writes_a_trace_for_each_stretch(tmp_path, packed):
-    handler = tensorboard_trace_handler(tmp_path / "traces", "worker", use_gzip=packed)
+    words = {"use_gzip": packed, "use_python_export": not packed}
+    handler = tensorboard_trace_handler(tmp_path / "traces", "worker", **words)
     chosen = gn.profiler.schedule(wait=0, warmup=1, active=1, repeat=2)
     with gn.profiler.profile(schedule=chosen, on_trace_ready=handler) as prof:
         for _ in range(5):

@@ -52,3 +52,19 @@ def test_training_on_parts_of_one_tensor_compiles_once():
         counts.append(programs())
 
     assert counts[1] == counts[5]
+
+
+def test_a_write_to_a_copy_of_a_leaf_leaves_the_leaf_to_gradients():
+    for write in (lambda y: y.mul_(3), lambda y: y[:1].zero_(), lambda y: y.copy_(y + 1)):
+        x = gn.tensor([0.5, -1.5], requires_grad=True)
+        square, y = x * x, x.clone()
+        write(y)
+        square.sum().backward()
+        assert x.grad.tolist() == [1, -3]
+
+
+def test_places_of_a_leaf_are_written_beside_what_reads_it():
+    x = gn.tensor([0.5, -1.5, 2.0], requires_grad=True)
+    (x * x + x.select_scatter(x[0] * 3, 0, 0)).sum().backward()
+
+    assert x.grad.tolist() == [4, -2, 5]

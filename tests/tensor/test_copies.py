@@ -23,17 +23,18 @@ def test_copies_are_independent():
     assert x.tolist() == [1.0, 1.0]
 
 
-def test_class_attributes_and_gradients_come_along():
-    x = nn.Parameter(gn.ones(2))
-    (x * 3).sum().backward()
+def test_class_and_attributes_come_along_and_gradients_of_plain_tensors():
+    x, z = nn.Parameter(gn.ones(2)), gn.ones(2, requires_grad=True)
+    (x * z * 3).sum().backward()
     x.note = "kept"
 
-    y = copy.deepcopy(x)
+    y, plain = copy.deepcopy((x, z))
 
     assert isinstance(y, nn.Parameter)
     assert y.note == "kept"
-    assert y.grad.tolist() == [3.0, 3.0]
-    assert y.grad is not x.grad
+    assert y.grad is None
+    assert plain.grad.tolist() == [3.0, 3.0]
+    assert plain.grad is not z.grad
 
 
 def test_a_result_of_operations_cannot_be_copied_deeply():
@@ -72,3 +73,24 @@ def test_a_shallow_copy_of_complex_numbers_shares_them():
     copy.copy(x).zero_()
 
     assert x.tolist() == [0]
+
+
+def test_deep_copies_of_what_shares_memory_share_memory_of_their_own():
+    x = gn.arange(6.0).reshape(2, 3)
+    y, row, turned = copy.deepcopy((x, x[1], x.detach().t()))
+    row.fill_(7)
+
+    assert y.tolist() == [[0, 1, 2], [7, 7, 7]]
+    assert turned.tolist() == [[0, 7], [1, 7], [2, 7]]
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert (turned._is_view(), turned.stride()) == (False, (1, 3))
+
+
+def test_tied_weights_stay_tied_in_a_copied_state():
+    layers = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    layers[1].weight = layers[0].weight
+    state = copy.deepcopy(layers.state_dict())
+    state["0.weight"].fill_(3)
+
+    assert state["1.weight"].tolist() == [[3, 3], [3, 3]]
+    assert layers[0].weight.tolist() != [[3, 3], [3, 3]]

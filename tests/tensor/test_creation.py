@@ -132,3 +132,12 @@ def test_numbers_of_numpy_are_numbers():
     assert gn.eye(three, np.int16(2)).shape == (3, 2)
     assert gn.arange(half, 2).dtype is gn.float32
     assert gn.logspace(np.float64(0), three, np.int64(2)).tolist() == [1.0, 1000.0]
+
+
+def test_the_default_dtype_is_set_by_pytorchs_word():
+    before = gn.get_default_dtype()
+    gn.set_default_dtype(d=gn.float64)
+    try:
+        assert gn.ones(1).dtype is gn.float64
+    finally:
+        gn.set_default_dtype(before)

@@ -107,3 +107,7 @@ def test_what_dlpack_cannot_say_is_refused():
         gn.from_numpy(np.ones(2, gn.float8_e5m2.numpy)).__dlpack__()
     with pytest.raises(DtypeError, match="stream must be an int or None: got a str"):
         gn.ones(2).__dlpack__(stream="0")
+
+
+def test_pytorchs_word_is_heard():
+    assert gn.from_dlpack(ext_tensor=np.ones(2)).tolist() == [1, 1]

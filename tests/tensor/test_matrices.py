@@ -65,3 +65,9 @@ def test_the_zeroth_power_of_any_number_is_1():
     assert gn.vander(x, 2)[:, 1].tolist() == [1, 1, 1]
     assert gn.linalg.vander(x, N=2)[:, 0].tolist() == [1, 1, 1]
     assert gn.vander(gn.tensor([True, False]), 2).tolist() == [[1, 1], [0, 1]]
+
+
+def test_pytorchs_words_of_a_product_over_axes():
+    made = gn.tensordot(a=gn.ones(2, 3), b=gn.ones(3, 4), dims=1)
+
+    assert made.tolist() == [[3] * 4] * 2

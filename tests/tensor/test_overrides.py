@@ -231,3 +231,7 @@ def test_other_classes_are_refused(kind):
 def test_complex_tensors_have_no_subclasses():
     with pytest.raises(TypeError, match="as_subclass: complex tensors"):
         gn.complex(gn.ones(1), gn.ones(1)).as_subclass(Plain)
+
+
+def test_a_tensor_is_like_one_by_pytorchs_word():
+    assert gn.overrides.is_tensor_like(inp=gn.ones(1))

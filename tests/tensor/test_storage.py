@@ -159,3 +159,11 @@ def test_elements_of_complex_storages_are_complex():
     assert (found.dtype, found.size(), found.untyped().nbytes()) == (gn.complex64, 2, 16)
     assert gn.zeros(0, dtype=gn.complex64).set_(found).tolist() == z.tolist()
     assert np.asarray(found).tolist() == z.tolist()
+
+
+def test_a_storage_is_one_and_a_tensor_is_none():
+    x = gn.ones(2)
+
+    assert gn.is_storage(obj=x.untyped_storage())
+    assert gn.is_storage(x.storage())
+    assert not gn.is_storage(x)

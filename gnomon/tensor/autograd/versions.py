@@ -159,7 +159,7 @@ def reader_of_overwritten(
 
 def shown(node: Node) -> Node:
     """The value that a node shows elements of; a reshaped view may be a copy, and shows itself."""
-    while is_view(node):
+    while is_view(node) and "serial" not in node.params:
         (of,) = node.inputs
         if node.op == "reshape" and is_view(of):
             break
