@@ -27,6 +27,11 @@ class Owned(Complex):
         vars(made).update(vars(self))
         return made
 
+    def __deepcopy__(self, memo: dict) -> Any:
+        made = super().__deepcopy__(memo)
+        made.grad = None  # as a real parameter's
+        return made
+
     def __reduce_ex__(self, protocol: int) -> tuple:
         return (owned, (self.kind, self._pair), vars(self) or None)
 

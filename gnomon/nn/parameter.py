@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
-<<<<<<< HEAD
 from gnomon.lazy import complex_parameter
-=======
 from gnomon.tensor.copies import copied, twin
->>>>>>> hunt
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.overrides import disabled
 from gnomon.tensor.tensor import Paired, Tensor, alias

@@ -147,6 +147,7 @@ def test_hooks_get_the_parameter():
 def test_copies_are_parameters_of_their_own(copied: Callable):
     weight = nn.Parameter(gn.tensor([1 + 2j]))
     weight.label = "of a user"
+    weight.grad = gn.tensor([1j])
     made = copied(weight)
     with gn.no_grad():
         made.mul_(2)
@@ -154,6 +155,7 @@ def test_copies_are_parameters_of_their_own(copied: Callable):
     assert isinstance(made, nn.Parameter)
     assert made.requires_grad
     assert made.label == "of a user"
+    assert made.grad is None
     assert (made.tolist(), weight.tolist()) == ([2 + 4j], [1 + 2j])
 
 

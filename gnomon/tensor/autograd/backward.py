@@ -84,17 +84,20 @@ _met: Recent[tuple, int] = memo(Recent())
 
 
 def structure(
-    order: dict[Node, int], roots: Iterable[Node], numbers: Container[Node] = NONE_VARY
+    order: dict[Node, int],
+    roots: Iterable[Node],
+    numbers: Container[Node] = NONE_VARY,
+    ends: Container[Node] = (),
 ) -> tuple[int, ...]:
     """Numbered nodes as a key: kinds, places, what has a value, what is watched; then the roots.
 
-    numbers: the constants that vary.
+    numbers: the constants that vary. ends: nodes with a history that is not among them.
     """
     key: list[int] = []
     for node in order:
-        if is_given(node, numbers):
+        if node in ends or is_given(node, numbers):
             key.append(leaf_kind(node.shape, node.dtype)[0])
-            if node.watch:
+            if node.watch or node in ends:
                 key.append(WATCHED)
             continue
         key.append(node.kind)
@@ -229,21 +232,36 @@ def copied(order: dict[Node, int], arena: Arena, numbers: Container[Node]) -> di
 
 
 def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
-    """Pending nodes behind the roots that their backward pass will read."""
-    order = numbered(roots, is_plain_part)
-    if not any(node.watch for node in order):
+    """Pending nodes behind the roots that their backward pass will read.
+
+    Behind a value that is known, what is read was found when it was computed: a loop that reads a
+    value in each step would walk over all of its steps each time.
+    """
+    ends: set[Node] = set()
+
+    def is_end(node: Node) -> bool:
+        if is_plain_part(node):
+            return True
+        if node.value is not None and node.inputs and node.dtype.is_floating_point:
+            ends.add(node)
+        return node in ends
+
+    order = numbered(roots, is_end)
+    if not ends and not any(node.watch for node in order):
         return []
-    key = structure(order, roots)
+    key = structure(order, roots, ends=ends)
     nodes = list(order)
-    return [nodes[k] for k in _reads.found(key, lambda: reads_of(roots, order))]
+    return [nodes[k] for k in _reads.found(key, lambda: reads_of(roots, order, ends))]
 
 
-def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
+def reads_of(
+    roots: Sequence[Node], order: dict[Node, int], ends: Container[Node]
+) -> tuple[int, ...]:
     """The places of forward nodes that gradients read; views give way to what they show."""
     seeds = {x: seed_of(x) if x.size == 1 else state.arena.input(x.shape, x.dtype) for x in roots}
     state.looks_ahead = True
     try:
-        gradients = pull_back(seeds, [node for node in order if node.watch])
+        gradients = pull_back(seeds, [node for node in order if node.watch or node in ends])
     except (GradientError, LayoutError):
         return ()  # raised once a backward pass asks for it
     finally:

@@ -105,3 +105,28 @@ def test_a_structure_that_is_likely_to_come_once_has_no_plan(monkeypatch):
 
     assert counts == [1, 1, 0, 0, 0, 1, 0], "what comes again and again is planned"
     assert grads[3] == grads[4] == grads[5] == grads[6]
+
+
+def test_what_gradients_read_is_found_behind_no_known_value(monkeypatch: pytest.MonkeyPatch):
+    """A loop that reads a value in each step walks over the nodes of that step alone."""
+    counts, numbered = [], plans.numbered
+
+    def counted(*given):
+        found = numbered(*given)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(plans, "numbered", counted)
+    weight, x = gn.full((2, 2), 0.25, requires_grad=True), gn.ones(2)
+    for _ in range(12):
+        x = (x @ weight).tanh() + 0.5
+        x.sum().item()
+    x.sum().backward()
+
+    assert len({*counts[2:]}) == 1
+    assert len(counts) == 12
+    whole, further = gn.full((2, 2), 0.25, requires_grad=True), gn.ones(2)
+    for _ in range(12):
+        further = (further @ whole).tanh() + 0.5
+    further.sum().backward()
+    assert weight.grad.tolist() == whole.grad.tolist()

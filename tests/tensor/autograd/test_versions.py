@@ -58,6 +58,20 @@ def test_a_copy_may_be_written_over():
     assert x.grad.tolist() == pytest.approx([2 * 2.718281828] * 2)
 
 
+@pytest.mark.parametrize(
+    "copied", [lambda x: x.clone(), lambda x: x[1:].clone(), lambda x: x.reshape(1, 2).T.clone()]
+)
+def test_what_was_copied_may_be_written_over(copied):
+    a = gn.ones(2, requires_grad=True)
+    x = a + 1
+    w = copied(x)
+    m = w * w
+    x.mul_(2)
+    (m.sum() + x.sum()).backward()
+
+    assert a.grad.tolist() == [2.0 + (4.0 if w.numel() == 2 else 0.0), 6.0]
+
+
 def test_an_operation_in_place_keeps_what_it_wrote_over():
     w, x = gn.ones(2, requires_grad=True), gn.ones(2) * 3
     x.mul_(w)
