@@ -34,7 +34,7 @@ from gnomon.lazy import (
     sized,
 )
 from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
-from gnomon.program.executable import Executable, Remake, lines_of
+from gnomon.program.executable import Executable, Lines, Remake, lines_of
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime.program import Step, Tables
 from gnomon.settings import holding, override
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gnomon.program.context import CompileContext
     from gnomon.schedule.placed import Placed
 
-__all__ = ["build", "compile_graph", "from_file", "is_built", "of_block", "refuse_measured"]
+__all__ = ["build", "compile_graph", "from_file", "is_built", "known", "of_block", "refuse_measured"]
 
 
 MANY = 200
@@ -94,6 +94,18 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
     context = replace(context, sizes_vary=vary)
     _outlines.add(taken.outline)
     return compile_graph(graph, context, taken if context.may_vary and not fixed else None)
+
+
+def known(taken: Dissection, lines: Lines, **asked: Any) -> Executable | None:
+    """The executable of a graph that nobody made yet, where a program for all sizes serves it.
+
+    lines: of the graph's nodes; asked: of the context.
+    """
+    if taken.outline not in _outlines:
+        return None
+    context = target.context(**asked)
+    vary = context.may_vary and context.settings.allows("share")
+    return sized.known(taken, lines, context) if vary else None
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:

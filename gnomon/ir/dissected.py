@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-from gnomon.ir.memo import hashlib, memo, typed
+from gnomon.ir.memo import Recent, hashlib, memo, typed
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.sizes import SymInt
@@ -57,7 +58,8 @@ class KindParts(NamedTuple):
     numbers: Numbers
     leaves: tuple[int, ...]
     fixed: tuple[int, ...]
-    has_graphs: bool
+    graphs: tuple[str, ...]
+    """The names of parameters with graphs inside."""
 
 
 class NumberPlaces:
@@ -71,10 +73,12 @@ class NumberPlaces:
 
     def add(self, part: KindParts) -> None:
         """The numbers of a part."""
-        place = len(self.numbers)
-        self.leaves += [place + k for k in part.leaves]
-        self.fixed += [place + k for k in part.fixed]
-        self.numbers += part.numbers
+        _, numbers, leaves, fixed, _ = part
+        if numbers:
+            place = len(self.numbers)
+            self.leaves += [place + k for k in leaves]
+            self.fixed += [place + k for k in fixed]
+            self.numbers += numbers
 
     def parts(self) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
         """The numbers, and which of them are leaf counts or fixed."""
@@ -82,6 +86,8 @@ class NumberPlaces:
 
 
 _kinds: dict[int, KindParts] = memo({})
+_inside: Recent[tuple[Any, ...], list[tuple[KindParts, list[int]]]] = memo(Recent())
+"""What the graphs inside of results of one call add to a graph that is taken apart."""
 _outlines: dict[Hashable, int] = memo({})
 _digests: WeakKeyDictionary[Graph, bytes] = memo(WeakKeyDictionary())
 _next_outline = count()
@@ -89,10 +95,47 @@ _next_outline = count()
 
 def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
+    return taken_apart(graph.inputs, inner_nodes(graph), graph.outputs)
+
+
+def taken_apart(
+    inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node]
+) -> Dissection:
+    """The graph of these nodes taken apart; the inputs may be any nodes, of which one is a leaf."""
     found = NumberPlaces()
-    rows = [*rows_of(graph)]
-    walk(graph, found, rows)
+    rows = [*rows_of(inputs, nodes, outputs)]
+    found.numbers += [n for x in inputs for n in x.shape]
+    calls: dict[Hashable, list[Node]] = {}
+    for node in nodes:
+        if parts_of(node).graphs:
+            calls.setdefault(node.inputs or node, []).append(node)
+    inside: dict[Node, tuple[KindParts, list[int]]] = {}
+    for results in calls.values():
+        key = tuple([part for x in results for part in (x.kind, *[y.asked for y in graphs_of(x)])])
+        inside.update(zip(results, _inside.found(key, partial(inside_of, results)), strict=True))
+    for node in nodes:
+        found.add(parts_of(node))
+        if node in inside:
+            found.add(inside[node][0])
+            rows += inside[node][1]
     return Dissection(digest_of(rows), *found.parts())
+
+
+def inside_of(results: Sequence[Node]) -> list[tuple[KindParts, list[int]]]:
+    """For each result of a call what graphs inside of it add to those of the results before."""
+    within: dict[Hashable, Any] = {}
+    made = []
+    for node in results:
+        found, rows = NumberPlaces(), list[int]()
+        walk_inside(node, found, rows, within)
+        made.append((KindParts(0, *found.parts(), ()), rows))
+    return made
+
+
+def inner_nodes(graph: Graph) -> list[Node]:
+    """The nodes of a graph that are no inputs."""
+    given = {*graph.inputs}
+    return [x for x in graph.nodes if x not in given]
 
 
 def digest_of(rows: Sequence[int]) -> bytes:
@@ -104,28 +147,28 @@ def outline_of(graph: Graph) -> bytes:
     """The digest of a graph without its numbers; many operations may have one graph inside."""
     found = _digests.get(graph)
     if found is None:
-        found = _digests[graph] = digest_of([*rows_of(graph)])
+        found = _digests[graph] = digest_of([*rows_of(graph.inputs, inner_nodes(graph), graph.outputs)])
     return found
 
 
-def rows_of(graph: Graph) -> Iterator[int]:
+def rows_of(
+    inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node]
+) -> Iterator[int]:
     """The nodes of a graph and their edges, without numbers."""
-    place: dict[Node, int] = {}
-    yield len(graph.inputs)
-    for x in graph.inputs:
-        place[x] = len(place)
-        yield parts_of(x).outline
-    for node in graph.nodes:
-        if node not in place:
-            place[node] = len(place)
-            yield from (parts_of(node).outline, len(node.inputs))
-            yield from [place[x] for x in node.inputs]
-    yield from [place[x] for x in graph.outputs]
+    place = {x: k for k, x in enumerate(inputs)}
+    yield len(place)
+    yield from [outline_number(("input", len(x.shape), x.dtype.name)) for x in inputs]
+    for node in nodes:
+        place[node] = len(place)
+        yield parts_of(node).outline
+        yield len(node.inputs)
+        yield from [place[x] for x in node.inputs]
+    yield from [place[x] for x in outputs]
 
 
 def graphs_of(node: Node) -> Iterator[Graph]:
     """The graphs among the parameters of a node."""
-    stack = [node.params[name] for name in sorted(node.params, reverse=True)]
+    stack = [node.params[name] for name in parts_of(node).graphs]
     while stack:
         x = stack.pop()
         if isinstance(x, Graph):
@@ -156,21 +199,20 @@ Operations of the same operands share them: most are the results of one call.
 """
 
 
-def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: NestedGraphs = None) -> None:
-    """Find the numbers of a graph; `rows` says which of the nested graphs are the same."""
-    found.numbers += [n for x in graph.inputs for n in x.shape]
-    given, calls = {*graph.inputs}, Calls()
-    for node in graph.nodes:
-        if node in given:
-            continue
-        parts = parts_of(node)
-        found.add(parts)
-        within = shared_by(node, calls) if known is None else known
-        for inner in graphs_of(node) if parts.has_graphs else ():
-            key, before = identity_of(inner), len(within)
-            rows.append(within.setdefault(key, before))
-            if len(within) > before:
-                walk(inner, found, rows, within)
+def walk_inside(
+    node: Node, found: NumberPlaces, rows: list[int], within: dict[Hashable, Any]
+) -> None:
+    """Find the numbers of graphs inside of a node; `rows` says which of these are the same."""
+    for graph in graphs_of(node):
+        key, before = identity_of(graph), len(within)
+        rows.append(within.setdefault(key, before))
+        if len(within) > before:
+            found.numbers += [n for x in graph.inputs for n in x.shape]
+            for x in inner_nodes(graph):
+                parts = parts_of(x)
+                found.add(parts)
+                if parts.graphs:
+                    walk_inside(x, found, rows, within)
 
 
 def parts_of(node: Node) -> KindParts:
@@ -178,16 +220,22 @@ def parts_of(node: Node) -> KindParts:
     known = _kinds.get(node.kind)
     if known is None:
         found = NumberPlaces()
-        if node.op == "input":
-            outline: Hashable = ("input", node.rank, node.dtype.name)
-        else:
-            parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
-            outline = (node.op, *[(k, without(x, k, found)) for k, x in parts])
-        number = _outlines.get(outline)
-        if number is None:
-            number = _outlines.setdefault(outline, next(_next_outline))
-        known = _kinds[node.kind] = KindParts(number, *found.parts(), found.has_graphs)
+        outline: list[Hashable] = [node.op]
+        graphs: list[str] = []
+        for name, x in sorted(node.params.items()):
+            if name != "serial":
+                found.has_graphs = False
+                outline.append((name, without(x, name, found)))
+                graphs += [name] * found.has_graphs
+        number = outline_number(tuple(outline))
+        known = _kinds[node.kind] = KindParts(number, *found.parts(), tuple(graphs[::-1]))
     return known
+
+
+def outline_number(outline: Hashable) -> int:
+    """The number of an outline."""
+    number = _outlines.get(outline)
+    return _outlines.setdefault(outline, next(_next_outline)) if number is None else number
 
 
 def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
@@ -252,7 +300,7 @@ def renumbered_params(
     """The parameters of a node with other numbers: its own, then those of graphs inside."""
     parts = parts_of(node)
     own = iter([next(numbers) for _ in parts.numbers])
-    for inner in graphs_of(node) if parts.has_graphs else ():
+    for inner in graphs_of(node):
         if identity_of(inner) not in known:
             known[identity_of(inner)] = renumbered(inner, numbers, known, counts)
     rules: Rules = {
