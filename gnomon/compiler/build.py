@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gnomon.program.context import CompileContext
     from gnomon.schedule.placed import Placed
 
-__all__ = ["build", "compile_graph", "from_file", "is_built", "known", "of_block", "refuse_measured"]
+__all__ = ["build", "compile_graph", "from_file", "is_built", "of_block", "refuse_measured"]
 
 
 MANY = 200
@@ -96,16 +96,14 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
     return compile_graph(graph, context, taken if context.may_vary and not fixed else None)
 
 
-def known(taken: Dissection, lines: Lines, **asked: Any) -> Executable | None:
+def known(taken: Dissection, lines: Lines) -> Executable | None:
     """The executable of a graph that nobody made yet, where a program for all sizes serves it.
 
-    lines: of the graph's nodes; asked: of the context.
+    lines: of the graph's nodes.
     """
-    if taken.outline not in _outlines:
-        return None
-    context = target.context(**asked)
-    vary = context.may_vary and context.settings.allows("share")
-    return sized.known(taken, lines, context) if vary else None
+    context = target.context()
+    may = taken.outline in _outlines and context.may_vary
+    return sized.known(taken, lines, context) if may else None
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:

@@ -63,11 +63,16 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
 def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
     """The executable of a graph that nobody made, by a program that is there; None if none is.
 
-    lines: of the graph's nodes.
+    lines: of the graph's nodes. Those in graphs inside of it are the program's own.
     """
     family = _families.get((taken.outline, taken.structure, context.key))
     found = family and family.serving(taken.numbers)
-    return found and found[0].under(found[1], taken.numbers, lines)
+    if not found or found[0].inside != inside(lines):
+        return None
+    program, own = found
+    made = program.at(own, partial(sited, program.graph, taken.numbers, lines))
+    made.lines = lines
+    return made
 
 
 def new_program(
@@ -105,8 +110,8 @@ class SizedProgram:
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)
-        self._inside = inside(lines_of(graph))
-        self._graph, self._relations, self._related = graph, relations, relations()
+        self.graph, self.inside = graph, inside(lines_of(graph))
+        self._relations, self._related = relations, relations()
         sizes, given = self._related.sizes, self._related.numbers
         self.context = replace(context, sizes_vary=True)
         if not self._related.places:
@@ -150,17 +155,6 @@ class SizedProgram:
         tables = (self._calls, rows)
         made = Executable(graph, plan, self.addresses, self.context, remake, tables=tables)
         made.fresh, self.fresh = self.fresh, 0  # codes are new to who had them made
-        return made
-
-    def under(self, own: Numbers, numbers: Numbers, lines: Lines) -> Executable | None:
-        """The executable of a graph of these sizes and all its numbers, by its nodes' lines.
-
-        None where graphs inside have other lines than those that it was made for.
-        """
-        if self._inside != inside(lines):
-            return None
-        made = self.at(own, partial(sited, self._graph, numbers, lines))
-        made.lines = lines
         return made
 
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:

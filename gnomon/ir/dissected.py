@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -69,16 +69,16 @@ class NumberPlaces:
         self.numbers: list[int] = []
         self.leaves: list[int] = []
         self.fixed: list[int] = []
-        self.has_graphs = False
+        self.rows: list[int] = []
+        """Which of the graphs inside are the same."""
 
-    def add(self, part: KindParts) -> None:
+    def add(self, part: KindParts | NumberPlaces) -> None:
         """The numbers of a part."""
-        _, numbers, leaves, fixed, _ = part
-        if numbers:
+        if part.numbers:
             place = len(self.numbers)
-            self.leaves += [place + k for k in leaves]
-            self.fixed += [place + k for k in fixed]
-            self.numbers += numbers
+            self.leaves += [place + k for k in part.leaves]
+            self.fixed += [place + k for k in part.fixed]
+            self.numbers += part.numbers
 
     def parts(self) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
         """The numbers, and which of them are leaf counts or fixed."""
@@ -86,7 +86,7 @@ class NumberPlaces:
 
 
 _kinds: dict[int, KindParts] = memo({})
-_inside: Recent[tuple[Any, ...], list[tuple[KindParts, list[int]]]] = memo(Recent())
+_inside: Recent[tuple[Any, ...], list[NumberPlaces]] = memo(Recent())
 """What the graphs inside of results of one call add to a graph that is taken apart."""
 _outlines: dict[Hashable, int] = memo({})
 _digests: WeakKeyDictionary[Graph, bytes] = memo(WeakKeyDictionary())
@@ -95,80 +95,54 @@ _next_outline = count()
 
 def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
-    return taken_apart(graph.inputs, inner_nodes(graph), graph.outputs)
+    return dissection_of(graph.inputs, graph.nodes, graph.outputs)
 
 
-def taken_apart(
+def dissection_of(
     inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node]
 ) -> Dissection:
-    """The graph of these nodes taken apart; the inputs may be any nodes, of which one is a leaf."""
-    found = NumberPlaces()
-    rows = [*rows_of(inputs, nodes, outputs)]
+    """The graph of these nodes taken apart; any nodes may be its inputs, and count as leaves."""
+    place = {x: k for k, x in enumerate(inputs)}
+    nodes = [x for x in nodes if x not in place]
+    found, calls = NumberPlaces(), dict[Hashable, list[Node]]()
     found.numbers += [n for x in inputs for n in x.shape]
-    calls: dict[Hashable, list[Node]] = {}
+    rows = [outline_number(("input", len(x.shape), x.dtype.name)) for x in inputs]
     for node in nodes:
-        if parts_of(node).graphs:
+        place[node] = len(place)
+        parts = parts_of(node)
+        rows += (parts.outline, len(node.inputs), *[place[x] for x in node.inputs])
+        if parts.graphs:
             calls.setdefault(node.inputs or node, []).append(node)
-    inside: dict[Node, tuple[KindParts, list[int]]] = {}
+    rows += [len(inputs), *[place[x] for x in outputs]]
+    inside: dict[Node, NumberPlaces] = {}
     for results in calls.values():
         key = tuple([part for x in results for part in (x.kind, *[y.asked for y in graphs_of(x)])])
         inside.update(zip(results, _inside.found(key, partial(inside_of, results)), strict=True))
     for node in nodes:
         found.add(parts_of(node))
         if node in inside:
-            found.add(inside[node][0])
-            rows += inside[node][1]
-    return Dissection(digest_of(rows), *found.parts())
-
-
-def inside_of(results: Sequence[Node]) -> list[tuple[KindParts, list[int]]]:
-    """For each result of a call what graphs inside of it add to those of the results before."""
-    within: dict[Hashable, Any] = {}
-    made = []
-    for node in results:
-        found, rows = NumberPlaces(), list[int]()
-        walk_inside(node, found, rows, within)
-        made.append((KindParts(0, *found.parts(), ()), rows))
-    return made
-
-
-def inner_nodes(graph: Graph) -> list[Node]:
-    """The nodes of a graph that are no inputs."""
-    given = {*graph.inputs}
-    return [x for x in graph.nodes if x not in given]
-
-
-def digest_of(rows: Sequence[int]) -> bytes:
-    """A digest in this process."""
-    return hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
+            found.add(inside[node])
+            rows += inside[node].rows
+    digest = hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
+    return Dissection(digest, *found.parts())
 
 
 def outline_of(graph: Graph) -> bytes:
     """The digest of a graph without its numbers; many operations may have one graph inside."""
     found = _digests.get(graph)
     if found is None:
-        found = _digests[graph] = digest_of([*rows_of(graph.inputs, inner_nodes(graph), graph.outputs)])
+        found = _digests[graph] = dissection(graph).outline
     return found
-
-
-def rows_of(
-    inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node]
-) -> Iterator[int]:
-    """The nodes of a graph and their edges, without numbers."""
-    place = {x: k for k, x in enumerate(inputs)}
-    yield len(place)
-    yield from [outline_number(("input", len(x.shape), x.dtype.name)) for x in inputs]
-    for node in nodes:
-        place[node] = len(place)
-        yield parts_of(node).outline
-        yield len(node.inputs)
-        yield from [place[x] for x in node.inputs]
-    yield from [place[x] for x in outputs]
 
 
 def graphs_of(node: Node) -> Iterator[Graph]:
     """The graphs among the parameters of a node."""
-    stack = [node.params[name] for name in parts_of(node).graphs]
+    return chain.from_iterable([graphs_in(node.params[k]) for k in parts_of(node).graphs])
+
+
+def graphs_in(value: Any) -> Iterator[Graph]:
+    """The graphs in a parameter."""
+    stack = [value]
     while stack:
         x = stack.pop()
         if isinstance(x, Graph):
@@ -199,20 +173,25 @@ Operations of the same operands share them: most are the results of one call.
 """
 
 
-def walk_inside(
-    node: Node, found: NumberPlaces, rows: list[int], within: dict[Hashable, Any]
-) -> None:
+def inside_of(results: Sequence[Node]) -> list[NumberPlaces]:
+    """For each result of a call what graphs inside of it add to those of the results before."""
+    within, made = dict[Hashable, Any](), [NumberPlaces() for _ in results]
+    for node, found in zip(results, made, strict=True):
+        walk(node, found, within)
+    return made
+
+
+def walk(node: Node, found: NumberPlaces, within: dict[Hashable, Any]) -> None:
     """Find the numbers of graphs inside of a node; `rows` says which of these are the same."""
     for graph in graphs_of(node):
         key, before = identity_of(graph), len(within)
-        rows.append(within.setdefault(key, before))
+        found.rows.append(within.setdefault(key, before))
         if len(within) > before:
             found.numbers += [n for x in graph.inputs for n in x.shape]
-            for x in inner_nodes(graph):
-                parts = parts_of(x)
-                found.add(parts)
-                if parts.graphs:
-                    walk_inside(x, found, rows, within)
+            for x in graph.nodes:
+                if x not in graph.inputs:
+                    found.add(parts_of(x))
+                    walk(x, found, within)
 
 
 def parts_of(node: Node) -> KindParts:
@@ -220,15 +199,10 @@ def parts_of(node: Node) -> KindParts:
     known = _kinds.get(node.kind)
     if known is None:
         found = NumberPlaces()
-        outline: list[Hashable] = [node.op]
-        graphs: list[str] = []
-        for name, x in sorted(node.params.items()):
-            if name != "serial":
-                found.has_graphs = False
-                outline.append((name, without(x, name, found)))
-                graphs += [name] * found.has_graphs
-        number = outline_number(tuple(outline))
-        known = _kinds[node.kind] = KindParts(number, *found.parts(), tuple(graphs[::-1]))
+        parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
+        outline = outline_number((node.op, *[(k, without(x, k, found)) for k, x in parts]))
+        graphs = tuple([k for k, x in parts if any(graphs_in(x))])
+        known = _kinds[node.kind] = KindParts(outline, *found.parts(), graphs)
     return known
 
 
@@ -261,7 +235,6 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
         name = type(x).__name__
         return (name, *[without(part, name, found) for part in x])
     if isinstance(x, Graph):
-        found.has_graphs = True
         return outline_of(x)
     kind = cast(Any, type(x))
     names = names_of(kind)

@@ -10,8 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gnomon.ir.dissected import Dissection, dissection_of
 from gnomon.ir.memo import memo
-from gnomon.ir.node import Node, asked_by, leaf_kind
+from gnomon.ir.node import Node, asked_by, leaf_kind, topological
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
@@ -113,6 +114,19 @@ class Survey:
             for x in self.constants:
                 key += (order[x], CONSTANT)
         self.key, self.lines = tuple(key), tuple(lines)
+
+    def dissection(self, roots: Sequence[Node]) -> tuple[Dissection, tuple] | None:
+        """The graph of the nodes, which is not made, and its lines; None where ranks have parts.
+
+        A graph has one node for several that differ in their lines alone: these are not told.
+        """
+        ends = {*self.leaves}
+        order = topological(roots, (), lambda x: () if x in ends else x.inputs)
+        plain = [(x.kind, x.inputs) for x in order if x.inputs and x.inputs[-1].op == "const"]
+        if self.over_ranks or len({*plain}) < len(plain):
+            return None
+        lines = tuple([() if x in ends else asked_by(x) for x in order])
+        return dissection_of(self.leaves, order, roots), lines
 
 
 def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:

@@ -12,9 +12,8 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gnomon.errors import TraceError
-from gnomon.ir.dissected import taken_apart
 from gnomon.ir.memo import Recent, memo
-from gnomon.ir.node import NUMBER, Arena, Graph, Node, asked_by, copy_into, topological
+from gnomon.ir.node import NUMBER, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site, waited
 from gnomon.lazy import build, collector, inlining, pieces, specializations
 from gnomon.ops.control_primitives import CONTROL
@@ -324,10 +323,9 @@ def written_over(
 def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
     """Compile the graph between leaves and roots."""
     between(seen, roots)
-    if not (others or seen.over_ranks or any(map(is_backward, seen.calls))):
-        made = known_for_sizes(seen.leaves, roots)
-        if made is not None:
-            return made, None
+    apart = None if others or any(map(is_backward, seen.calls)) else seen.dissection(roots)
+    if apart is not None and (made := build.known(*apart)) is not None:
+        return made, None
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with collector.paused():
         with inherit(()):  # a value's line is no part of the program that reads it
@@ -338,19 +336,6 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
     # a rank may know what others compute: what it printed
     place = meeting_place(seen.leaves).device if others else memory.device
     return build.build(graph, ranks_differ=seen.over_ranks, place=place), leaves
-
-
-def known_for_sizes(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable | None:
-    """A program for all sizes that serves the graph between leaves and roots; it is not made."""
-    ends = {*leaves}
-    order = topological(roots, (), lambda x: () if x in ends else x.inputs)
-    nodes = [x for x in order if x not in ends]
-    # in a graph those are one that differ in their lines alone
-    plain = [(x.kind, x.inputs) for x in nodes if x.inputs and x.inputs[-1].op == "const"]
-    if len({*plain}) < len(plain):
-        return None
-    lines = tuple([() if x in ends else asked_by(x) for x in order])
-    return build.known(taken_apart(leaves, nodes, roots), lines)
 
 
 def is_backward(node: Node) -> bool:
