@@ -160,10 +160,10 @@ class SizedProgram:
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
         """A function that runs the passes again, as when the program was made."""
 
-        def remake(graph: Graph) -> ProgramBlock:  # with the lines of who asks
+        def remake(graph: Graph) -> ProgramBlock:
             related = self._relations()
             with override(**self.context.settings._asdict()):
-                flat = renumbered(graph, iter(related.numbers))
+                flat = sited(self.graph, related.numbers, lines_of(graph))
                 block = pipeline.kernels_of(flat, self.context)
             return bound.BoundBlock(partial(related.sizes.value, own)).block(block)
 
@@ -171,9 +171,9 @@ class SizedProgram:
 
 
 def sited(graph: Graph, numbers: Numbers, lines: Lines) -> Graph:
-    """A graph with other numbers and other lines."""
+    """A graph with other numbers, under the lines of one that has as many nodes."""
     made = renumbered(graph, iter(numbers))
-    for node, sites in zip(made.nodes, lines, strict=True):
+    for node, sites in zip(made.nodes, lines * (len(lines) == len(made.nodes)), strict=False):
         node.sites = tuple([x for x in sites if x.__class__ is not str])
     return made
 

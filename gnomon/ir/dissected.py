@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from itertools import chain, count
 from typing import Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
 
 from gnomon.ir.memo import Recent, hashlib, memo, typed
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node
@@ -89,7 +88,6 @@ _kinds: dict[int, KindParts] = memo({})
 _inside: Recent[tuple[Any, ...], list[NumberPlaces]] = memo(Recent())
 """What the graphs inside of results of one call add to a graph that is taken apart."""
 _outlines: dict[Hashable, int] = memo({})
-_digests: WeakKeyDictionary[Graph, bytes] = memo(WeakKeyDictionary())
 _next_outline = count()
 
 
@@ -127,14 +125,6 @@ def dissection_of(
     return Dissection(digest, *found.parts())
 
 
-def outline_of(graph: Graph) -> bytes:
-    """The digest of a graph without its numbers; many operations may have one graph inside."""
-    found = _digests.get(graph)
-    if found is None:
-        found = _digests[graph] = dissection(graph).outline
-    return found
-
-
 def graphs_of(node: Node) -> Iterator[Graph]:
     """The graphs among the parameters of a node."""
     return chain.from_iterable([graphs_in(node.params[k]) for k in parts_of(node).graphs])
@@ -151,14 +141,6 @@ def graphs_in(value: Any) -> Iterator[Graph]:
             stack += reversed(x)
         elif hasattr(x, "kwargs"):
             stack += (x.kwargs, x.args)
-
-
-Calls = dict[tuple[Node, ...], dict[Hashable, Any]]
-
-
-def shared_by(node: Node, calls: Calls) -> dict[Hashable, Any]:
-    """The graphs that the results of one call share."""
-    return calls.setdefault(node.inputs, {}) if node.inputs else {}
 
 
 def identity_of(graph: Graph) -> Hashable:
@@ -235,7 +217,7 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
         name = type(x).__name__
         return (name, *[without(part, name, found) for part in x])
     if isinstance(x, Graph):
-        return outline_of(x)
+        return dissection(x).outline
     kind = cast(Any, type(x))
     names = names_of(kind)
     if names:
@@ -250,14 +232,14 @@ def renumbered(
 
     counts: takes for each count of leaves that of canonical order, of these sizes, or None.
     """
-    arena, made, calls = Arena(), dict[Node, Node](), Calls()
+    arena, made, calls = Arena(), dict[Node, Node](), dict[Any, dict[Hashable, Any]]()
     for x in graph.inputs:
         with inherit(x.sites):
             made[x] = arena.input(tuple([next(numbers) for _ in x.shape]), x.dtype)
     for node in graph.nodes:
         if node in made:
             continue
-        within = shared_by(node, calls) if known is None else known
+        within = calls.setdefault(node.inputs or node, {}) if known is None else known
         inputs = tuple([made[x] for x in node.inputs])
         if counts is not None and (unknown := [None] * len(parts_of(node).leaves)):
             counts += PRIMITIVES[node.op].leaves(inputs, node.params) or unknown
