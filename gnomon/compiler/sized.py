@@ -179,7 +179,7 @@ def sited(graph: Graph, numbers: Numbers, lines: Lines) -> Graph:
 
 
 def inside(lines: Lines) -> list[str]:
-    """Of the lines of a graph's nodes those of graphs inside, which are digests."""
+    """The lines of graphs inside, which are digests among those of a graph's nodes."""
     return [x for sites in lines for x in sites if x.__class__ is str]
 
 

@@ -6,18 +6,22 @@ Bytes that somebody else may write to are read now or copied, never by a node th
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gnomon.ir.dissected import Dissection, dissection_of
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, asked_by, leaf_kind, topological
+from gnomon.lazy import dissected
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf
+
+if TYPE_CHECKING:
+    from gnomon.ir.dissected import Dissection
 
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 INSIDE = frozenset({"region", *CONTROL})
@@ -118,7 +122,7 @@ class Survey:
     def dissection(self, roots: Sequence[Node]) -> tuple[Dissection, tuple] | None:
         """The graph of the nodes, which is not made, and its lines; None where ranks have parts.
 
-        A graph has one node for several that differ in their lines alone: these are not told.
+        A graph has one node for several that differ in lines alone: it is None for these too.
         """
         ends = {*self.leaves}
         order = topological(roots, (), lambda x: () if x in ends else x.inputs)
@@ -126,7 +130,7 @@ class Survey:
         if self.over_ranks or len({*plain}) < len(plain):
             return None
         lines = tuple([() if x in ends else asked_by(x) for x in order])
-        return dissection_of(self.leaves, order, roots), lines
+        return dissected.dissection_of(self.leaves, order, roots), lines
 
 
 def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
