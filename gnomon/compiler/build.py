@@ -34,7 +34,7 @@ from gnomon.lazy import (
     sized,
 )
 from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
-from gnomon.program.executable import Executable, Remake, lines_of
+from gnomon.program.executable import Executable, Lines, Remake, lines_of
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime.program import Step, Tables
 from gnomon.settings import holding, override
@@ -94,6 +94,16 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
     context = replace(context, sizes_vary=vary)
     _outlines.add(taken.outline)
     return compile_graph(graph, context, taken if context.may_vary and not fixed else None)
+
+
+def known(taken: Dissection, lines: Lines) -> Executable | None:
+    """The executable of a graph that nobody made yet, where a program for all sizes serves it.
+
+    lines: of the graph's nodes.
+    """
+    context = target.context()
+    may = taken.outline in _outlines and context.may_vary
+    return sized.known(taken, lines, context) if may else None
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:

@@ -30,7 +30,7 @@ from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.registry import asks_for_chunks
 from gnomon.passes.localize import ranks_of
 from gnomon.program.context import CompileContext
-from gnomon.program.executable import Executable
+from gnomon.program.executable import Executable, Lines, lines_of
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime.program import bindings, table
 from gnomon.settings import override
@@ -58,6 +58,21 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
 
     found = family.served(taken.numbers, make, ASKED if context.dynamic else 0)
     return found and found[0].at(found[1], graph)
+
+
+def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
+    """The executable of a graph that nobody made, by a program that is there; None if none is.
+
+    lines: of the graph's nodes. Those in graphs inside of it are the program's own.
+    """
+    family = _families.get((taken.outline, taken.structure, context.key))
+    found = family and family.serving(taken.numbers)
+    if not found or found[0].inside != inside(lines):
+        return None
+    program, own = found
+    made = program.at(own, partial(sited, program.graph, taken.numbers, lines))
+    made.lines = lines
+    return made
 
 
 def new_program(
@@ -95,7 +110,8 @@ class SizedProgram:
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)
-        self._graph, self._relations, self._related = graph, relations, relations()
+        self.graph, self.inside = graph, inside(lines_of(graph))
+        self._relations, self._related = relations, relations()
         sizes, given = self._related.sizes, self._related.numbers
         self.context = replace(context, sizes_vary=True)
         if not self._related.places:
@@ -126,7 +142,7 @@ class SizedProgram:
         own = self._related.given_by(numbers)
         return own if own is not None and self._holds(own) else None
 
-    def at(self, own: Numbers, graph: Graph) -> Executable:
+    def at(self, own: Numbers, graph: Graph | Callable[[], Graph]) -> Executable:
         """The executable of a graph of these sizes."""
         values = dict(zip(self._names, self._rest_of(own), strict=True))
         rest = {"needs": self.plan.needs, **substituted(self._rest, of_symbols(values.get))}
@@ -144,14 +160,27 @@ class SizedProgram:
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
         """A function that runs the passes again, as when the program was made."""
 
-        def remake(_: Graph) -> ProgramBlock:
+        def remake(graph: Graph) -> ProgramBlock:
             related = self._relations()
             with override(**self.context.settings._asdict()):
-                flat = renumbered(self._graph, iter(related.numbers))
+                flat = sited(self.graph, related.numbers, lines_of(graph))
                 block = pipeline.kernels_of(flat, self.context)
             return bound.BoundBlock(partial(related.sizes.value, own)).block(block)
 
         return remake
+
+
+def sited(graph: Graph, numbers: Numbers, lines: Lines) -> Graph:
+    """A graph with other numbers, under the lines of one that has as many nodes."""
+    made = renumbered(graph, iter(numbers))
+    for node, sites in zip(made.nodes, lines * (len(lines) == len(made.nodes)), strict=False):
+        node.sites = tuple([x for x in sites if x.__class__ is not str])
+    return made
+
+
+def inside(lines: Lines) -> list[str]:
+    """The lines of graphs inside, which are digests among those of a graph's nodes."""
+    return [x for sites in lines for x in sites if x.__class__ is str]
 
 
 def refuse_fixed(graph: Graph, known: set[Graph] | None = None) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import count
+from functools import partial
+from itertools import chain, count
 from typing import Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
 
-from gnomon.ir.memo import hashlib, memo, typed
+from gnomon.ir.memo import Recent, hashlib, memo, typed
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.sizes import SymInt
@@ -57,7 +57,8 @@ class KindParts(NamedTuple):
     numbers: Numbers
     leaves: tuple[int, ...]
     fixed: tuple[int, ...]
-    has_graphs: bool
+    graphs: tuple[str, ...]
+    """The names of parameters with graphs inside."""
 
 
 class NumberPlaces:
@@ -67,14 +68,16 @@ class NumberPlaces:
         self.numbers: list[int] = []
         self.leaves: list[int] = []
         self.fixed: list[int] = []
-        self.has_graphs = False
+        self.rows: list[int] = []
+        """Which of the graphs inside are the same."""
 
-    def add(self, part: KindParts) -> None:
+    def add(self, part: KindParts | NumberPlaces) -> None:
         """The numbers of a part."""
-        place = len(self.numbers)
-        self.leaves += [place + k for k in part.leaves]
-        self.fixed += [place + k for k in part.fixed]
-        self.numbers += part.numbers
+        if part.numbers:
+            place = len(self.numbers)
+            self.leaves += [place + k for k in part.leaves]
+            self.fixed += [place + k for k in part.fixed]
+            self.numbers += part.numbers
 
     def parts(self) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
         """The numbers, and which of them are leaf counts or fixed."""
@@ -82,50 +85,54 @@ class NumberPlaces:
 
 
 _kinds: dict[int, KindParts] = memo({})
+_inside: Recent[tuple[Any, ...], list[NumberPlaces]] = memo(Recent())
+"""What the graphs inside of results of one call add to a graph that is taken apart."""
 _outlines: dict[Hashable, int] = memo({})
-_digests: WeakKeyDictionary[Graph, bytes] = memo(WeakKeyDictionary())
 _next_outline = count()
 
 
 def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
-    found = NumberPlaces()
-    rows = [*rows_of(graph)]
-    walk(graph, found, rows)
-    return Dissection(digest_of(rows), *found.parts())
+    return dissection_of(graph.inputs, graph.nodes, graph.outputs)
 
 
-def digest_of(rows: Sequence[int]) -> bytes:
-    """A digest in this process."""
-    return hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
-
-
-def outline_of(graph: Graph) -> bytes:
-    """The digest of a graph without its numbers; many operations may have one graph inside."""
-    found = _digests.get(graph)
-    if found is None:
-        found = _digests[graph] = digest_of([*rows_of(graph)])
-    return found
-
-
-def rows_of(graph: Graph) -> Iterator[int]:
-    """The nodes of a graph and their edges, without numbers."""
-    place: dict[Node, int] = {}
-    yield len(graph.inputs)
-    for x in graph.inputs:
-        place[x] = len(place)
-        yield parts_of(x).outline
-    for node in graph.nodes:
-        if node not in place:
-            place[node] = len(place)
-            yield from (parts_of(node).outline, len(node.inputs))
-            yield from [place[x] for x in node.inputs]
-    yield from [place[x] for x in graph.outputs]
+def dissection_of(
+    inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node]
+) -> Dissection:
+    """The graph of these nodes taken apart; any nodes may be its inputs, and count as leaves."""
+    place = {x: k for k, x in enumerate(inputs)}
+    nodes = [x for x in nodes if x not in place]
+    found, calls = NumberPlaces(), dict[Hashable, list[Node]]()
+    found.numbers += [n for x in inputs for n in x.shape]
+    rows = [outline_number(("input", len(x.shape), x.dtype.name)) for x in inputs]
+    for node in nodes:
+        place[node] = len(place)
+        parts = parts_of(node)
+        rows += (parts.outline, len(node.inputs), *[place[x] for x in node.inputs])
+        if parts.graphs:
+            calls.setdefault(node.inputs or node, []).append(node)
+    rows += [len(inputs), *[place[x] for x in outputs]]
+    inside: dict[Node, NumberPlaces] = {}
+    for results in calls.values():
+        key = tuple([part for x in results for part in (x.kind, *[y.asked for y in graphs_of(x)])])
+        inside.update(zip(results, _inside.found(key, partial(inside_of, results)), strict=True))
+    for node in nodes:
+        found.add(parts_of(node))
+        if node in inside:
+            found.add(inside[node])
+            rows += inside[node].rows
+    digest = hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
+    return Dissection(digest, *found.parts())
 
 
 def graphs_of(node: Node) -> Iterator[Graph]:
     """The graphs among the parameters of a node."""
-    stack = [node.params[name] for name in sorted(node.params, reverse=True)]
+    return chain.from_iterable([graphs_in(node.params[k]) for k in parts_of(node).graphs])
+
+
+def graphs_in(value: Any) -> Iterator[Graph]:
+    """The graphs in a parameter."""
+    stack = [value]
     while stack:
         x = stack.pop()
         if isinstance(x, Graph):
@@ -134,14 +141,6 @@ def graphs_of(node: Node) -> Iterator[Graph]:
             stack += reversed(x)
         elif hasattr(x, "kwargs"):
             stack += (x.kwargs, x.args)
-
-
-Calls = dict[tuple[Node, ...], dict[Hashable, Any]]
-
-
-def shared_by(node: Node, calls: Calls) -> dict[Hashable, Any]:
-    """The graphs that the results of one call share."""
-    return calls.setdefault(node.inputs, {}) if node.inputs else {}
 
 
 def identity_of(graph: Graph) -> Hashable:
@@ -156,21 +155,25 @@ Operations of the same operands share them: most are the results of one call.
 """
 
 
-def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: NestedGraphs = None) -> None:
-    """Find the numbers of a graph; `rows` says which of the nested graphs are the same."""
-    found.numbers += [n for x in graph.inputs for n in x.shape]
-    given, calls = {*graph.inputs}, Calls()
-    for node in graph.nodes:
-        if node in given:
-            continue
-        parts = parts_of(node)
-        found.add(parts)
-        within = shared_by(node, calls) if known is None else known
-        for inner in graphs_of(node) if parts.has_graphs else ():
-            key, before = identity_of(inner), len(within)
-            rows.append(within.setdefault(key, before))
-            if len(within) > before:
-                walk(inner, found, rows, within)
+def inside_of(results: Sequence[Node]) -> list[NumberPlaces]:
+    """For each result of a call what graphs inside of it add to those of the results before."""
+    within, made = dict[Hashable, Any](), [NumberPlaces() for _ in results]
+    for node, found in zip(results, made, strict=True):
+        walk(node, found, within)
+    return made
+
+
+def walk(node: Node, found: NumberPlaces, within: dict[Hashable, Any]) -> None:
+    """Find the numbers of graphs inside of a node; `rows` says which of these are the same."""
+    for graph in graphs_of(node):
+        key, before = identity_of(graph), len(within)
+        found.rows.append(within.setdefault(key, before))
+        if len(within) > before:
+            found.numbers += [n for x in graph.inputs for n in x.shape]
+            for x in graph.nodes:
+                if x not in graph.inputs:
+                    found.add(parts_of(x))
+                    walk(x, found, within)
 
 
 def parts_of(node: Node) -> KindParts:
@@ -178,16 +181,17 @@ def parts_of(node: Node) -> KindParts:
     known = _kinds.get(node.kind)
     if known is None:
         found = NumberPlaces()
-        if node.op == "input":
-            outline: Hashable = ("input", node.rank, node.dtype.name)
-        else:
-            parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
-            outline = (node.op, *[(k, without(x, k, found)) for k, x in parts])
-        number = _outlines.get(outline)
-        if number is None:
-            number = _outlines.setdefault(outline, next(_next_outline))
-        known = _kinds[node.kind] = KindParts(number, *found.parts(), found.has_graphs)
+        parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
+        outline = outline_number((node.op, *[(k, without(x, k, found)) for k, x in parts]))
+        graphs = tuple([k for k, x in parts if any(graphs_in(x))])
+        known = _kinds[node.kind] = KindParts(outline, *found.parts(), graphs)
     return known
+
+
+def outline_number(outline: Hashable) -> int:
+    """The number of an outline."""
+    number = _outlines.get(outline)
+    return _outlines.setdefault(outline, next(_next_outline)) if number is None else number
 
 
 def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
@@ -213,8 +217,7 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
         name = type(x).__name__
         return (name, *[without(part, name, found) for part in x])
     if isinstance(x, Graph):
-        found.has_graphs = True
-        return outline_of(x)
+        return dissection(x).outline
     kind = cast(Any, type(x))
     names = names_of(kind)
     if names:
@@ -229,14 +232,14 @@ def renumbered(
 
     counts: takes for each count of leaves that of canonical order, of these sizes, or None.
     """
-    arena, made, calls = Arena(), dict[Node, Node](), Calls()
+    arena, made, calls = Arena(), dict[Node, Node](), dict[Any, dict[Hashable, Any]]()
     for x in graph.inputs:
         with inherit(x.sites):
             made[x] = arena.input(tuple([next(numbers) for _ in x.shape]), x.dtype)
     for node in graph.nodes:
         if node in made:
             continue
-        within = shared_by(node, calls) if known is None else known
+        within = calls.setdefault(node.inputs or node, {}) if known is None else known
         inputs = tuple([made[x] for x in node.inputs])
         if counts is not None and (unknown := [None] * len(parts_of(node).leaves)):
             counts += PRIMITIVES[node.op].leaves(inputs, node.params) or unknown
@@ -252,7 +255,7 @@ def renumbered_params(
     """The parameters of a node with other numbers: its own, then those of graphs inside."""
     parts = parts_of(node)
     own = iter([next(numbers) for _ in parts.numbers])
-    for inner in graphs_of(node) if parts.has_graphs else ():
+    for inner in graphs_of(node):
         if identity_of(inner) not in known:
             known[identity_of(inner)] = renumbered(inner, numbers, known, counts)
     rules: Rules = {

@@ -8,7 +8,7 @@ residuals.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from gnomon.errors import GradientError
@@ -21,6 +21,7 @@ from gnomon.ops.registry import own_gradient, rule_of
 PullBack = Callable[[Mapping[Node, Node], Sequence[Node]], list[Node | None]]
 """pull_back of grad.py, which calls this file."""
 Parts = list[Node | None]
+Results = dict[Node, list[Node]]
 
 
 def is_whole(node: Node) -> bool:
@@ -32,18 +33,11 @@ def is_whole(node: Node) -> bool:
     return rule_of(node) is not None or (derived and len(p["body"].outputs) > 1)
 
 
-def is_control(node: Node) -> bool:
-    """Whether a node is a result of a choice or a loop."""
-    return node.op in CONTROL
-
-
-def results_by_call(
-    nodes: Iterable[Node], asked: Callable[[Node], bool] = is_control
-) -> dict[Node, list[Node]]:
-    """The first result of every call that is asked for -> all its results, in order."""
+def results_by_call(nodes: Iterable[Node], ops: Container[str] = CONTROL) -> Results:
+    """The first result of every call of an operation among `ops` -> all its results, in order."""
     calls: dict[tuple[Any, ...], list[Node]] = {}
     for node in nodes:
-        if asked(node):
+        if node.op in ops:
             calls.setdefault(call_of(node), []).append(node)
     return {results[0]: results for results in calls.values()}
 

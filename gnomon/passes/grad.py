@@ -42,6 +42,8 @@ SHOWS = frozenset({"expand", "permute", "reshape"})
 """Steps that show a value as it is."""
 Parts = Sequence[Node | None]
 """For each input its gradient, or none."""
+CALLED = frozenset({"region", *CONTROL})
+"""Operations that may have several results."""
 MANY = 4
 """So many stretches of a node are joined; fewer are added."""
 
@@ -59,9 +61,11 @@ def pull_back(
     between which it was written: one of them gets the sum of their gradients, the others none.
     """
     paths = GradientPaths(seeds, wanted, values)
-    nodes, mesh = paths.nodes, paths.mesh
+    nodes, mesh, plain = paths.nodes, paths.mesh, paths.is_plain
     on_the_way = paths.on_the_way
-    calls = results_by_call(nodes, lambda x: is_whole(x) and not paths.is_passing(x))
+    called = [x for x in nodes if x.op in CALLED and is_whole(x)]
+    calls = results_by_call([x for x in called if plain or not paths.is_passing(x)], CALLED)
+    whole = {x for results in calls.values() for x in results}
     total: dict[Node, Node] = {}
     for root, seed in seeds.items():
         add_seed(total, paths.first.get(root, root), seed)
@@ -70,19 +74,20 @@ def pull_back(
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
         if node in slices:
-            whole = whole_of(slices.pop(node))
-            whole = whole if layouts is None else layouts.placed(whole, None, node)
-            total[node] = total[node] + whole if node in total else whole
+            g = whole_of(slices.pop(node))
+            g = g if layouts is None else layouts.placed(g, None, node)
+            total[node] = total[node] + g if node in total else g
         if node not in total and node not in calls:
             continue
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
-        passing, to = paths.is_passing(node), paths.predecessors(node)
-        asked = calls.get(node, ()) if is_whole(node) and not passing else (node,)
+        passing = not plain and paths.is_passing(node)
+        to = paths.predecessors(node) if passing else node.inputs
+        asked = calls.get(node, ()) if node in whole else (node,)
         gs = {x: total[x] for x in asked if x in total and x in on_the_way}
-        needed = tuple(x in on_the_way for x in to)
-        if not gs or not any(needed):
+        needed = tuple([x in on_the_way for x in to])
+        if not gs or True not in needed:
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
@@ -94,7 +99,7 @@ def pull_back(
                     continue
                 if layouts is not None:
                     x, part = over_ranks(part, node, x, paths, layouts)
-                if is_stretch(part):
+                if part.op == "pad" and is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
                     total[x] = total[x] + part if x in total else part
@@ -181,11 +186,11 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
         return gradients_of_call(gs, needed, pull_back)
+    if node.op != "region":
+        return by_rule(node, g, needed)
     rule = rule_of(node)
     if rule is not None:
         return rule.gradients(gs, needed)
-    if node.op != "region":
-        return by_rule(node, g, needed)
     traced, wanted = backward_of(tuple(gs), needed, node.inputs if sharded else ())
     parts = iter(traced.emit((*node.inputs, *gs.values())) if wanted else ())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))

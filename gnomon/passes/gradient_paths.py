@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from gnomon.ir.node import Node, copy_into, topological
+from gnomon.ir.node import READ, Node, copy_into, topological
 from gnomon.ops.control_primitives import call_of
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.layouts import LAYOUTS, is_microbatches
@@ -35,12 +35,17 @@ class GradientPaths:
         """For each result of an opened function the value in a copy of its body."""
         self.opens = False
         self.closed: set[Node] = set()
-        if any(map(is_captured, self.nodes)):
+        regions = [x for x in self.nodes if x.op == "region"]
+        captured, others = (any(map(f, regions)) for f in (is_captured, has_other_history))
+        self.is_plain = not (captured or others)
+        """Whether each node passes its gradient to all of its inputs."""
+        if captured:
             self._open(roots, values)
-        elif any(map(has_other_history, self.nodes)):
+        elif others:
             self.nodes = topological(roots, to=self.predecessors)
         self.first = first_values(self.nodes, values)
-        self.on_the_way = depends_on(self.nodes, self.wanted, self.predecessors)
+        to = READ if self.is_plain else self.predecessors
+        self.on_the_way = depends_on(self.nodes, self.wanted, to)
         """The nodes through which gradients reach the wanted ones."""
         self.mesh = axes_in(self.nodes)
 
@@ -59,7 +64,7 @@ class GradientPaths:
         several values, the result of an opened function is a value in its body: the sum is the one
         of a program in which a single node is read.
         """
-        while x.op == "barrier" or self.is_passing(x):
+        while x.op == "barrier" or (not self.is_plain and self.is_passing(x)):
             if x.watch or x in self.wanted or "checkpoint" in x.params:
                 break
             (x,) = self.predecessors(x)
@@ -163,7 +168,7 @@ def mark_dependents(
     for node in nodes:
         if (
             node.op != "detach"
-            and node.dtype.is_floating_point
+            and node.dtype.kind == "float"
             and not marked.isdisjoint(predecessors(node))
         ):
             marked.add(node)

@@ -58,7 +58,7 @@ class Executable:
 
     def __init__(
         self,
-        source: Graph,
+        source: Graph | Callable[[], Graph],
         plan: SavedProgram,
         handles: Handles,
         context: CompileContext,
@@ -71,9 +71,8 @@ class Executable:
         self._digest: str | None = None
         self.fresh = 0
         """The number of kernels compiled for it: no earlier program had their code."""
-        self._source: Graph | Callable[[], Graph] = source
-        self.plan = plan
-        self.memory, self.lines = plan.memory, lines_of(source)
+        self._source, self.plan, self.memory = source, plan, plan.memory
+        self.lines: Lines = lines_of(source) if isinstance(source, Graph) else ()
         self._sizes, self._returns = plan.sizes, plan.returns
         self._settings, self.backend = context.settings, context.backend
         self._memory = self.backend.memory

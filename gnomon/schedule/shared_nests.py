@@ -66,7 +66,7 @@ def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers]
             numbers += node.shape
             continue
         parts = parts_of_kind(node)
-        if parts.has_graphs:
+        if parts.graphs:
             return None
         fixed = tuple([parts.numbers[k] for k in (*parts.leaves, *parts.fixed)])
         rows.append((parts.outline, *row[1:], fixed, folded(node)))

@@ -6,17 +6,22 @@ Bytes that somebody else may write to are read now or copied, never by a node th
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from gnomon.ir.memo import memo
-from gnomon.ir.node import Node, asked_by, copy_into, leaf_kind
+from gnomon.ir.node import Node, asked_by, copy_into, leaf_kind, topological
+from gnomon.lazy import dissected
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf, settled, state
+
+if TYPE_CHECKING:
+    from gnomon.ir.dissected import Dissection
 
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 INSIDE = frozenset({"region", *CONTROL})
@@ -113,6 +118,19 @@ class Survey:
             for x in self.constants:
                 key += (order[x], CONSTANT)
         self.key, self.lines = tuple(key), tuple(lines)
+
+    def dissection(self, roots: Sequence[Node]) -> tuple[Dissection, tuple] | None:
+        """The graph of the nodes, which is not made, and its lines; None where ranks have parts.
+
+        A graph has one node for several that differ in lines alone: it is None for these too.
+        """
+        ends = {*self.leaves}
+        order = topological(roots, (), lambda x: () if x in ends else x.inputs)
+        plain = [(x.kind, x.inputs) for x in order if x.inputs and x.inputs[-1].op == "const"]
+        if self.over_ranks or len({*plain}) < len(plain):
+            return None
+        lines = tuple([() if x in ends else asked_by(x) for x in order])
+        return dissected.dissection_of(self.leaves, order, roots), lines
 
 
 def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:

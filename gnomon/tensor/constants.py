@@ -24,7 +24,7 @@ _seen: Recent[tuple[int, ...], tuple[list[float], set[int]]] = memo(Recent())
 def generalized(order: Iterable[Node]) -> Mapping[Node, DeviceBuffer]:
     """The numbers of a new structure that vary, and their values."""
     nodes = list(order)
-    numbers = [x for x in nodes if is_number(x)]
+    numbers = [x for x in nodes if x.op == "const" and is_number(x)]
     if not numbers:
         return NONE_VARY
     key = tuple([NUMBER if is_number(x) else x.kind for x in nodes])

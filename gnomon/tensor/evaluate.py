@@ -322,12 +322,16 @@ def written_over(
 
 def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
     """Compile the graph between leaves and roots."""
+    between(seen, roots)
+    apart = None if others or any(map(is_backward, seen.calls)) else seen.dissection(roots)
+    if apart is not None and (made := build.known(*apart)) is not None:
+        return made, None
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with collector.paused():
         with inherit(()):  # a value's line is no part of the program that reads it
             known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
         images = list(known.values())
-        graph = Graph(images, copy_into(arena, between(seen, roots), known))
+        graph = Graph(images, copy_into(arena, roots, known))
         graph, leaves = opened(graph) if any(map(is_backward, seen.calls)) else (graph, None)
     # a rank may know what others compute: what it printed
     place = meeting_place(seen.leaves).device if others else memory.device

@@ -9,10 +9,12 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import IndexOutOfBounds, NanError, TraceError
+from gnomon.program.executable import Executable
 from gnomon.settings import current, override
 from gnomon.tensor.borrowing import borrows, numbered
 from gnomon.tensor.state import is_capturing, state
 from gnomon.tensor.tensor import raw, wrap
+from tests.strategies import same_bits
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
 
@@ -180,6 +182,45 @@ def test_a_program_that_is_found_again_names_the_lines_of_its_own_caller():
         with pytest.raises(IndexOutOfBounds, match=rf"test_evaluate\.py:{line}\b"):
             caller(rows, outside)
     assert len(importlib.import_module("gnomon.compiler.build")._built) == compiled
+
+
+def test_a_program_for_many_sizes_is_found_without_a_graph_and_names_each_callers_lines(
+    tmp_path, monkeypatch
+):
+    def one(x):
+        return (x.softmax(0) * 2.5).sum(1)
+
+    def other(x):
+        return (x.softmax(0) * 2.5).sum(1)
+
+    made = []
+    run = Executable.run
+    monkeypatch.setattr(
+        Executable, "run", lambda self, *given: made.append(self) or run(self, *given)
+    )
+    found = {}
+    with override(cache_dir=tmp_path, dynamic_sizes=True):
+        for n in (20, 21, 23):
+            x = gn.arange(7.0 * n).reshape(n, 7) * 0.1
+            gn.evaluate(x)
+            one(x).tolist()
+        with monkeypatch.context() as change:
+            change.setattr(evaluation, "copy_into", None)
+            for n in (29, 37):
+                for function in (one, other):
+                    x = gn.arange(7.0 * n).reshape(n, 7) * 0.1
+                    gn.evaluate(x)
+                    found[function, n] = function(x).numpy(), made[-1]
+    for (function, n), (value, executable) in found.items():
+        first = function.__code__.co_firstlineno
+        assert {x.line for kernel in executable.kernels for x in kernel.sites} == {first + 1}
+        assert executable.source.inputs[0].shape == (n, 7)
+        with override(cache=False, dynamic_sizes=False):
+            x = gn.arange(7.0 * n).reshape(n, 7) * 0.1
+            gn.evaluate(x)
+            assert same_bits(function(x).numpy(), value)
+        assert made[-1].source.key == executable.source.key
+        assert made[-1].lines == executable.lines
 
 
 def test_a_nan_in_a_program_that_is_found_again_is_laid_to_its_own_line():

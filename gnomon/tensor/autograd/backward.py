@@ -114,7 +114,7 @@ def structure(
 
 def is_given(node: Node, numbers: Container[Node]) -> bool:
     """Whether a node's value is known, and it has no history of its own."""
-    return (not node.inputs and is_known(node, numbers)) or is_plain_part(node)
+    return is_plain_part(node) if node.inputs else is_known(node, numbers)
 
 
 def seed_of(node: Node) -> Node:

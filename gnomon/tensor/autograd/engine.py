@@ -183,7 +183,7 @@ def pulled(
     if state.overwritten:
         versions.check(seeds, order, wanted)
     seen = partial(observe, tracked=create_graph) if any(map(is_watched, waiting)) else None
-    ruled = any(rule_of(node) is not None for node in order)
+    ruled = any([rule_of(node) is not None for node in order if node.op == "region"])
     if create_graph or seen is not None or ruled or is_capturing():
         found = derived(seeds, wanted, leaf_values(waiting), seen)
         by_node = dict(zip(wanted, found, strict=True))
