@@ -260,8 +260,8 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
         """
         self.went_back = True
         order, ends = topological(roots), set(leaves)
-        for x in order:  # a leaf that was written to is a node over the leaf
-            if has_other_history(x) and x.inputs[0] in ends:
+        for x in order:  # a leaf that was written to is a node over the leaf, as is its copy
+            if (has_other_history(x) or x.op == "barrier") and x.inputs[0] in ends:
                 ends.add(x)
         freed = depends_on(order, list(leaves)) - ends
         freed &= numbered(roots, lambda node: node.op == "detach").keys()
