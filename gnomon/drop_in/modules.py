@@ -19,11 +19,16 @@ from gnomon.drop_in.names import ANSWERS, IDLE, MEANINGS, SPELLED, target_of
 from gnomon.drop_in.printing import printed
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import FinderOfNames, NamesElsewhere, reached
+from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.tensor.absent import Absent
+from gnomon.tensor.tensor import Tensor
 
 __all__ = ["TorchModule", "installed"]
 
 ROOT = "torch"
+CLASSES = {Tensor: ROOT, Parameter: f"{ROOT}.nn.parameter", Buffer: f"{ROOT}.nn.parameter"}
+"""The modules where PyTorch has the classes of tensors."""
+OWN = {kind: kind.__module__ for kind in CLASSES}
 HOLDERS = (ModuleType, SimpleNamespace, Absent)
 """Types of objects that may stand for a module of PyTorch's."""
 
@@ -116,14 +121,21 @@ def holder_of(full: str) -> Any:
 
 @contextmanager
 def installed(report: NameReport) -> Iterator[None]:
-    """Replace torch by Gnomon in imports of a `with` block; earlier imports stay what they are."""
+    """Replace torch by Gnomon in imports of a `with` block; earlier imports stay what they are.
+
+    Libraries for several frameworks choose their functions by the module of a tensor's class.
+    """
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if is_theirs(name)}
     finder = TorchFinder(report)
     sys.meta_path.insert(0, finder)
     try:
+        for kind, module in CLASSES.items():
+            kind.__module__ = module
         with printed():
             yield
     finally:
+        for kind, module in OWN.items():
+            kind.__module__ = module
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if is_theirs(name)]:
             del sys.modules[name]

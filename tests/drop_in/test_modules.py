@@ -37,6 +37,17 @@ def test_what_was_imported_before_comes_back(monkeypatch: pytest.MonkeyPatch):
     assert sys.modules["torch"] is stood
 
 
+def test_classes_of_tensors_are_those_of_pytorchs_modules():
+    """Libraries for several frameworks choose their functions by these."""
+    with installed(NameReport()):
+        torch = importlib.import_module("torch")
+        made = torch.ones(2), torch.nn.Parameter(torch.ones(2)), torch.ones(2, dtype=torch.cfloat)
+
+        assert [x.__class__.__module__ for x in made] == ["torch", "torch.nn.parameter", "torch"]
+        assert pickle.loads(pickle.dumps(made[0])).tolist() == [1.0, 1.0]
+    assert gn.Tensor.__module__ == "gnomon.tensor.tensor"
+
+
 def test_names_are_those_of_gnomon_and_are_kept():
     with installed(NameReport()):
         torch = importlib.import_module("torch")

@@ -195,6 +195,7 @@ def test_a_program_for_many_sizes_is_found_without_a_graph_and_names_each_caller
 
     made = []
     run = Executable.run
+    monkeypatch.setattr(evaluation, "others", set())  # whatever earlier tests took memory of
     monkeypatch.setattr(
         Executable, "run", lambda self, *given: made.append(self) or run(self, *given)
     )
