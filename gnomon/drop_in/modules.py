@@ -19,16 +19,14 @@ from gnomon.drop_in.names import ANSWERS, IDLE, MEANINGS, SPELLED, target_of
 from gnomon.drop_in.printing import printed
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import FinderOfNames, NamesElsewhere, reached
-from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.tensor.absent import Absent
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["TorchModule", "installed"]
 
 ROOT = "torch"
-CLASSES = {Tensor: ROOT, Parameter: f"{ROOT}.nn.parameter", Buffer: f"{ROOT}.nn.parameter"}
-"""The modules where PyTorch has the classes of tensors."""
-OWN = {kind: kind.__module__ for kind in CLASSES}
+OWN, PARAMETERS = Tensor.__module__, "gnomon.nn.parameter"
+"""The modules of the classes of tensors."""
 HOLDERS = (ModuleType, SimpleNamespace, Absent)
 """Types of objects that may stand for a module of PyTorch's."""
 
@@ -116,7 +114,16 @@ class TorchFinder(FinderOfNames):
 def holder_of(full: str) -> Any:
     """The namespace behind a module of PyTorch's name; None where there is no such module."""
     found = target_of(full.partition(".")[2])
+    if full == f"{ROOT}.nn":
+        name_parameters(f"{full}.parameter")
     return found if isinstance(found, HOLDERS) else absent_module(full)
+
+
+def name_parameters(module: str) -> None:
+    """Give the classes of parameters and buffers a module, if they are loaded."""
+    known = sys.modules.get(PARAMETERS)
+    for kind in () if known is None else (known.Parameter, known.Buffer):
+        kind.__module__ = module
 
 
 @contextmanager
@@ -129,13 +136,12 @@ def installed(report: NameReport) -> Iterator[None]:
     finder = TorchFinder(report)
     sys.meta_path.insert(0, finder)
     try:
-        for kind, module in CLASSES.items():
-            kind.__module__ = module
+        Tensor.__module__ = ROOT
         with printed():
             yield
     finally:
-        for kind, module in OWN.items():
-            kind.__module__ = module
+        Tensor.__module__ = OWN
+        name_parameters(PARAMETERS)
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if is_theirs(name)]:
             del sys.modules[name]
