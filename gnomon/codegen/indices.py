@@ -22,14 +22,14 @@ I64 = vector("i64")
 
 @dataclass(frozen=True)
 class Position:
-    """Sixteen elements: the first one's index, and which of them exist (None: all)."""
+    """Sixteen elements of a row: the first one's index, and the mask of those that exist or None."""
 
     index: str
     mask: str | None
 
 
 class Indices:
-    """Emits the indices of a plan; names are remembered per scope."""
+    """Emitter of the index arithmetic of a plan; SSA names are remembered per scope."""
 
     def __init__(self, e: Emitter, plan: LoopPlan) -> None:
         self.e, self.plan = e, plan
@@ -62,7 +62,7 @@ class Indices:
         return None
 
     def vectors(self, node: Node) -> list[str]:
-        """A scalar's value at every position; what does not vary is one splat, repeated."""
+        """A scalar's value at every position; one that does not vary is one splat, repeated."""
         found = self._known(node, self.scopes)
         if found is None:
             found = self._emit(node)
@@ -107,7 +107,7 @@ class Indices:
         return e.add(quotient, -shift)
 
     def _emit(self, node: Node) -> list[str]:
-        """An index at every position: what varies is added to what does not, which is a scalar."""
+        """Emit an index at every position: the varying part plus the scalar one."""
         e = self.e
         if not self.plan.varies(node):
             return [e.broadcast(self.scalar_index(node), "i64")]

@@ -23,7 +23,7 @@ PACK = "pack"
 
 @dataclass(frozen=True)
 class Kernel:
-    """One call of a program: its code, the nodes behind its buffers, and what it was made of."""
+    """One call of a program: its code, the nodes of its buffers, and the nodes that it computes."""
 
     name: str
     code: Code
@@ -61,18 +61,18 @@ class Kernel:
 
     @cached_property
     def places(self) -> tuple[tuple[Node, int], ...]:
-        """The value that each buffer belongs to, and the byte at which it begins there."""
+        """The value of each buffer, and the byte at which the buffer begins in it."""
         return self.homes or tuple((x, 0) for x in self.buffers)
 
     @property
     def codes(self) -> tuple[Code, ...]:
-        """All code that it runs."""
+        """All codes that the call runs."""
         own = (self.code, *self.called, *(k.code for k in self.members))
         return (*own, *(part for code in own for part in code.parts))
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """The user lines that the kernel serves, the last result's first."""
+        """The source lines that the kernel serves, the last result's first."""
         found: tuple[Site, ...] = ()
         for node in reversed(self.nodes):
             found = union(found, node.sites)
@@ -80,7 +80,7 @@ class Kernel:
 
 
 def traffic(kernel: Kernel) -> int:
-    """The bytes of a kernel's operands and results, each once, where it does not know better."""
+    """The bytes of a kernel's operands and results, each once, unless it has its own count."""
     if kernel.bytes is not None:
         return kernel.bytes
     if kernel.members:

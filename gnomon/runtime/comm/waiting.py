@@ -33,7 +33,7 @@ LOOKS = 255
 
 
 def write_waiting(link: Link, patience: float, crowded: bool) -> None:
-    """Write a group's place, size, timeout and way of waiting into its block."""
+    """Write a group's index, size, timeout and way of waiting into its block."""
     block = link.block
     block[PATIENCE] = round(1e9 * patience)
     block[YIELD_AFTER] = 0 if crowded else BRIEF

@@ -18,7 +18,7 @@ UNBOUNDED = 1 << 62
 
 
 class CardMemory(Allocator):
-    """Blocks of a card's memory. A block that comes back is used again by later launches alone."""
+    """Allocator of a card's memory; a freed block is reused by later launches only."""
 
     device = "cuda"
 
@@ -33,7 +33,7 @@ class CardMemory(Allocator):
         return address, Mapping(partial(driver().free, address))
 
     def _allocated_by(self, allocate: Callable[[int], int], size: int) -> int:
-        """New memory; idle blocks are given back where there is too little."""
+        """New memory; idle blocks are freed if there is too little."""
         for last in (False, True):
             try:
                 return allocate(size)
@@ -56,7 +56,7 @@ class CardMemory(Allocator):
         return address, True
 
     def foreign(self, address: int, nbytes: int, owner: Any) -> DeviceBuffer:
-        """Memory of the card that another library owns, which lives while `owner` is held."""
+        """Memory of the card that another library owns; `owner` is kept alive."""
         others.add(self.device)
         return DeviceBuffer.foreign(address, nbytes, owner, source=self)
 
@@ -71,7 +71,7 @@ class CardMemory(Allocator):
         driver().put(buffer.address, content)
 
     def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
-        """Copy a buffer's bytes to the beginning of one here; within the card by itself."""
+        """Copy a buffer's bytes to the beginning of another one; within the card without the host."""
         if source.memory is self:
             driver().copy(goal.address, source.address, source.nbytes)
         else:
@@ -79,7 +79,7 @@ class CardMemory(Allocator):
 
 
 class Mapping:
-    """Memory that can be given back to the card."""
+    """Memory that is freed with this object."""
 
     def __init__(self, close: Callable[[], None]) -> None:
         self.close = close
