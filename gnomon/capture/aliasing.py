@@ -41,7 +41,7 @@ def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashable, ...]:
-    """For each of these arguments, the part of its storage that it views, and the storage's size."""
+    """For each of these arguments, the viewed part of its storage, and the storage's size."""
     return tuple(
         (
             t._storage.node.shape,

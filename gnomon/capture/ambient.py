@@ -81,7 +81,7 @@ class Ambient:
         )
 
     def check_unused(self, generator: Any, name: str) -> None:
-        """Refuse reading or setting a generator's state after draws, which are counted at the end."""
+        """Refuse access to a generator's state after draws, which are counted at the end."""
         if generator in self.keys:
             raise refusal(
                 f"{name}: a function that is captured has drawn from the generator before. Call it "

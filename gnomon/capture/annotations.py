@@ -27,7 +27,7 @@ STANCES = ("default", "force_eager")
 
 
 class Configuration(Switches):
-    """A stand-in for the settings of PyTorch's compiler; accepts any name, and nothing reads them."""
+    """A stand-in for the settings of PyTorch's compiler; accepts any name, without effect."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -91,7 +91,7 @@ def copied(arguments: Sequence[Tensor]) -> list[Tensor]:
 
 
 class CapturedCall:
-    """The arguments of a function during its capture, and the function's writes to their objects."""
+    """The arguments of a function during its capture, and its writes to their objects."""
 
     def __init__(self, args: tuple, kwargs: dict[str, Any], counts: list[int]) -> None:
         self.args, self.kwargs, self.counts = args, kwargs, counts
@@ -168,7 +168,7 @@ def as_given(value: Tensor, stand_in: Tensor) -> Tensor:
 
 
 class standing(Block):
-    """A context in which a call's objects hold placeholders; at its end their content is restored."""
+    """A context in which a call's objects hold placeholders; restores them at its end."""
 
     def __init__(
         self, arguments: Sequence[Tensor], tree: TreeSpec, stand_ins: Sequence[Any]
@@ -287,7 +287,8 @@ def learn_classes(
 ) -> bool:
     """Add the classes by whose objects alone a call differs from known ones to `named`.
 
-    Objects of such classes are passed by their content from then on. Returns whether there were any.
+    Objects of such classes are passed by their content from then on. Returns whether there were
+    any.
     """
     known = [differing(key[0], x[0]) for x in programs if x[1:] == key[1:]]
     found = set().union(*filter(None, known)) - named.keys()

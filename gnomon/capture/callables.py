@@ -154,7 +154,7 @@ class Callables(Looks):
     def _attributes_alone(
         self, value: Any, own: dict, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """The form of an object by all its attributes; deeper levels by the attributes that code names."""
+        """The form of an object by all its attributes; below it by those that code names."""
         yield self._state(of_attributes(value), name, type(value)) if own else None
         for each in sorted(self.named(name) & own.keys()):
             yield from self.look(own, each, depth, seen)
@@ -188,7 +188,7 @@ class Callables(Looks):
             yield self.snapshot(value.__self__, depth - 1, seen)
 
     def _reference(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The form of a weak reference by its object, which each check walks anew without holding it."""
+        """The form of a weak reference by its object, walked anew by each check."""
         found = weakref.ref.__call__(value)
         if found is None or self.held is None or id(found) in self.held:
             yield self.snapshot(found, depth - 1, seen, name)
@@ -256,7 +256,7 @@ class Callables(Looks):
     def _globals(
         self, function: Any, words: CodeNames, depth: int, seen: set
     ) -> Iterator[Hashable]:
-        """The forms of globals that code names, builtins, and modules that it imports when it runs."""
+        """The forms of globals that code names, builtins, and modules imported at run time."""
         names, builtins = function.__globals__, function.__builtins__
         for name in sorted(words.names & names.keys()):
             yield from self.look(names, name, depth, seen)

@@ -63,7 +63,7 @@ VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 WIDEST = 4096
 """Parts of a container that are walked into."""
 ROUNDS = 8
-"""So often the walk begins again with the names that it met."""
+"""The most repetitions of a walk with newly found names."""
 MET_WHEN_CALLED = frozenset(
     {"logging", "threading", "concurrent", "multiprocessing", "asyncio", "warnings", "re", "typing"}
 )
@@ -140,7 +140,7 @@ class Places(Callables):
         return ("tensor", id(value), id(value._storage), value.requires_grad)
 
     def _tied(self, value: Tensor, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The forms of a tensor's user-set attributes that code names; all that a subclass's code names."""
+        """The forms of a tensor's user-set attributes; of a subclass, of all that code names."""
         own = own_of(value)
         if value._overrides:
             yield from self._object(value, depth, seen, name)
@@ -218,7 +218,7 @@ class Places(Callables):
     def _attributes(
         self, value: Any, own: dict, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """The forms of the attributes that code names, in a dictionary or in slots, and special methods."""
+        """The forms of attributes and slots that code names, and of special methods."""
         kind, named = type(value), self.named(name)
         below = names_of(kind, self._below)
         if self.words.every:
@@ -242,7 +242,7 @@ class Places(Callables):
                     yield from self._held(value, vars(base)[each], depth, seen, each)
 
     def _held(self, value: Any, held: Any, depth: int, seen: set, name: str) -> Iterator[Hashable]:
-        """The form of a class attribute: of a method or property by its function, else by its value."""
+        """The form of a class attribute: a method's or property's function, else its value."""
         kind = type(held)
         if kind in (staticmethod, classmethod):
             yield self.snapshot(held.__func__, depth - 1, seen, name)
@@ -264,7 +264,7 @@ class Places(Callables):
             yield self.snapshot(held, depth - 1, seen, name)
 
     def _module(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The form of a module's state that guards.py does not compare, and of what its forward names."""
+        """The form of a module's state beyond guards.py's, and of what its forward names."""
         if id(value) not in self._inside:
             self.modules.append(value)
             self._inside |= {id(inner) for inner in value.modules()}
@@ -286,7 +286,7 @@ class Places(Callables):
             yield self.snapshot(inner, depth, seen, each)
 
     def _class(self, value: type, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The form of a class by the attributes that code names; code may construct objects of it."""
+        """The form of a class by the attributes that code names and construct."""
         yield self._kind(value)
         for part in sorted(self.named(name) & {"__name__", "__qualname__"}):
             yield from self.look(SlotAttributes(value), part, depth, seen)

@@ -142,7 +142,8 @@ GLOBALS = (
 def names_not_called(steps: Sequence[dis.Instruction]) -> frozenset[str]:
     """The names that code loads for another use than to call them.
 
-    A called object stands beside a NULL: in its first load or before it, since Python 3.13 after it.
+    A called object stands beside a NULL: in its first load or before it, since Python 3.13 after
+    it.
     """
     found: set[str] = set()
     called = False

@@ -32,7 +32,8 @@ OPTIONS = {
     "mode": (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
     "disable": (False, True),
 }
-"""What PyTorch's compile takes beside `options`, what is ours, and the values with a meaning."""
+"""The keyword arguments of torch.compile and ours beside `options`, with the values that have
+effects."""
 
 
 def check_options(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ def suspends(function: Any) -> bool:
 
 
 def check_result(name: str, tree: Any, site: Any = "") -> None:
-    """Refuse a result whose code would run after the capture: a generator, an iterator or the like."""
+    """Refuse a result whose code would run after the capture: such as a generator's."""
     for value in guards.objects_in(tree):
         if any(hasattr(type(value), step) for step in ("__next__", "__await__", "__anext__")):
             message = f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}"

@@ -48,7 +48,7 @@ REMEDY = (
 
 
 Kept = tuple[Any, Any, Tensor]
-"""What keeps a tensor, under which key or name, and the tensor."""
+"""A holder of a tensor, the key or name, and the tensor."""
 
 
 class Guard:
@@ -139,8 +139,9 @@ class Guard:
     def settle(self, capture: Any, seen: Any, name: str, shown: Iterable[Tensor] = ()) -> None:
         """Make replays store the tensors that the function put into attributes and lists.
 
-        Tensors that it read there are read anew by every replay; other values there must stay. `seen`
-        are effects that no replay repeats; None without replays. `shown` are returned tensors.
+        Tensors that it read there are read anew by every replay; other values there must stay.
+        `seen` are effects that no replay repeats; None without replays. `shown` are returned
+        tensors.
         """
         places, written = self._places, capture.written()
         kept = places.kept

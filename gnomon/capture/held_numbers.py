@@ -26,7 +26,7 @@ Others = dict[int, Any]
 
 
 def replace_traced_numbers(path: Path) -> None:
-    """Replace traced numbers by plain ones in all objects that still refer to one after a capture."""
+    """Replace traced numbers by plain ones in all objects that hold one after a capture."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
     if path.capture.sizes is not None:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 MANY = 8
-"""So many programs of one signature are worth a warning."""
+"""The number of programs of one signature that causes a warning."""
 SIGNATURE = 4
 """Parts of a program's key: the call, its tensors, modes, shared memory; parts of memory follow."""
 
@@ -171,7 +171,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _sized(
         self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None
     ) -> Taken | tuple[None, None]:
-        """Run a call by a capture on symbolic sizes, known or made now; (None, None) without one."""
+        """Run a call by a capture on symbolic sizes, known or new; (None, None) without one."""
         family, sizes = self.size_families.family(key)
         if family is None or (met is not None and not met.is_size):
             return None, None
@@ -211,7 +211,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _capture(
         self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None = None
     ) -> Taken:
-        """Capture the program of a signature; memory written under two names is passed as a whole."""
+        """Capture a signature's program; memory written under two names is passed as a whole."""
         try:
             return self._captured(key, arguments, met)
         except aliasing.Apart as apart:
@@ -313,7 +313,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _traced(
         self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
     ) -> CapturedProgram:
-        """Run the function on placeholders; returns the program of its effects, up to an error if any."""
+        """Run the function on placeholders; the program of its effects, up to an error if any."""
         capture, arguments = path.capture, path.arguments
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)
@@ -376,13 +376,13 @@ os.register_at_fork(after_in_child=forget_locks)
 def compile(function: Any = None, /, **options: Any) -> Any:
     """Capture a function or module once per signature, and replay it as one program.
 
-    Where Python reads a value (`if loss > best`, `.item()`), the code before it runs, and the answer
-    selects the code after it: each path is captured once, and explain() shows them all. With
-    `breaks="error"` that is refused, with the line. `mode="max-autotune"` measures tiles and fusions
-    of matrix products, once per machine and between calls, so that the first call does not wait.
-    All modes give the same bits. `options={"prepack": False}` disables an optimisation, of those in
-    docs/debugging.md, for this function. A third size is captured once for all; `dynamic=True` does
-    so at the second, False never does (None leaves it to GNOMON_DYNAMIC_SIZES).
+    Where Python reads a value (`if loss > best`, `.item()`), the code before it runs, and the
+    answer selects the code after it: each path is captured once, and explain() shows them all. With
+    `breaks="error"` that is refused, with the line. `mode="max-autotune"` measures tiles and
+    fusions of matrix products, once per machine and between calls, so that the first call does not
+    wait. All modes give the same bits. `options={"prepack": False}` disables an optimisation, of
+    those in docs/debugging.md, for this function. A third size is captured once for all;
+    `dynamic=True` does so at the second, False never does (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}
     compile_options.check_options(options, switches)

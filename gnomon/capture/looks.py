@@ -126,7 +126,7 @@ class Questioned:
         return self.path.look(node).numpy(node.dtype.numpy, (1,))[0].item()
 
     def decide(self, number: TracedNumber, tensor: Tensor) -> bool:
-        """Whether a tensor computed from traced numbers is true in this call, recorded as a guard."""
+        """Whether a tensor computed from traced numbers is true now, recorded as a guard."""
         if not self.hides_values:
             asks = number.formula is not None and self.path is not None
             return self.path.ask(number.formula) if asks else bool(tensor)

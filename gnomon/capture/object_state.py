@@ -185,7 +185,7 @@ def warning_rules() -> Hashable:
 
 
 RULES = {"decimal": decimal_rules, warnings.catch_warnings.__module__: warning_rules}
-"""What objects of files of Python's do by, wherever it was said."""
+"""Readers of global state that modules of Python's library depend on."""
 
 
 def key_of(value: Any) -> Hashable:

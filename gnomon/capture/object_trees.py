@@ -70,7 +70,7 @@ class Copied(NamedTuple):
 
 
 class Attributed(NamedTuple):
-    """The kind of a tree with attributes: their names are keys, and its content follows as a part."""
+    """The kind of a tree with attributes: names as keys, the content as a part."""
 
     kind: type
     has_content: bool

@@ -62,7 +62,7 @@ version_there, value_there, lent_there, view_there, given_there = map(
 
 
 class Latest:
-    """The weights of a program's latest run with their prepacked panels; most runs find them valid."""
+    """The weights of a program's latest run with their prepacked panels."""
 
     def __init__(self, tensors: Sequence[Tensor], values: Iterable[DeviceBuffer]) -> None:
         self.versions = list(map(version_there, tensors))

@@ -167,7 +167,7 @@ class Path:
         return Step(segment, runs, inputs, runs.run(inputs, False), None, [])
 
     def _outputs(self, node: Node) -> list[Node]:
-        """The outputs of a segment: the node that is read, and those held or differentiated later."""
+        """The outputs of a segment: the node that is read, and those needed later."""
         places = self.capture.places
 
         def ends(x: Node) -> bool:

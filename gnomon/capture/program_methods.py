@@ -56,8 +56,9 @@ class ProgramMethod(NamedTuple):
     """A method: its call, its graph, and the mapping of inputs and outputs.
 
     call, result: structures as rows. given, held: inputs of the graph, each with an argument or a
-    tensor of the file. results: for each returned tensor an output, or an argument as -1 - k. writes:
-    outputs, each with the tensor of the file that it replaces. lasting: inputs that may be prepacked.
+    tensor of the file. results: for each returned tensor an output, or an argument as -1 - k.
+    writes: outputs, each with the tensor of the file that it replaces. lasting: inputs that may be
+    prepacked.
     """
 
     name: str

@@ -251,7 +251,7 @@ class CapturedProgram:
                 target.grad = None
 
     def _leaves(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs as leaves, computed now by one native call; None if in place of what they replace.
+        """The outputs as leaves, computed by one native call; None if they overwrite others.
 
         A storage that is overwritten keeps its node, which nothing else refers to.
         """
@@ -284,7 +284,7 @@ class CapturedProgram:
         return made
 
     def _nodes(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs as results of one pending region; inlined if gradients come too late for it."""
+        """The outputs as results of one pending region; inlined for late gradients."""
         if not inputs:
             return self._leaves(inputs, arguments)
         before = grads.get()

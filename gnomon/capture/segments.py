@@ -38,13 +38,13 @@ class OtherSizes(Exception):
 
 
 class Look(NamedTuple):
-    """A host read: the node, the kind of read, the part of the answer that counts, the source line."""
+    """A host read: the node, the kind of read, the part that counts, the source line."""
 
     read: Read
     kind: ReadKind
     site: Site
     counted: tuple[int, int] | None = None
-    """Of what numpy gives, the result and its axis whose size follows from values."""
+    """The result of a numpy call and its axis whose size depends on values."""
 
     @property
     def is_host_call(self) -> bool:
@@ -52,7 +52,7 @@ class Look(NamedTuple):
         return isinstance(self.kind, HostCall)
 
     def asked(self, values: Sequence[Tensor]) -> tuple[Answer, Sequence[Tensor]]:
-        """The answer of the host read for this call's values, and the results of a call of numpy."""
+        """The answer of the host read for this call's values, and a numpy call's results."""
         found = self.kind(self.read(values))
         if not isinstance(self.kind, HostCall):
             return found, ()
@@ -173,7 +173,7 @@ class Step(NamedTuple):
 
     segment: Segment
     runs: Segment
-    """The same at the sizes of this call."""
+    """The segment at the sizes of this call."""
     inputs: list[Tensor]
     made: list[Tensor]
     answer: Any

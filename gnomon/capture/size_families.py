@@ -83,7 +83,7 @@ class Sample(NamedTuple):
     given: Sizes
     """The sizes of arguments."""
     sizes: Sizes
-    """These, and those that numpy has found."""
+    """The sizes of the call, and those found by numpy."""
     guard: Guard
     program: CapturedProgram
 

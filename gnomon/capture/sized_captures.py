@@ -53,7 +53,7 @@ TRACED = (TracedSize, TracedCount, FloatOfSizes)
 
 
 class DoneOnce(TraceError):
-    """Raised if a function has changed something during its capture and cannot be captured again."""
+    """Raised if a function has had effects during its capture and cannot be captured again."""
 
 
 class Symbols:

@@ -63,7 +63,7 @@ class Inner(Capture):
         return super().number(groups, read) if own else self.around.number(groups, read)
 
     def guard(self, read: Callable[[], Any]) -> None:
-        """Add a guard: replay only while `read()` is unchanged; outside of captures nothing is replayed."""
+        """Add a guard: replay only while `read()` is unchanged; no effect outside of captures."""
         self.around.asked(read)
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
@@ -170,13 +170,13 @@ class ClosedTraces(NamedTuple):
 
     graphs: list[Graph]
     operands: list[Tensor]
-    """What they read of tensors outside, after what each is given."""
+    """The tensors outside that they read, in the order of inputs after each one's own."""
 
 
 def close(
     traces: Sequence[Trace], outputs: Sequence[Sequence[Node]], state_of: Callable
 ) -> ClosedTraces:
-    """Close traces to graphs; inputs are those of `state_of(trace)`, then captured values of all."""
+    """Close traces to graphs; inputs are those of `state_of(trace)`, then captured values."""
     own = [state_of(t) for t in traces]
     reads = [
         {x: outside(t.inner, x) for x in topological(made) if x.op == "input" and x not in mine}

@@ -29,7 +29,7 @@ __all__ = ["NewAnswer", "Tree"]
 FEWER = "Keep the value a tensor (gn.where, gn.cond, gn.while_loop), or branch on less of it."
 """The advice to whoever asks for much."""
 MANY_WAYS = 8
-"""So many ways are worth a warning."""
+"""The number of paths that causes a warning."""
 MOST_WAYS = 64
 """Beyond so many, a function runs uncompiled."""
 KEPT_ENDINGS = 16
@@ -122,7 +122,7 @@ class Tree:
         return program.run(values)
 
     def found(self, arguments: Sequence[Tensor]) -> tuple[CapturedProgram, list[Tensor]]:
-        """The program at the end of a call's path and its inputs; symbolic paths are tried first."""
+        """The program at the end of a call's path and its inputs; symbolic paths first."""
         if self.family is None or not self.family.trees:
             return self.way(arguments, self.sizes, ())
         known, tracked, is_size = list[Step](), self.tracked, False

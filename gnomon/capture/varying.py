@@ -33,7 +33,7 @@ __all__ = ["VaryingNumbers", "check_classes", "refuses"]
 
 
 MOST_TRIES = 3
-"""So many captures with stand-ins at places may end without a program that can be kept."""
+"""The most captures with placeholders at places that end without a program."""
 
 
 class VaryingNumbers:

@@ -125,7 +125,7 @@ class Algebra(ABC):
     def rarely(
         self, mask: Value, special: Callable[[], Sequence[Value]], usual: Sequence[Value]
     ) -> list[Value]:
-        """The lanes of special() where the mask is on, else of `usual`; free where no lane is on."""
+        """The lanes of special() where the mask is on, else of `usual`; cheap if no lane is on."""
 
     @abstractmethod
     def over(
@@ -134,7 +134,7 @@ class Algebra(ABC):
         state: Sequence[Value],
         body: Callable[..., Sequence[Value]],
     ) -> list[Value]:
-        """The state of floats after body(row, *state) -> state for one row of constants at a time."""
+        """The state of floats after body(row, *state) -> state for each row of constants."""
 
     # spelled by name
 

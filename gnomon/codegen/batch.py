@@ -38,7 +38,8 @@ class Member:
 def table(members: Sequence[Member]) -> list[int | str]:
     """The header of a batch's slots, five words for each member.
 
-    They are its function, the bytes of all members before it, its bytes, its pieces, its first slot.
+    They are its function, the bytes of all members before it, its bytes, its pieces, its first
+    slot.
 
     >>> table([Member(1000, 300_000, 3), Member(1000, 8, 3)])
     [2, 300008, 1000, 0, 300000, 2, 96, 1000, 300000, 8, 1, 120]

@@ -73,7 +73,7 @@ class ScalarValues(Indices):
         return e.broadcast(word, kind)
 
     def _checked(self, node: Node) -> list[str]:
-        """Clamp positions to their axis; if one was outside, report the number of the bounds check."""
+        """Clamp positions to their axis; if one was outside, report the bounds check."""
         e, last = self.e, self.everywhere(self.numbers.last(node))
         varies = self.plan.varies(node)
         positions = self.positions if varies else (Position("0", None),)
@@ -128,7 +128,7 @@ class ScalarValues(Indices):
     def address(
         self, buffer: int, place: Node, dtype: DType, at: Position
     ) -> tuple[str, int] | None:
-        """An element's address at a position, and its step along the row; None if neither is constant."""
+        """An element's address at a position, and its step in the row; None if not constant."""
         terms, _ = self.numbers.terms(place)
         step = terms.pop(self.inner, 0)
         if any(self.plan.varies(atom) for atom in terms):
@@ -185,7 +185,7 @@ class ScalarValues(Indices):
         return self.e.load_masked(address, mask, kind, fill)
 
     def _collect(self, node: Node, place: Node, at: Position, mask: str | None) -> str:
-        """Emit a gather of elements at arbitrary places, one by one if the machine has nothing better."""
+        """Emit a gather of elements, one by one if the machine has nothing better."""
         e, kind = self.e, scalar.memory(node.dtype)
         base = self.base(node.params["buffer"], place, node.dtype)
         if not self.plan.varies(place):

@@ -80,7 +80,7 @@ class ChainBlocks:
     def __init__(
         self, e: Emitter, state: State, combine: Callable[[int, str, str], str], table: str
     ) -> None:
-        """Set up the stack; combine(j, older, newer) joins totals of chain j; a table has scratch memory."""
+        """Set up the stack; combine(j, older, newer) joins totals of chain j; table: scratch."""
         self.e, self.state, self.combine, self.table = e, state, combine, table
         self.last: int | Lifted | str = 0
 
@@ -98,7 +98,7 @@ class ChainBlocks:
         high: str,
         one: Callable[[str, str], Sequence[str]],
     ) -> list[str]:
-        """Emit the last of `count` blocks, whose totals are returned; those before it are on the stack.
+        """Emit `count` blocks; returns the last one's totals, with those before it on the stack.
 
         one(first, end) gives the totals of a block; each has a length, and the last ends at high.
         """

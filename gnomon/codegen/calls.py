@@ -66,7 +66,7 @@ def kernel(fits: Callable[[Node], bool] = lambda node: True) -> Callable:
 
 
 def operand(x: Node) -> Strided:
-    """An operand as a call reads it: the buffer behind its views with their strides, or as it is."""
+    """An operand as a call reads it: the buffer behind its views, or itself."""
     return strided(x) or Strided(x, 0, row_major(x.shape))
 
 
@@ -129,7 +129,7 @@ def results_of(node: Node) -> tuple[Node, ...]:
 
 
 def heads_of(slot: int, view: Strided) -> Operand:
-    """An operand's slot and strides in the order (batch, head, row, column) of attention kernels."""
+    """An operand's slot and strides by (batch, head, row, column), as attention has them."""
     narrow = "bfloat" if view.node.dtype is bfloat16 else ""
     return Operand(slot, *view.strides, view.offset, narrow)
 
@@ -264,7 +264,7 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
 
 
 def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
-    """The call of a product of groups of rows or of steps; blocks: runs are stored block by block."""
+    """The call of a product of groups of rows or of steps; blocks: runs are stored by blocks."""
     x, y = (operand(v) for v in node.inputs[:2])
     groups, runs = node.inputs[2].shape[-2:]
     groups, runs = (runs, groups) if blocks else (groups, runs)

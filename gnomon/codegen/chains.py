@@ -32,7 +32,7 @@ class Chains:
         reserves: tuple[Callable[[int], str], Callable[[int], str]],
         team: WorkTeam,
     ) -> None:
-        """Set up; reserves: functions that reserve scratch memory for a team and for each member."""
+        """Set up; reserves: functions that reserve scratch for a team and for each member."""
         self.plan, self.values, self.folds, self.team = plan, values, folds, team
         self.reserve, self.own = reserves
 
@@ -54,7 +54,7 @@ class Chains:
             self.values.remember(each, found)
 
     def _siblings(self, fold: Node) -> list[Node]:
-        """Chains that may share a chain's loop: same range, leaves and scope, all operands computed."""
+        """Chains that may share a chain's loop: same range, leaves and scope."""
         missing = self._missing(fold)
         found = [
             node

@@ -32,7 +32,7 @@ MOST = 4
 
 @dataclass(frozen=True)
 class Choice:
-    """A measured tile: seconds of each candidate, the cost of the search, and the choice's origin."""
+    """A measured tile: each candidate's seconds, the cost of the search, the choice's origin."""
 
     tile: TileShape
     timings: tuple[tuple[TileShape, float], ...]
@@ -79,7 +79,7 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[TileShape]:
 
 
 FEW_SIZES = 2
-"""Of products in a program of more sizes, each may have few rows or many."""
+"""The number of sizes up to which a program's products have few rows or many alike."""
 
 
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:

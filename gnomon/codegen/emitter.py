@@ -81,7 +81,7 @@ class LLVMModule:
         self.globals[text] = None
 
     def give(self, name: str, kind: str, label: str) -> list[Emitter]:
-        """Add a parameter to a function and to all its callers, which pass it on and are returned."""
+        """Add a parameter to a function and all its callers, which pass it on and are returned."""
         self.functions[name].parameters.insert(0, (kind, label))
         called, given = f"@{name}(", f"@{name}({kind} %{label}, "
         callers = [f for f in self.functions.values() if any(called in x for x in f.lines)]
@@ -223,7 +223,7 @@ class Emitter:
         body: Callable[..., Sequence[str] | None],
         carried: Sequence[tuple[str, str]] = (),
     ) -> list[str]:
-        """Emit a loop: body(i, *state) for i in range(low, high, step), maybe never; its last state.
+        """Emit a loop: body(i, *state) for i in range(low, high, step), with its last state.
 
         carried lists (type, first value) pairs; body returns their next values in the same order.
         """

@@ -49,7 +49,7 @@ class Opened:
     parts: tuple[Code, ...]
 
     def serves(self, numbers: Sequence[int]) -> Sequence[int] | None:
-        """The runtime arguments by which the code computes this kernel; None if a fixed number differs."""
+        """The runtime arguments with which the code serves a kernel; None if a constant differs."""
         pairs = [*zip(self.pattern, numbers, strict=True)]
         if any(own is not None and (is_symbolic(n) or n != own) for own, n in pairs):
             return None
@@ -137,7 +137,7 @@ def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
 
 
 def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
-    """The numbers to make runtime arguments so that the code also serves the most similar kernel."""
+    """The numbers to make runtime arguments to serve the most similar kernel too."""
     known = tuple(map(hint, taken.numbers))
     patterns = reversed([*family.samples])
     nearest = min(patterns, key=lambda pattern: len(apart(pattern, known)), default=known)

@@ -22,7 +22,7 @@ I64 = vector("i64")
 
 @dataclass(frozen=True)
 class Position:
-    """Sixteen elements of a row: the first one's index, and the mask of those that exist or None."""
+    """Sixteen elements of a row: the first one's index, the mask of those that exist or None."""
 
     index: str
     mask: str | None

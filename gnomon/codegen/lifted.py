@@ -46,13 +46,13 @@ class Lifting:
         self.derived: list[Reading] = []
 
     def number(self, value: int) -> Lifted:
-        """The next runtime argument, which is `value` in the program that the code is written for."""
+        """The next runtime argument, which is `value` in the first program."""
         k = len(self.given)
         self.given.append(value)
         return self._slot(f"n{k}", k, operator.itemgetter(k))
 
     def derive(self, key: str, reading: Reading) -> Lifted:
-        """A host-computed argument: the caller derives it from the others and passes it after them."""
+        """A host-computed argument: derived from the others and passed after them."""
         k = len(self.given) + len(self.derived)
         self.derived.append(reading)
         return self._slot(key, k, reading)

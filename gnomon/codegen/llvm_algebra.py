@@ -139,7 +139,7 @@ class LlvmAlgebra(Algebra):
         state: Sequence[Value],
         body: Callable[..., Sequence[Value]],
     ) -> list[Value]:
-        """Emit a loop over a table of constants in the module, so that the text is that of one row."""
+        """Emit a loop over a table of constants in the module, with the text of one row."""
         e, width, count = self.emitter, len(rows[0]), len(rows)
         numbers = ", ".join(f"{self.scalar} {literal(x, self.scalar)}" for row in rows for x in row)
         size, bytes_ = width * count, self.layout.bits // 8

@@ -125,7 +125,7 @@ class LoopWriter(RowWriter):
         self.values.scratch.clear()
 
     def _chunks(self) -> None:
-        """Emit every chunk of every row of this thread, for one pass that sums nothing along the row."""
+        """Emit every chunk of every row of this thread, for one pass without sums along the row."""
         if self.kernel.flat:
             self._flat()
             return

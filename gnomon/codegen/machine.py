@@ -31,7 +31,7 @@ class Machine:
     it decides between two codes (decision 0043)."""
 
     shares: tuple[str, ...] = ()
-    """How threads share the work of loops (shares.py), where it is not in stretches."""
+    """The ways in which threads share the work of loops (shares.py), besides runs of rows."""
 
     def is_far(self, size: int) -> bool:
         """Whether `size` bytes exceed the last-level cache."""

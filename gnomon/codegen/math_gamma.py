@@ -34,7 +34,7 @@ FARTHEST = 25.0
 
 
 def stepped_down(a: Algebra, x: Value) -> tuple[Value, Value, Value]:
-    """x from 1 to 8, reduced below 3 by steps of 1; the product of the steps, their inverses' sum."""
+    """x from 1 to 8, reduced below 3 by steps of 1; the steps' product, their inverses' sum."""
 
     def step(row: list[Value], y: Value, product: Value, total: Value) -> list[Value]:
         high = a.less_equal(a.const(3.0), y)

@@ -134,7 +134,7 @@ def word(const: Node) -> int:
 
 
 def outline(kernel: LoopKernel) -> str:
-    """A content hash of all that code depends on except numbers, and of which of these are equal."""
+    """A content hash of all that code depends on except numbers, and of equal ones."""
     nodes = ordered(kernel)
     place = {node: k for k, node in enumerate(nodes)}
     rows = tuple(outline_of(node, place) for node in nodes)
@@ -164,7 +164,7 @@ def share(one: Node, other: Node) -> bool:
 # descriptions
 
 WHOLE = (str, bytes, bool, float, type(None), DType, Machine)
-"""What has no numbers in it that vary; a processor's stay as they are."""
+"""Types without numbers that vary; a processor's numbers are constants."""
 
 
 @dataclass(frozen=True)

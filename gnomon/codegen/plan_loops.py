@@ -109,7 +109,8 @@ class LoopPlan:
     def _needed_from_before(self, run: Pass, level: int) -> list[Node]:
         """Costly scalars of earlier levels that a pass reads, the outermost of each expression.
 
-        A row of scratch holds one value per element: what varies inside a fold of another axis has several.
+        A row of scratch holds one value per element: what varies inside a fold of another axis has
+        several.
         """
         own = {*self.kernel.rows, self.kernel.inner}
         found, stack, seen = [], list(run.targets()), set()
@@ -129,7 +130,7 @@ class LoopPlan:
 @memo
 @cache
 def streamable(kernel: LoopKernel) -> tuple[int, ...]:
-    """The buffers that are written along rows in whole aligned vectors, so that stores may stream."""
+    """The buffers written along rows in whole aligned vectors, so that stores may stream."""
     plan = LoopPlan(kernel)
     folds = [x for x in plan.nodes if plan.is_lane_fold(x)]
     pieces = [kernel.inner.params["size"] // x.params["leaves"] for x in folds]

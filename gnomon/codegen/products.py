@@ -107,7 +107,7 @@ def contract(node: Node, machine: Machine, kept: Collection[Node] | None = ()) -
 def in_panels(
     spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node] | None
 ) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
-    """The product with a prepacked B, the panels and the call that packs them, if that is faster."""
+    """The product with a prepacked B, its panels, and the packing call, if that is faster."""
     if kept is None or not wants_panels(spec, b in kept):
         return spec, b, None
     if spec.tile == (0, 0):

@@ -57,7 +57,7 @@ class RowWriter:
         self.whole_rows = any(run.folds for run in self.plan.passes) or len(self.plan.passes) > 1
 
     def _side_by_side(self) -> int:
-        """The number of vectors computed together: one for long bodies, and chains are interleaved."""
+        """The number of vectors computed together: one for long bodies."""
         values = [s.value for s in self.kernel.stores]
         if self._has_chains():
             return self.shares.columns // LANES

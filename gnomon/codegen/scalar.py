@@ -133,8 +133,8 @@ def cast(e: Emitter, value: str, given: DType, result: DType) -> str:
 def to_integer(e: Emitter, value: str, given: DType, result: DType) -> str:
     """Emit truncation to an integer, 0 for NaN: one result on every CPU.
 
-    int32 and int64 saturate. The others keep the low bits of a wider signed integer, as PyTorch's do
-    on x86, and are 0 beyond that.
+    int32 and int64 saturate. The others keep the low bits of a wider signed integer, as PyTorch's
+    do on x86, and are 0 beyond that.
     """
     kind = register(given)
     if result in (int32, int64):

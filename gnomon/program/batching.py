@@ -25,7 +25,8 @@ def in_order(
 ) -> Sequence[Kernel]:
     """Kernels in the order in which they run, with transfers split and equal kernels batched.
 
-    `lasting`: the values that live outside the program's memory. allows: whether an optimisation may be done.
+    `lasting`: the values that live outside the program's memory. allows: whether an optimisation
+    may be done.
     """
     works = list(map(work, kernels))
     if allows("arrange"):
@@ -55,7 +56,7 @@ def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kern
 
 
 def sent_in_bounds(kernels: Sequence[Kernel]) -> set[Node]:
-    """The operands of bounded reductions, excluded from batches: these would delay the first send."""
+    """The operands of bounded reductions, excluded from batches, which would delay sends."""
     bounded = ((k, reduces(k)) for k in kernels)
     return {k.buffers[1] for k, reduction in bounded if reduction and reduction.bound}
 

@@ -150,7 +150,7 @@ def copies(nodes: Sequence[Node]) -> Graph:
 
 
 def separated(graph: Graph) -> Graph:
-    """A graph with copies where outputs are equal or inputs, so that each can have its own memory."""
+    """A graph with copies where outputs are equal or inputs, so that each can have memory."""
     taken, outputs = set(graph.inputs), []
     for x in graph.outputs:
         with inherit(x.sites):

@@ -190,7 +190,7 @@ class KernelBuilder:
         return OPAQUE[node.op](node, machine)
 
     def _reads_sizes(self, call: OpaqueCall) -> bool:
-        """Whether a call takes sizes as runtime arguments: they vary, or many calls differ in few."""
+        """Whether a call takes sizes as runtime arguments, if they vary in calls."""
         if self.context.sizes_vary or not current().allows("share"):
             return self.context.sizes_vary
         taken = dissected(call.spec)

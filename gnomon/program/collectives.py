@@ -146,7 +146,7 @@ def calls_by_value(
 
 
 def work(part: Kernel | ControlCall) -> TimedCall:
-    """A part's cost: reads, writes, flops and bytes, by which calls are ordered around transfers."""
+    """A part's cost: reads, writes, flops and bytes, which order calls around transfers."""
     made = written(part)
     read = tuple(x for x, _ in places_of(part)[part.outputs :])
     kernels = [part] if isinstance(part, Kernel) else [*part.kernels()]

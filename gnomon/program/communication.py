@@ -98,7 +98,7 @@ def line_at(graph: Graph, way: Sequence[int]) -> str:
 
 
 def exchange_of(moves: Sequence[Move]) -> str:
-    """A short text of the transfers that ranks must have in common; messages are each rank's own."""
+    """A short text of the transfers that ranks must share; messages are each rank's own."""
     alike = [compared(x) for x in moves if x.kind != MESSAGES]
     return digest(repr(alike)) if alike else ""
 

@@ -56,7 +56,7 @@ class CompileContext:
 
     @property
     def key(self) -> tuple:
-        """The key of a program except for its graph; symbolic sizes affect only the choice of code."""
+        """The key of a program except for its graph; symbolic sizes only affect code."""
         settings = self.settings.of_programs()
         asked = self.seconds > 0, self.kept, self.ranks_differ
         return settings, self.backend.name, self.machine, *asked

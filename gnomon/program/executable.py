@@ -185,7 +185,7 @@ class Executable:
         return rows_of(*tables, self.plan.needs) if plain else None
 
     def _groups(self, given: list[int]) -> list[Link]:
-        """The links along the program's mesh axes; appends the address of each rank number to `given`."""
+        """The links along the mesh axes; appends the addresses of rank numbers to `given`."""
         given += [addressof(here.link_along(mesh).number) for mesh in self._numbers]
         groups = [here.link_along(mesh) for mesh in self.meshes]
         for mesh, group in zip(self.meshes, groups, strict=True):
@@ -238,7 +238,7 @@ class Executable:
 
     @property
     def block(self) -> ProgramBlock:
-        """The program after all passes; recomputed if it came from disk or from an equal program."""
+        """The program after all passes; recomputed if from disk or an equal program."""
         if self._block is None:
             self._block = self._remake(self.source)
         return self._block

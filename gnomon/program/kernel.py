@@ -38,14 +38,14 @@ class Kernel:
     homes: tuple[tuple[Node, int], ...] = ()
     """The value that each buffer is part of, and the byte at which it begins there."""
     chunks: tuple[Kernel, ...] = ()
-    """What stands for it in the program's table, if it is computed in chunks."""
+    """The kernels that replace it in the program's table, if it is computed in chunks."""
 
     over: tuple[tuple[int, int], ...] = ()
     """Pairs of an output and an operand that it may overwrite, by their numbers as buffers."""
     times: int = 1
     """The number of iterations of a loop that run it."""
     numbers: tuple[int, ...] = ()
-    """What its code is given after everything else, if it serves several sizes."""
+    """The runtime arguments of its code, if that serves several sizes."""
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
     mesh: str = ""
@@ -53,11 +53,11 @@ class Kernel:
     external: ExternalCall | None = None
     """The call of an external operation that it is."""
     after: tuple[Node, ...] = ()
-    """What has to stand before it in the program, whose values it does not read."""
+    """Nodes that have to be computed before it, besides its operands."""
     called: tuple[Code, ...] = ()
     """The functions whose addresses stand behind its numbers."""
     bytes: int | None = None
-    """What it reads and writes with results over operands, if that is not every buffer once."""
+    """The bytes that it reads and writes, if they are not every buffer once."""
 
     @cached_property
     def places(self) -> tuple[tuple[Node, int], ...]:

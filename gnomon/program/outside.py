@@ -19,7 +19,7 @@ from gnomon.passes.inline import inline
 __all__ = ["outside"]
 
 MOST_ELEMENTS = 1 << 24
-"""So many elements are computed again to name one of them."""
+"""The most elements that are recomputed for an error message."""
 PLAIN = frozenset(
     {"barrier", "const", "detach", "expand", "gather", "input", "iota", "map", "pad", "permute"}
     | {"reduce", "reshape", "scan", "scatter", "slice", "sort", "window"}

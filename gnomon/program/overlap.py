@@ -142,7 +142,7 @@ class Overlap:
             heappush(self.now, k)
 
     def _next(self) -> int:
-        """Choose the next call: the shortest urgent one, one that waited, the first, the least wait."""
+        """Choose the next call: the shortest urgent, one that waited, the first, the least wait."""
         while self.put_off and self.put_off[0][0] <= self.clock:
             _, k = heappop(self.put_off)
             self._ready(k)

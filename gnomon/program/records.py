@@ -40,15 +40,15 @@ __all__ = [
 ]
 
 VERSION = 2
-"""Of the format on disk; a reader refuses others."""
+"""The version of the format on disk; a reader refuses others."""
 
 Number = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
-"""What is counted, in nanoseconds, bytes or flops; a file that holds larger ones is not ours."""
+"""A count of nanoseconds, bytes or flops; a file with larger ones is refused."""
 BufferRole = Literal["input", "output", "in-place"]
 FusionKind = Literal["epilogue", "prologue", "join", "share", "recompute"]
 Side = Literal["both", "reads", "makes"]
 NUMBER_BITS = 53
-"""Of ids: as many as JavaScript's numbers hold."""
+"""The bits of ids: as many as JavaScript's numbers hold."""
 PLAIN = frozenset({"map", "reduce"})
 """Nodes that take one operation for each element, of the result or of the input."""
 WEIGHTLESS = frozenset(

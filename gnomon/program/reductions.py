@@ -19,7 +19,7 @@ AUTO = "auto"
 
 
 class BoundedRun(NamedTuple):
-    """A simulated run with a bound of concurrent reductions: its times, and their operands' bytes."""
+    """A simulated run with a bound of concurrent reductions: times, operands' bytes."""
 
     bound: int
     makespan: float
@@ -76,7 +76,7 @@ def run(
 
 
 def most_under_way(works: Sequence[TimedCall], order: Sequence[int]) -> int:
-    """The largest number of operand bytes under way at once, each until its result is first read."""
+    """The most operand bytes under way at once, each until its result is first read."""
     ends = Ends(works)
     place = {k: at for at, k in enumerate(order)}
     steps = [0] * (len(order) + 1)

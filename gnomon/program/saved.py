@@ -29,8 +29,8 @@ class Packed:
 class Move:
     """A transfer: the collective that it serves, mesh axis, kind, dtype and bytes.
 
-    number: its id in the program. asked: the path to a node of the source that has its line: a place
-    in the graph, then a graph in that node and a place there.
+    number: its id in the program. asked: the path to a node of the source that has its line: a
+    place in the graph, then a graph in that node and a place there.
     """
 
     of: str

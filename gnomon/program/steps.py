@@ -97,7 +97,7 @@ class StepTable:
             self.apart = False
 
     def _stop_if_wrong(self) -> None:
-        """Add a step that ends the run if a position was out of range, before inputs are overwritten."""
+        """End the run if a position is out of range, before inputs are overwritten."""
         self.steps.append(Branch(self.report, len(self.steps) + 2))
         self.ends.append(self._later())
         self.looked, self.apart = self.checks, True

@@ -111,7 +111,8 @@ class Allocator:
     def blank(self, size: int) -> tuple[int, bool]:
         """The address of a block, and whether it holds zeros: fresh pages that were never touched.
 
-        Pages are faulted in by the first write, on all threads; to fill them here would take one thread.
+        Pages are faulted in by the first write, on all threads; to fill them here would take one
+        thread.
         """
         with self.lock:
             before = self._reserved, self._next
@@ -142,7 +143,7 @@ class Allocator:
         seen_as(buffer, content.dtype, content.shape)[...] = content
 
     def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
-        """Copy a buffer's bytes, from any memory, to the beginning of a buffer of this allocator."""
+        """Copy a buffer's bytes, from any memory, to the beginning of one of this allocator."""
         self.write(goal, source.numpy(np.uint8, (source.nbytes,)))
 
     def use(self) -> MemoryUse:
@@ -282,7 +283,7 @@ class DeviceBuffer:
         readonly: bool = False,
         source: Allocator = memory,
     ) -> DeviceBuffer:
-        """A buffer over memory that another library owns, on the device of `source`; `owner` is held."""
+        """A buffer over memory of another library, on `source`'s device; `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
         made.memory, made._size, made.lent = source, 0, 0

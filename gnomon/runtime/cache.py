@@ -198,7 +198,7 @@ class Cache:
             self.sweep()
 
     def sweep(self) -> None:
-        """Drop the entries unused for longest until a fifth of the limit is free, if it is exceeded.
+        """Drop the entries unused for longest until a fifth of the limit is free, if exceeded.
 
         Temporary files of a process that died are dropped after a day.
         """
@@ -246,7 +246,7 @@ def cache_of(settings: Settings, kind: str) -> Cache | None:
 
 
 def doubt(state: os.stat_result) -> str:
-    """The reason why a file or folder may be another user's; empty if it is the user's or root's."""
+    """The reason why a file or folder may be another user's; empty if it is the user's."""
     if state.st_uid not in (os.geteuid(), 0):
         return f"belongs to user {state.st_uid}"
     if stat.S_ISLNK(state.st_mode):

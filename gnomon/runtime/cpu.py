@@ -228,8 +228,8 @@ def link_apart(objects: Mapping[str, bytes]) -> Functions:
 def load(texts: Mapping[str, str], passes: int = 0) -> Functions:
     """The addresses of functions, given the IR text that defines each.
 
-    A name must follow from its text's content: a known name is not compiled again. `passes` is 0, or
-    the level of LLVM's pipeline for texts that want it.
+    A name must follow from its text's content: a known name is not compiled again. `passes` is 0,
+    or the level of LLVM's pipeline for texts that want it.
     """
     with CompileBatch(passes=passes) as batch:
         return batch.load(texts)

@@ -58,13 +58,13 @@ def foreign(name: str) -> Target:
 
 
 def target() -> Target:
-    """This machine, restricted by the setting `cpu_features`."""
+    """The host machine, restricted by the setting `cpu_features`."""
     return host(current().cpu_features)
 
 
 @cache
 def host(limit: str = "auto") -> Target:
-    """This machine, restricted to `limit`: "auto", "avx2", "avx512" or "neon"."""
+    """The host machine, restricted to `limit`: "auto", "avx2", "avx512" or "neon"."""
     features = host_features()
     best = kind_of(features)
     name = best if limit == "auto" else limit

@@ -49,11 +49,11 @@ def rows_of(steps: np.ndarray, bound: np.ndarray, needs: Needs) -> ProgramRows |
 
 
 Spot = tuple[int, int]
-"""Which of a list of addresses something counts from, and how many bytes lie between."""
+"""The index of an address in a list, and an offset in bytes from it."""
 
 
 def joined_rows(parts: Sequence[tuple[ProgramRows, Sequence[Spot]]]) -> ProgramRows:
-    """The rows of several programs, one after another, with the position of each one's addresses."""
+    """The rows of several programs, one after another, with the places of their addresses."""
     rows = [x for x, _ in parts]
     steps, places, bound = tables_of(rows)
     ways = [[(-BASES, 0)] * BASES + list(spots) for _, spots in parts]

@@ -47,7 +47,7 @@ MAPPINGS = 3
 
 _numbers = count()
 _there: dict[int, tuple[Any, Any]] = {}
-"""What LLVM linked, by a library's number. It must not be a library's own: where a circle is
+"""LLVM's trackers by a library's number. They must not be a library's own: where a circle is
 collected, each object in it is finalized, and LLVM's would close itself beside `unlink`."""
 _ended: deque[int] = deque()
 _lock = held(Lock())
@@ -76,7 +76,7 @@ class Linker:
         self._left, self._unseen = 0, UNSEEN
 
     def look(self, codes: int) -> None:
-        """Check that memory mappings suffice to link so many codes; the fewer left, the more often."""
+        """Check that memory mappings suffice to link so many codes; more often if few are left."""
         self._unseen -= codes
         if self._unseen < 0:
             self._unseen = mappings_for(MAPPINGS * codes) // (SHARE * MAPPINGS)

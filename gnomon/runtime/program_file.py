@@ -75,7 +75,7 @@ class ForeignProgramError(ProgramFileError):
 
 
 WRONG = (ValueError, TypeError, LookupError, RuntimeError, OverflowError, MemoryError, zlib.error)
-"""What reading a file that says something else may raise."""
+"""The exceptions that reading an invalid file may raise."""
 
 
 def need(holds: Any, why: str, kind: type[ProgramFileError] = ProgramFileError) -> None:
@@ -451,7 +451,7 @@ def filled(tree: Any, tensors: list) -> Any:
 
 
 class ShippedProgram:
-    """The methods of a program file, and the tensors that they read and write (`state`, by name)."""
+    """A program file's methods, and the tensors that they read and write (`state`, by name)."""
 
     def __init__(self, found: dict[tuple, tuple], threads: int, targets: Sequence[str]) -> None:
         self.lock, self.threads, self.team = threading.Lock(), threads, None
@@ -563,8 +563,8 @@ def load_program(
 ) -> ShippedProgram:
     """The program of a file; its weights are mapped, and read when they are needed.
 
-    digest: the one that `save` returned, to load nothing else. threads: by default as many as cores.
-    targets: code to choose from, the best first; by default what the processor supports.
+    digest: the one that `save` returned, to load nothing else. threads: by default as many as
+    cores. targets: code to choose from, the best first; by default what the processor supports.
     """
     need(sys.byteorder == "little", "load_program: this machine is big-endian")
     with open(path, "rb") as file:

@@ -64,7 +64,7 @@ class ClosedMemory(Allocator):
                 self._protect(*self._pages)
 
     def _protect(self, *pages: tuple[int, int]) -> None:
-        """Set the protection of (address, size) pairs: accessible while a context is open, else not."""
+        """Set the protection of (address, size) pairs: accessible inside of contexts."""
         how = OPEN if self._openers else CLOSED
         for start, size in pages:
             failed = self._system.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), how)

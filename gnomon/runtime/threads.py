@@ -28,7 +28,7 @@ from gnomon.runtime.linking import Library
 from gnomon.settings import current
 
 IDLE_LOOKS = 2_500
-"""How often a worker looks for work before it sleeps: about a millisecond, since it yields mostly.
+"""The number of polls before a worker sleeps: about a millisecond, since it yields mostly.
 
 That is longer than Python needs between two steps of a small model, 0.2 to 0.4 milliseconds: a
 worker that slept there would be woken, for 0.1 milliseconds, in every step.

@@ -37,7 +37,7 @@ NARROW = re.compile(
 
 
 def mended(text: str, features: str) -> str:
-    """A text with masks of narrow stores hidden from LLVM's constant folding, a workaround of a bug.
+    """A text with masks of narrow stores hidden from LLVM's constant folding, around a bug.
 
     On AVX-512 it makes of a truncation and a store under a mask of one lane a store of the whole
     wide element, over up to seven bytes beyond (llvm/llvm-project#179489; LLVM 22.1.0 has it,

@@ -59,7 +59,7 @@ class Absent:
         self.name = name
 
     def __getattr__(self, name: str) -> Any:
-        """A function with a fixed answer or a refusal, an unusable class, or a module, by its name."""
+        """A function with a fixed answer or a refusal, an unusable class, or a module, by name."""
         asked = f"{self.__dict__.get('name')}.{name}"
         found: Any
         if name in ANSWERS:
@@ -116,7 +116,7 @@ class Present(SimpleNamespace):
     """The CPU as PyTorch's module of a device, such as torch.cpu."""
 
     def __getattr__(self, name: str) -> Any:
-        """A namespace of settings that programs assign before they train, and that nothing reads."""
+        """A namespace of settings that programs assign before they train, without effect."""
         return modules_below("gnomon.cpu")(name)
 
 

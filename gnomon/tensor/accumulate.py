@@ -37,8 +37,8 @@ def accumulate(
     Returns the loss. If loss_fn returns a tuple, its first tensor is the loss, and all of them are
     returned, as they are for all rows. The batch is a tensor, or a tuple, list or dict of tensors
     whose axis 0 is rows. Memory for activations is that of one microbatch; gradients and loss have
-    the same bits for every number of microbatches, a power of two. A mean in the loss divides by all
-    rows.
+    the same bits for every number of microbatches, a power of two. A mean in the loss divides by
+    all rows.
     """
     rows = [raw(t) for t in tensors_in(batch)]
     check(rows, microbatches)
@@ -78,7 +78,7 @@ def check(rows: Sequence[Node], microbatches: int) -> None:
 
 
 def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
-    """The roots, computed over microbatches of the rows; outside a capture they are computed now."""
+    """The roots, computed over microbatches of the rows; outside a capture at once."""
     known = {x: x for x in leaves_of(roots, rows)}
     for x in rows:
         with inherit(x.sites):

@@ -63,7 +63,7 @@ class GradScaler:
         return type(outputs)(self.scale(x) for x in outputs)
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, for example to clip them."""
+        """Divide the gradients of an optimizer's parameters by the scale, before clipping them."""
         if not self._enabled:
             return
         if id(optimizer) in self._stepped:

@@ -31,7 +31,7 @@ CALLS = INSIDE | {"external"}
 NOTED = CALLS | LAYOUTS | {"slice"}
 """Nodes that a survey lists."""
 LEAF, MET, CONSTANT = -1, -2, -3
-"""What stands for the number of inputs: of a value, of a node that was met before, and of a value
+"""Codes in place of a number of inputs: of a value, of a node that was met before, and of a value
 made of constants, where a program is sharded over ranks, which all have it alike."""
 
 
@@ -51,7 +51,7 @@ def borrows(node: Node) -> bool:
 
 
 def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, int]:
-    """The nodes behind the roots down to these ends, numbered in an order that structure decides."""
+    """The nodes behind the roots down to these ends, in an order that structure decides."""
     order: dict[Node, int] = {}
     stack = list(roots)
     stack.reverse()
@@ -122,7 +122,8 @@ class Survey:
     def dissection(self, roots: Sequence[Node]) -> tuple[Dissection, tuple] | None:
         """The structure of the graph, without making it, and its source locations.
 
-        None if ranks have parts, or if nodes differ in locations alone, which are one node of a graph.
+        None if ranks have parts, or if nodes differ in locations alone, which are one node of a
+        graph.
         """
         ends = {*self.leaves}
         order = topological(roots, (), lambda x: () if x in ends else x.inputs)

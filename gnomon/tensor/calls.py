@@ -252,7 +252,7 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
 
 @method
 def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
-    """A differentiable copy; its axes are in the same order in memory, unless requested otherwise."""
+    """A differentiable copy; its axes keep their order in memory by default."""
     made = apply(kept_apart, (input,))
     if memory_format in FORMATS and not isinstance(made, Paired):
         made._storage.form = form_in(input, memory_format)

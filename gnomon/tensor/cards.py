@@ -111,7 +111,7 @@ ON_CARD: dict[str, Callable[..., Any]] = {
     "stream": lambda *_: EmptyBlock(),
     "synchronize": lambda *_: cuda_driver.driver().synchronize(),
 }
-"""What functions do where there is a card."""
+"""Implementations of functions where there is a card."""
 
 
 class CardNames(Absent):

@@ -42,7 +42,7 @@ def multinomial(
 
 
 def check_rows(input: Tensor, count: int, replacement: bool) -> None:
-    """Refuse inputs without rows of chances, or with too few outcomes for draws without replacement."""
+    """Refuse inputs without rows, or with too few outcomes for draws without replacement."""
     if input.ndim not in (1, 2) or not input.shape[-1]:
         raise ShapeError(
             f"multinomial: chances are a vector or rows of a matrix: got {tuple(input.shape)}."

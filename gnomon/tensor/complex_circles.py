@@ -163,7 +163,8 @@ def complex_atanh(x: Complex) -> Complex:
 
 
 TINY = 2.0**-40
-"""So near to a pole of atanh its real part is log(2 / distance) / 2 to all digits of float64."""
+"""The distance from a pole of atanh below which its real part is log(2 / distance) / 2 in
+float64."""
 
 
 def share(a: Tensor, b: Tensor) -> Tensor:

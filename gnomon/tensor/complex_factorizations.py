@@ -88,7 +88,7 @@ def complex_logdet(x: Complex) -> Complex:
 
 
 def complex_cholesky_ex(x: Complex, *, upper: bool = False, check_errors: bool = False) -> Results:
-    """The factor of cholesky, and the number of the first leading minor that is not positive, or 0."""
+    """The factor of cholesky, and the number of the first non-positive leading minor, or 0."""
     x = matrix("cholesky", x, square=True)
     x = x.mH if upper else x
     low, failed = of_pairs(complex_cholesky_factor, x, check=bool(check_errors))

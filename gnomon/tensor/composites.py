@@ -84,7 +84,7 @@ def gradient(
 
 
 def slopes(x: Tensor, axis: int, gap: Any, order: int) -> Tensor:
-    """The slopes along one axis; inside of the range those of parabolas through three neighbours."""
+    """The slopes along one axis; inside by parabolas through three neighbours."""
     rows, count = x.movedim(axis, -1), x.shape[axis]
     if count <= order:
         raise ShapeError(f"gradient: needs more than {order} elements: got {tuple(x.shape)}.")

@@ -47,7 +47,7 @@ from gnomon.tensor.views import mesh_layout_of
 from gnomon.tensor.writing import write
 
 MOST_INTEGERS = 64
-"""So many integers of a list may each be a size, in a function that is captured."""
+"""The most integers of a list that become sizes in a capture."""
 
 
 # numbers, lists, arrays

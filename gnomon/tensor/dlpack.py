@@ -177,8 +177,8 @@ class Taken:
 def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
     """A tensor over another library's memory; a copy if it is not row-major.
 
-    device: the tensor's device; a copy if the memory is elsewhere. Raises ArgumentError for memory of
-    an unavailable device, DtypeError for an unsupported type of elements.
+    device: the tensor's device; a copy if the memory is elsewhere. Raises ArgumentError for memory
+    of an unavailable device, DtypeError for an unsupported type of elements.
     """
     capsule = capsule_of(ext_tensor)
     address = _api.PyCapsule_GetPointer(capsule, b"dltensor")

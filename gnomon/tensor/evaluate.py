@@ -188,7 +188,7 @@ def is_filled(node: Node) -> bool:
 
 
 def evaluate_kept() -> None:
-    """Compute a model's tensors and others that are pending, so that no step's program has them inside."""
+    """Compute a model's tensors and other pending ones, to keep them out of steps' programs."""
     if not is_capturing():
         state.kept_waits = False
         if any(storage.kept for storages in waiting().values() for storage in storages):

@@ -287,7 +287,7 @@ def first_of(pair: Callable) -> Callable:
 
 
 def install_pairs() -> None:
-    """Define functions that return PyTorch's pair when dim is given, the standard's result otherwise."""
+    """Define functions that return PyTorch's pair if dim is given, else the standard's result."""
     for op in operations():
         name, facts = op.__name__, op.facts
         function = FUNCTIONS[name]

@@ -88,9 +88,9 @@ def spread(
 ) -> Tensor:
     """The global tensor of which `local` is this rank's part; they share memory.
 
-    keeps: mesh axes along which programs use it sharded, and do not gather it. unit: parameters of one
-    unit are gathered together. rows: mesh axes along which its parts are rows of a batch, which stay
-    where they are. varies: mesh axes along which each rank has a value of its own, treated as
+    keeps: mesh axes along which programs use it sharded, and do not gather it. unit: parameters of
+    one unit are gathered together. rows: mesh axes along which its parts are rows of a batch, which
+    stay where they are. varies: mesh axes along which each rank has a value of its own, treated as
     replicated. shares: its gradient is that of one of so many averaged values.
     """
     if not layout:
@@ -156,8 +156,8 @@ def part_of(
 ) -> Tensor:
     """A rank's part along some mesh axes, as a view.
 
-    back, shares: its gradient gets this layout, as one of so many that are averaged. rows: mesh axes
-    along which parts of its gradient are rows that stay where they are.
+    back, shares: its gradient gets this layout, as one of so many that are averaged. rows: mesh
+    axes along which parts of its gradient are rows that stay where they are.
     """
     layout = tuple(each for each in value_layout(tensor) if along is None or each[0] in along)
     step = {"layout": layout, "back": back, "shares": shares, "rows": rows}
@@ -174,7 +174,7 @@ def whole_of(tensor: Tensor) -> Tensor:
 
 
 def pinned(tensor: Tensor) -> Node:
-    """A tensor's node with a gradient of the tensor's layout, which captures cannot read elsewhere."""
+    """A tensor's node with a gradient of the tensor's layout, which captures need."""
     node = node_of(tensor)
     layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], Partial))
     return node if not is_capturing() else place(node, layout, back=layout, pins=True)

@@ -23,7 +23,7 @@ def latest() -> int:
 
 
 def note() -> int:
-    """Record a change. Numbers are drawn, not added, so that racing threads leave different ones."""
+    """Record a change. Numbers are drawn, not added, so that racing threads differ."""
     global _latest
     _latest = drawn = next(_numbers)
     return drawn

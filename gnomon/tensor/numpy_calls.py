@@ -46,7 +46,7 @@ OF_METHODS = (
 )
 GIVING_TENSORS = frozenset(OF_METHODS.split())
 OF_SIZES = (np.ndim, np.shape, np.size)
-"""They read no element, so that no gradient is lost."""
+"""Functions of numpy that read no element, so that no gradient is lost."""
 
 
 def of_elements(

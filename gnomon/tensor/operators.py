@@ -38,7 +38,7 @@ LEFT_OPERAND = (2, float32)
 is built as x * x. It is compared by identity."""
 MOST_PATTERNS = 4096
 _patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
-"""What an operator gave for two kinds of operands, so that the next one is built at once."""
+"""Results of operators by two kinds of operands, as templates of further ones."""
 
 
 def operand(value: Any) -> Any:

@@ -60,7 +60,7 @@ def given_in(args: Sequence[Any]) -> list[Any]:
 
 
 def kind(dtype: DType) -> int:
-    """The rank of a dtype's kind, booleans 0 to complex numbers 3; none is stored in a lower one."""
+    """The rank of a dtype's kind, boolean 0 to complex 3; none is stored in a lower one."""
     if dtype is bool_:
         return 0
     return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1

@@ -55,7 +55,7 @@ _asked: ContextVar[tuple] = ContextVar("gnomon_asked", default=())
 """The calls that classes are computing: each a function, and what its arguments are."""
 
 watching: ContextVar[Callable[..., Any] | None] = ContextVar("gnomon_watching", default=None)
-"""Who computes functions in Python, those that make tensors of numbers among them, for a while."""
+"""The function that temporarily intercepts functions in Python, creation functions included."""
 
 
 class Overridden(Exception):

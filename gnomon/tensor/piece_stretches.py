@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PASSED_ON", "Stretch", "stretch_key", "stretch_of", "stretches"]
 
 AROUND = 8
-"""So far on both sides a place is looked at before nodes are cut there."""
+"""The number of nodes on both sides that decide whether nodes are cut at a place."""
 LEAST, MOST = 4, 64
 """Nodes of a stretch."""
 FULL = 1 << 16
@@ -30,7 +30,7 @@ FULL = 1 << 16
 PASSED_ON = frozenset({"detach", "barrier"})
 """Operations whose value is their input's."""
 OWN, READ, SHOWN, PASSED = range(4)
-"""What a node's value is: one of the stretch's, one that it reads, none until somebody reads it,
+"""Kinds of nodes' values: computed by the stretch, read by it, computed by readers,
 its input's."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

@@ -42,7 +42,7 @@ IN_THE_CODE = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0})
 MANY = 16
 """Nodes that are looked through for what was met before."""
 PIECE, PASSED, NUMBER, SHOWN, JOINED, SEVERAL, OPENED = range(1, 8)
-"""What becomes of a node: an operation to run, its input's value, a number, something computed by
+"""Ways to run a node: an operation to run, its input's value, a number, something computed by
 its readers, values one after another, one of a call's results, the result of a graph inside."""
 
 Term: TypeAlias = "tuple[int, tuple[int, ...], Node, tuple[Any, ...] | None]"
@@ -56,10 +56,10 @@ Piece: TypeAlias = (
 the results and terms of the inputs."""
 
 _kinds: Recent[tuple, int] = memo(Recent())
-"""What readers compute, by number."""
+"""Numbers of the kinds of nodes that readers compute."""
 _next_kind = count()
 _ways: Recent[int, int] = memo(Recent())
-"""What becomes of nodes of a kind."""
+"""Ways to run nodes by their kind."""
 _offsets: Recent[tuple, int] = memo(Recent())
 """The bytes before a slice of neighbours, by kind and what it is cut from; below 0 of others."""
 _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
@@ -67,7 +67,7 @@ _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
 _programs: dict[Settings, Recent[tuple, PieceProgram]] = memo({})
 """The programs of pieces, by the kinds of what they compute and read."""
 _stretches: dict[Settings, Recent[tuple, Stretch | bool]] = memo({})
-"""What was walked through, by its key: once, or twice and has no rows."""
+"""Walked stretches by key; None after the first walk, or without table rows."""
 by_serial = attrgetter("serial")
 
 
@@ -91,8 +91,8 @@ class PieceProgram:
 class PieceWalk:
     """The pieces of a graph, in order, and the places of values.
 
-    `owners` has for each place the one whose memory it views, from the byte in `shifts` on; `last` has
-    for each owner the number of the last piece that reads it.
+    `owners` has for each place the one whose memory it views, from the byte in `shifts` on; `last`
+    has for each owner the number of the last piece that reads it.
     """
 
     def __init__(self, leaves: Iterable[Node], settings: Settings, apart: bool = False) -> None:
@@ -218,7 +218,7 @@ class PieceWalk:
         return [self.value(x) for x in nodes]
 
     def joined(self, node: Node, inputs: Sequence[Term]) -> Term:
-        """The concatenation of values along an axis, without a program for each number of values."""
+        """The concatenation of values along an axis, without a program per count."""
         reads = [self.stored(x) for x in inputs]
         axis = axis_of_join(node)
         assert axis is not None, "a join has an axis"

@@ -36,7 +36,7 @@ LITTLE = 1 << 14
 take to find the sizes of a program that serves several."""
 
 _outlines: Recent[int, int] = memo(Recent())
-"""How often a structure was met, whatever its sizes are."""
+"""Numbers of occurrences of structures, without sizes."""
 _latest: Recent[int, int] = memo(Recent())
 """For structures with their sizes the positions and numbers of the latest; VARYING of several."""
 VARYING = 0

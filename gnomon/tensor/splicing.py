@@ -270,7 +270,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: object = None) -> Tensor:
 
 
 def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> Tensor:
-    """Change the shape to that of another tensor, and the memory format if it is to be preserved."""
+    """Change the shape to that of another tensor, and on request its memory format."""
     if memory_format == "preserve_format":
         formats = (x for x in FORMATS if other.is_contiguous(memory_format=x))
         memory_format = next(formats, None)

@@ -49,7 +49,7 @@ def with_defaults(op: Op) -> None:
 
 
 def with_unsigned(op: Op) -> None:
-    """The operation's function with unsigned results for unsigned integers, unless called by torch's names."""
+    """The operation's function with unsigned results, unless PyTorch's names are used."""
     torchs = FUNCTIONS[op.__name__]
 
     @instead(op.__name__)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gnomon.tensor.views import View
 
 KEPT_REFERENCES = 4096
-"""So many dead references may gather before the list of pending storages is swept."""
+"""The number of dead references at which the list of pending storages is swept."""
 
 
 # modes belong to a thread, and in it to each task by itself: one that waits inside a block leaves
@@ -39,7 +39,7 @@ narrow: ContextVar[DType | None] = ContextVar("gnomon_narrow", default=None)
 """The dtype that products take."""
 
 saving: ContextVar[Any] = ContextVar("gnomon_saving", default=None)
-"""What packs the tensors that gradients read (autograd/saved.py); nothing outside of its block."""
+"""The user's hooks for saved tensors (autograd/saved.py); None outside of their context."""
 
 Modes = tuple[tuple[ContextVar, Any], ...]
 _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
@@ -79,7 +79,7 @@ class Recorder:
         return False
 
     def takes(self, tensor: Tensor, value: Tensor) -> bool:
-        """Record a write of a value to a tensor; False if the tensor may alias the value's storage."""
+        """Record a write of a value to a tensor; False if it may alias the value's storage."""
         return False
 
     def shows(self, view: Any, before: Any, asked: bool) -> None:
@@ -248,7 +248,7 @@ class Storage:
     kept: bool
     """Whether it is a model's: computed before the first step, and no part of it."""
     form: Hashable
-    """How strides run through its axes (strides.py) where it stands for a view; else None."""
+    """The strides of a copy that represents a view (strides.py); else None."""
     used: bool
     """Whether something was computed from its value that gradients pass."""
 

@@ -110,7 +110,7 @@ class TracedNumber(TracedFace):
     origins: tuple[Tensor, ...]
     """The arguments that it was computed of."""
     bound: int
-    """What its size does not exceed, if it is an integer; 0 where nobody knows."""
+    """An upper bound of an integer's absolute value; 0 if unknown."""
 
     settled: Any
     """Its value, once the capture is over in which it varies; None before."""
@@ -118,7 +118,7 @@ class TracedNumber(TracedFace):
     """Gives what it is now from numbers that stand somewhere in Python; None where it needs more.
     """
     thread: int
-    """Who captures: for others it is the number itself."""
+    """The capturing thread; in others it is the plain number."""
 
     def __new__(cls, parts: Sequence[Tensor]) -> Any:
         """A new traced number, or the plain number outside of captures."""

@@ -22,7 +22,7 @@ from gnomon.tensor.tensor import Paired, Tensor, node_of, wrap
 __all__ = ["vmap"]
 
 SampleAxes = int | None | tuple | list
-"""Where samples stand: an axis, None where all share a value, or nested like what it is about."""
+"""The axis of samples, None for values that all share, or a nested structure of these."""
 
 
 def vmap(

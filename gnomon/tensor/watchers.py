@@ -87,6 +87,6 @@ def nobody() -> None:
 
 
 FREED: list[Callable[[], Any]] = [nobody]
-"""What watches a leaf that had a history: a program that went backward has let it go."""
+"""The watcher of a leaf whose history a program's backward pass dropped."""
 RELEASED: list[Callable[[], Any]] = [nobody]
-"""What watches a leaf that had a history, which a backward pass has freed."""
+"""The watcher of a leaf whose history a backward pass freed."""

@@ -44,7 +44,7 @@ __all__ = [
 OURS = 0
 """The tag of messages that collectives send; users' own tags are counted from one."""
 Then = Callable[[Node], None]
-"""What is done with a result."""
+"""A continuation that takes a result."""
 
 
 class Future:

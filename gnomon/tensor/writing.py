@@ -76,7 +76,7 @@ def write(
 
 
 def joined_history(storage: Storage, value: Node, tracked: bool) -> tuple[Node, bool]:
-    """A whole new value, and whether it has a history: that of the old value, with zero gradients."""
+    """A whole new value, and whether it has a history: the old value's, with zero gradients."""
     if tracked or not storage.tracked:
         return value, tracked
     return unmoved(value, source(storage)), value.dtype.is_floating_point

@@ -37,7 +37,7 @@ def emit_attention(module: LLVMModule, name: str, spec: AttentionSpec, machine: 
 
 @dataclass(frozen=True)
 class SoftmaxBlock:
-    """A softmax over 16 queries and a block of keys: addresses of scores and masks, last keys seen."""
+    """A softmax over 16 queries and a block of keys: scores, masks, last keys seen."""
 
     parts: Parts
     e: Emitter
@@ -207,7 +207,7 @@ class Forward:
         e.loop(0, self.spec.value_width, 1, one)
 
     def write_close(self) -> None:
-        """Define close(top, sum, results), which divides by the sums; top becomes log(sum(exp(scores)))."""
+        """Define close(top, sum, results): divide by sums; top becomes log(sum(exp(scores)))."""
         parts = self.parts
         e = parts.start("close", *(("ptr", label) for label in ("top", "sum", "results")))
 

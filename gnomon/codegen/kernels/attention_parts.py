@@ -121,7 +121,7 @@ def panels(count: int, width: int) -> int:
 
 
 class Parts:
-    """Base of the attention kernels: writes their internal functions and reserves scratch memory."""
+    """Base of the attention kernels: internal functions and scratch memory."""
 
     def __init__(
         self, module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine
@@ -237,7 +237,7 @@ class Parts:
         self.call(e, "fill", ("ptr", target), ("i64", str(values)))
 
     def turner(self) -> None:
-        """Define transpose(source, from, target, to, rows, columns), in squares; strides in bytes."""
+        """Define transpose(source, from, target, to, rows, columns); strides in bytes."""
         side, scalar = BLOCK[self.spec.scalar], self.spec.scalar
         e = self.start(
             "transpose_squares",
@@ -263,7 +263,7 @@ class Parts:
         self, e: Emitter, source: tuple[str, int], target: tuple[str, int],
         rows: str | int, columns: str | int,
     ) -> None:  # fmt: skip
-        """Emit target[column][row] = source[row][column]; each is (address, row length); squares whole."""
+        """Emit target[column][row] = source[row][column]; each is (address, row length)."""
         self.call(
             e, "transpose_squares", ("ptr", source[0]), ("i64", str(source[1] * self.item)),
             ("ptr", target[0]), ("i64", str(target[1] * self.item)),

@@ -223,7 +223,7 @@ class AttentionRowWriter:
     # values
 
     def write_gather(self, heads: int) -> None:
-        """Define gatherN(values, weights, results, total, shrink, count): scale sums, add a tile's."""
+        """Define gatherN(values, weights, results, total, shrink, count): add a tile."""
         names = ("values", "weights", "results", "total", "shrink")
         pointers = (("ptr", name) for name in names)
         e = self.parts.start(f"gather{heads}", *pointers, ("i64", "count"))
@@ -382,7 +382,7 @@ class AttentionRowWriter:
         e.store(value, goal, self.scalar, parts.item)
 
     def copy_line(self, source: str, step: int, goal: str, steps: int, count: str | int) -> None:
-        """Emit a strided copy of `count` values; `step` and `steps` are the strides of source and goal."""
+        """Emit a strided copy of `count` values; `step`, `steps`: strides of source and goal."""
         e, parts = self.e, self.parts
 
         def one(kind: str, place: str) -> None:

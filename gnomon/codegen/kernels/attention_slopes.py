@@ -23,7 +23,7 @@ class QueryBlock:
     start: str
     count: str
     known: str
-    """So many keys were met by blocks of its leaf before."""
+    """The number of keys seen by earlier blocks of its leaf."""
     lse: str
     masks: str | None
 
@@ -147,7 +147,7 @@ def probabilities(
 
 
 def write_fold(parts: Parts) -> None:
-    """Define fold(older, newer, both, values): older += newer up to `both`, then newer is copied."""
+    """Define fold(older, newer, both, values): older += newer up to `both`, then copy newer."""
     kind = vector(parts.spec.scalar)
     pointers = ("ptr", "older"), ("ptr", "newer")
     e = parts.start("fold", *pointers, ("i64", "both"), ("i64", "values"))

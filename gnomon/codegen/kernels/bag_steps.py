@@ -36,7 +36,7 @@ POSITION = (1 << 32) - 1
 
 
 def emit_step(module: LLVMModule, name: str, spec: BagSpec) -> int:
-    """Define kernel `name`, an optimizer's step on table rows; gives each thread's bytes of scratch.
+    """Define kernel `name`, an optimizer's step on table rows; gives bytes of scratch.
 
     Slots are table, state if the rule keeps one, gradients of bags, positions, numbers, weights,
     report, first check.
@@ -137,7 +137,7 @@ class StepWriter(ScatterWriter):
         e.loop(0, self.total, 1, move)
 
     def at_end_of_run(self, i: str, start: str) -> list[str]:
-        """Emit a row's step if this lookup is its last; gives the start of the next row's lookups."""
+        """Emit a row's step if this lookup is its last; gives the next row's first lookup."""
         e = self.e
         row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
         self.ask_for(e.add(i, AHEAD))

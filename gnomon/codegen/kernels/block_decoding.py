@@ -49,7 +49,7 @@ def emit_decode(
 
 
 class Decoding:
-    """Emitter of decoders of quantized blocks: reads words of a block, writes numbers to the target."""
+    """Emitter of decoders of quantized blocks, from words to numbers."""
 
     def __init__(self, e: Emitter, nbytes: int) -> None:
         self.e, self.nbytes = e, nbytes
@@ -318,7 +318,7 @@ def head_of(d: Decoding) -> str:
 
 
 def in_stretches(d: Decoding, count: int, decode: Callable[[list[str], str], None]) -> None:
-    """Emit decode(words, number) for each of `count` stretches of 16 bytes behind a block's head."""
+    """Emit decode(words, number) for each of `count` stretches of 16 bytes of a block."""
     e = d.e
     e.loop(0, count, 1, lambda k: decode(d.stretch(e.add(e.mul(k, LANES), WORD)), k))
 

@@ -64,7 +64,7 @@ def emit_block_product(
 
 
 class SidePanels(Right):
-    """The microkernel's B in panels of 16 columns, `far` bytes apart; `b` points at a tile's first."""
+    """The microkernel's B in panels of 16 columns, `far` bytes apart; `b` is a tile's first."""
 
     def __init__(self, far: int) -> None:
         self.far = far
@@ -178,8 +178,8 @@ class PanelDecoder:
     def find_rows(self, first: str) -> None:
         """Emit the addresses of 16 rows of blocks; rows past the end repeat the last one.
 
-        With few rows of A, each panel is used once: the data of these rows' next panel is prefetched,
-        since hardware does not see that 16 rows are read side by side.
+        With few rows of A, each panel is used once: the data of these rows' next panel is
+        prefetched, since hardware does not see that 16 rows are read side by side.
         """
         e, last = self.e, self.e.sub("%exist", 1)
         block = e.value(f"udiv i64 {self.end}, {self.form.elements}")

@@ -34,7 +34,7 @@ LATENCY = 4
 
 @dataclass(frozen=True)
 class KBlocks:
-    """The cut of K into blocks, in units of panels, and the partial sums on the stack between them."""
+    """The cut of K into blocks, in units of panels, and the partial sums kept between them."""
 
     pieces: int
     """In how many blocks a chunk is cut (1: a block holds whole chunks)."""
@@ -212,7 +212,7 @@ class BlockingPlan:
 
 @dataclass(frozen=True)
 class BlockingNumbers:
-    """The numbers of a blocking plan that code takes as arguments, and its bytes of scratch memory."""
+    """The numbers of a blocking plan that code takes as arguments, and its scratch bytes."""
 
     pieces: int
     piece: int
@@ -256,7 +256,7 @@ def plan_with(
     far: int = 0,
     deepest: int = DEEPEST,
 ) -> BlockingPlan:
-    """The blocking for a given tile; `far`: bytes of a block of B, None to derive them from caches."""
+    """The blocking for a tile; `far`: bytes of a block of B, None derives them from caches."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step, deepest)
     deep = blocks.longest * tile.item

@@ -64,7 +64,7 @@ def overlaps(across: tuple[Axis, ...], steps: tuple[Axis, ...], operand: str) ->
 
 
 class Gathered(Left):
-    """The microkernel's A, read in place by a table of offsets: `a` points at the steps' offsets."""
+    """The microkernel's A, read in place by offsets: `a` points at those of the steps."""
 
     parameters = (("ptr noalias readonly", "base"), ("ptr readonly", "rows"))
 
@@ -129,7 +129,7 @@ class WindowWriter(PackedWriter):
     def left_of(
         self, panel: str, part: TileRegion, block: KBlock
     ) -> tuple[str, list[tuple[str, str]]]:
-        """The microkernel's arguments for A: the table of steps, A's address, the panel's row offsets."""
+        """The microkernel's arguments for A: step table, A's address, the panel's row offsets."""
         rows = self.e.mul(panel, self.tile.rows * WORD)
         places = self.e.offset(self.table("rows"), rows)
         return self.table("steps"), [("ptr", part.a), ("ptr", places)]
@@ -148,7 +148,7 @@ class WindowWriter(PackedWriter):
         return super().stores and not self.upright
 
     def prefetch(self, part: TileRegion, row: str, column: str) -> None:
-        """Emit prefetches of the lines that will be written; one per column if results are transposed."""
+        """Emit prefetches of the lines to be written; one per column if results are transposed."""
         if not self.upright:
             super().prefetch(part, row, column)
             return

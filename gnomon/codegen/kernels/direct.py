@@ -93,7 +93,7 @@ def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
 
 
 class DirectWriter(PackedWriter):
-    """Base of products that read B in place: threads divide columns; the last tile ends at B's end."""
+    """Base of products that read B in place: threads divide columns; tiles end at B's end."""
 
     layout, copied, narrow, stores = "", "a", 0, False
 
@@ -107,7 +107,7 @@ class DirectWriter(PackedWriter):
         return numbers_of_plan(self.plan)
 
     def make_plan(self) -> BlockingPlan:
-        """Plan the blocks: as many columns at once as scratch memory for the pending sums allows."""
+        """Plan the blocks: as many columns at once as memory for pending sums allows."""
         tile = self.tile
         counts = tuple(combine_counts(self.spec.letters))
         deep = depths(counts)
@@ -139,7 +139,7 @@ class DirectWriter(PackedWriter):
         raise NotImplementedError
 
     def parts(self) -> tuple[int, ...]:
-        """Bytes of the parts of scratch: stack, packed A, no B, pending sums with a vector's margin."""
+        """Bytes of the parts of scratch: stack, packed A, no B, pending sums with a margin."""
         tile, blocks, slack = self.plan.tile, self.plan.blocks, LANES * LANES * self.plan.tile.item
         a = self.plan.row_panels * tile.rows * blocks.longest * tile.item + slack
         stack = tile.bytes * (blocks.deepest + 1) + slack
@@ -219,7 +219,7 @@ class AcrossWriter(DirectWriter):
         e.ret()
 
     def write_sweep(self) -> None:
-        """Define name.sweep(a, b, sums, first, panels, length, total, resumed): some steps of all sums.
+        """Define name.sweep(a, b, sums, first, panels, length, total, resumed): some steps.
 
         `length` steps of panels of A that are `total` long; `resumed` is 0 where sums begin.
         """

@@ -177,7 +177,7 @@ class RowsWriter(GroupedWriter):
 
 
 class StepsWriter(GroupedWriter):
-    """A product with grouped steps, where every thread computes a rectangle of every group's result."""
+    """A product with grouped steps; each thread computes a rectangle of every group's result."""
 
     def storing(self, spec: MatmulSpec) -> Epilogue:
         """The epilogue, which stores 0.0 for an empty sum, whose chains begin at -0.0."""

@@ -47,7 +47,7 @@ def signed_dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str
 
 
 def pairs(e: Emitter, machine: Machine, w: str, x: str) -> str:
-    """Sums of two neighbouring products of bytes as i16, without overflow: 2 · 128 · 127 = 32512."""
+    """Sums of two neighbouring products of bytes as i16, within 2 · 128 · 127 = 32512."""
     if "pmaddwd" not in machine.instructions:
         return widened_pairs(e, w, x, "zext")
     return in_parts(e, machine, "", partial(short_pairs, e), (w, "i8"), (x, "i8"))
@@ -144,9 +144,9 @@ def in_words(e: Emitter, name: str, a: str, b: str | int | Sequence[int]) -> str
 class UnitReader:
     """Emitter of the integer products of one unit of a quantized row.
 
-    blocks: the addresses of its one or two blocks; x: of the unit's int8; parts: of the sums of x in
-    parts of 16 or 32, if its format needs them; head: of eight scales and eight minima in bytes, if
-    its format has them.
+    blocks: the addresses of its one or two blocks; x: of the unit's int8; parts: of the sums of x
+    in parts of 16 or 32, if its format needs them; head: of eight scales and eight minima in bytes,
+    if its format has them.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ def dots_of(machine: Machine, signed: bool) -> Callable[..., str]:
 
 
 def four_bits(r: UnitReader, head: int, count: int = 1) -> str:
-    """Emit products of 4-bit numbers in runs of 16 bytes: of two blocks, or `count` pairs of one."""
+    """Emit products of 4-bit numbers in runs of 16 bytes: two blocks, or `count` pairs of one."""
     total = "zeroinitializer"
     for k in range(count):
         places = [(r.blocks[0], head + 2 * PART * k), (r.blocks[-1], head + 2 * PART * k)]
@@ -340,7 +340,7 @@ class UnitFormat(NamedTuple):
 
     read: Callable[[UnitReader], str]
     factors: tuple[int, ...] = (0,)
-    """Where the factors of a block are: of its numbers, and of what is the second term."""
+    """The offsets of a block's scales: of its numbers, and of its second term."""
     sign: str = ""
     """The second factor is negated, or not."""
     offset: int = 0

@@ -39,7 +39,8 @@ NUMBERS, PAIRS = STEPS // 4, 2
 and minima, as int16."""
 PANEL = (NUMBERS + LANES) * LINE
 D, SUMS, RECORD = STEPS, STEPS + 32, STEPS + 64
-"""Where a record's factors and sums are, behind its numbers, and its bytes."""
+"""Byte offsets of the factors and the sums in a record of a rounded stretch, and the record's
+size."""
 POINTERS = 8 * LANES
 """Bytes of the addresses of rows."""
 
@@ -162,7 +163,7 @@ class IntegerPanels(IntegerProduct):
     # columns
 
     def all_rows(self, first: str, rows: str, stretches: int, group: str) -> None:
-        """Emit the product of rows of x with columns; column numbers past the end repeat the last one."""
+        """Emit the product of rows of x with columns; those past the end repeat the last one."""
         e, (height, wide) = self.e, self.tile
         column = e.mul(group, wide * LANES)
         tiles = e.value(f"udiv i64 {e.add(rows, height - 1)}, {height}")

@@ -90,7 +90,7 @@ class IntegerProduct:
     # memory
 
     def places(self) -> tuple[SumsMemory, int]:
-        """The offsets of the parts of scratch memory, and its size; reads past the end are allowed for."""
+        """The offsets of the parts of scratch memory, and its size with a margin for reads."""
         e, count, spare = self.e, self.count, FOUR * 256
         self.row = self.fours * (4 * HALVES)
         self.block = len(self.unit.factors) * LANES * self.size
@@ -209,7 +209,7 @@ class IntegerProduct:
         return e.value(f"add {vector('i32', HALVES)} {even}, {odd}")
 
     def add_four(self, number: str) -> None:
-        """Emit the additions of four units' blocks, for 16 rows: sums are transposed, then scaled."""
+        """Emit the additions of four units' blocks, for 16 rows: transpose, then scale."""
         e = self.e
         start = e.offset(self.scratch.table, e.mul(number, 4 * HALVES))
         kind = vector("i32", HALVES)
@@ -265,8 +265,8 @@ class IntegerProduct:
     ) -> None:
         """Emit the additions of a stretch of blocks in canonical order, with leaves that end in it.
 
-        stacks: the addresses of sums so far, followed by those of finished leaves, `far` bytes apart.
-        add(block, *sums): emits the additions of a block.
+        stacks: the addresses of sums so far, followed by those of finished leaves, `far` bytes
+        apart. add(block, *sums): emits the additions of a block.
         """
         e, leaf, (first, last) = self.e, self.leaf, blocks
 

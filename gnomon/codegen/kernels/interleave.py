@@ -14,7 +14,7 @@ from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.kernels.strides import unflatten
 
 PAIRS = (8, 4)
-"""So many pairs are interleaved at once, while they last."""
+"""The numbers of pairs that are interleaved at once, largest first."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ class Along(Right):
     """The microkernel's B, unpacked, with contiguous steps; columns are `far` bytes apart.
 
     Squares are transposed in registers. Pairs that one lane holds are transposed as one, and split
-    afterwards if the machine multiplies them one by one. Squares of several groups are stored first,
-    so that their chains are interleaved and need few registers.
+    afterwards if the machine multiplies them one by one. Squares of several groups are stored
+    first, so that their chains are interleaved and need few registers.
     """
 
     def __init__(self, source: Source, far: int, paired: bool) -> None:
@@ -57,7 +57,7 @@ class Along(Right):
         return [range(j, j + together) for j in range(0, wide, together)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
-        """The unroll factors: a cache line of each column; then pairs, so that their order is kept; one."""
+        """The unroll factors: a cache line of each column; pairs, to keep their order; one."""
         line = LINE // self.unit(tile)
         return (line, 2, 1) if self.split else (line, 1)
 

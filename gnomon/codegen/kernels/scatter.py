@@ -185,7 +185,7 @@ class ScatterWriter:
             e.when(holds, lambda results=results: self.write_columns(out, results))
 
     def write_columns(self, out: str, results: Callable[[str, Sequence[int]], list[str]]) -> None:
-        """Emit the store of results(first column, lanes of each vector) for all columns of a row."""
+        """Emit the store of results(first column, lanes of each vector) for a row's columns."""
         step, free = LANES * GROUP, self.spec.free
         full = free - free % step
 
@@ -241,9 +241,9 @@ class ScatterWriter:
     def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
         """Emit the fold of one list of occurrences at the columns from c on.
 
-        A chain goes on while occurrences share a leaf. A finished sum is pending on a stack, under the
-        level at which it is combined with its neighbour: leaves without occurrences are skipped, since
-        they hold the identity.
+        A chain goes on while occurrences share a leaf. A finished sum is pending on a stack, under
+        the level at which it is combined with its neighbour: leaves without occurrences are
+        skipped, since they hold the identity.
         """
         e = self.e
         begin = self.occurrence(first)
@@ -284,7 +284,7 @@ class ScatterWriter:
         return found
 
     def long(self) -> list[tuple[int, Folded]]:
-        """The axes whose leaves may have more terms than a block, and the positions of their marks."""
+        """The axes with leaves that may exceed a block, and the positions of their marks."""
         axes = enumerate(reversed(self.spec.folded))
         return [(2 * k, axis) for k, axis in axes if axis.digits]
 
@@ -315,7 +315,7 @@ class ScatterWriter:
         return marks, counts
 
     def meeting(self, before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-        """Whether two neighbouring occurrences share a chain; else the tree level that joins their sums."""
+        """Whether two neighbouring occurrences share a chain; else the level that joins sums."""
         e, (innermost, *outer) = self.e, self.spec.folded[::-1]
 
         def highest(k: int, base: int) -> str:

@@ -19,7 +19,7 @@ PACKING = 16
 
 @dataclass(frozen=True)
 class TileWork:
-    """The tiles that threads share: row panels by column panels per batch, which operands are packed."""
+    """The tiles that threads share: row and column panels per batch, and packed operands."""
 
     batches: int
     row_panels: int

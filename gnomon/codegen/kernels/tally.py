@@ -16,7 +16,7 @@ from gnomon.codegen.kernels.order import Letter
 
 @dataclass(frozen=True)
 class KBlock:
-    """A block of K: its first unit, its units, and the microkernel's further arguments; SSA names."""
+    """A block of K: its first unit, units, and the microkernel's further arguments; SSA names."""
 
     start: str
     units: str

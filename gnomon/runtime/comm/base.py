@@ -48,14 +48,14 @@ KINDS = ("gather", "exchange", "shift", "messages", "fold")
 """Their names."""
 
 WORD = "a word with the others"
-"""What a rank waits for outside of programs, where nothing else is said."""
+"""The name of a wait outside of programs, if there is no other."""
 REQUESTS = 2
 """Numbers that each transfer has for itself, at least."""
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-"""What the block of a group names: it takes the slots of a call."""
+"""The type of native functions in a group's block; the argument is a call's slots."""
 SWEEP = 8
-"""So many transfers that nobody waits for are kept before some are let go."""
+"""The number of unawaited transfers at which completed ones are released."""
 MOST_REQUESTS = 1 << 14
 """Transfers of one program that have numbers of their own."""
 
@@ -186,7 +186,7 @@ _links: WeakValueDictionary[int, Link] = WeakValueDictionary()
 
 
 def links_of_process() -> list[Link]:
-    """This process's ends of all groups, for error messages and heartbeats."""
+    """The ends of this process of all groups, for error messages and heartbeats."""
     return [link for link in (found() for found in _links.valuerefs()) if link is not None]
 
 
@@ -305,7 +305,7 @@ class Backend(ABC):
 
 
 opened: list[Backend] = []
-"""Those by which this process meets others, until they are closed."""
+"""The open backends of this process."""
 
 
 class CallbackLink(Link):

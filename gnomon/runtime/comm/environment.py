@@ -42,7 +42,7 @@ DECLARED = "init_process_group"
 
 @dataclass(frozen=True)
 class Environment:
-    """This process's rank among all and on its machine, and the launcher that set it."""
+    """The rank of this process among all and on its machine, and the launcher that set it."""
 
     rank: int
     size: int
@@ -81,7 +81,8 @@ LAUNCHERS = (
     Names("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", ""),
     Names("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
 )
-"""As they are asked: last whose names others set too. A shell of SLURM's has no task count."""
+"""Launchers in the order of lookup: last those whose variables others set too. A shell of SLURM's
+has no task count."""
 KUBERNETES = Names("Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", "", "")
 """An indexed job gives each pod its index alone: how many there are, its author says."""
 LIGHTNING = Names("Lightning", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE")

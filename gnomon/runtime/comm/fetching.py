@@ -63,7 +63,7 @@ def read(e: Emitter, to: str, source: str, nbytes: str | int) -> str:
 
 
 def write_fetch(module: LLVMModule) -> None:
-    """Define `fetch`, which reads one round of a message from its sender; returns whether it did."""
+    """Define `fetch`, which reads one round of a message from its sender; returns if it did."""
     e = private(module, "fetch", ("ptr", "peer"), returns="i64")
     still = e.value("alloca i64, align 8")
     fetched = e.offset("%peer", 8 * FETCHED)

@@ -32,7 +32,7 @@ class ProcessGroup:
         self.link, self.backend, self.ranks, self.name = link, backend, link.ranks, link.name
 
     def rank(self) -> int:
-        """This rank's index in the group."""
+        """The index of this rank in the group."""
         return self.link.place
 
     def size(self) -> int:

@@ -72,7 +72,7 @@ def entries() -> linking.Library:
 
 
 _left: list[UnderWay] = []
-"""What groups that are gone still received."""
+"""Transfers of closed groups that were not complete."""
 
 
 class MpiBackend(Backend):

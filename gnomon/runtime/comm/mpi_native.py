@@ -18,7 +18,7 @@ __all__ = ["FUNCTIONS", "WORDS", "text_for"]
 # the words of a group's block, after those of every backend that waits in native code
 COMM, BYTE, STATUS, FLAG, SPARE, CALLED = range(waiting.OWN, waiting.OWN + 6)
 FUNCTIONS = ("MPI_Iallgather", "MPI_Ialltoall", "MPI_Isend", "MPI_Irecv", "MPI_Test")
-"""Whose addresses stand behind those words, in this order."""
+"""The MPI functions with addresses in a group's block, in order."""
 ALLGATHER, ALLTOALL, ISEND, IRECV, TEST, WORDS = range(CALLED, CALLED + 6)
 
 

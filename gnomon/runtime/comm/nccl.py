@@ -46,7 +46,7 @@ FEATURES: Mapping[str, Feature] = {
     "registered windows": Feature((2, 27, 0), "ncclCommWindowRegister"),
     "gather to one rank": Feature((2, 28, 3), "ncclGather"),
 }
-"""What a version must have and a library must export, or it is off."""
+"""Features with the version and the exported function that each needs."""
 
 
 def version_of(code: int) -> Version:

@@ -100,7 +100,7 @@ _watches: list[Watch] = []
 
 
 def of_process() -> Watch | None:
-    """This process's connection with the launcher; None where ranks are threads."""
+    """The connection of this process with the launcher; None where ranks are threads."""
     return _watches[0] if _watches else None
 
 
@@ -132,7 +132,7 @@ def table() -> str:
 
 
 def doing(precise: bool = False) -> str:
-    """This rank's state: the transfer that it waits for, else a line of the user's."""
+    """The state of this rank: the transfer that it waits for, else a line of the user's."""
     for link in links_of_process():
         wait = link.waiting(precise)
         if wait:

@@ -130,4 +130,4 @@ def no_files(_: Mapping[str, bytes] | Sequence[Any]) -> Never:
 
 
 STORE = CardBatch, load, key_of, fetch, no_files, no_files
-"""What a store of kernels does with their texts."""
+"""The functions of the card's kernel store."""

@@ -31,7 +31,7 @@ HEAD = [
     f"  %members = shl i32 {(1 << LANES) - 1}, %half",
     *(f"  %early{k} = icmp ult i32 %lane32, {k}" for k in range(LANES)),
 ]
-"""What each function begins with: a thread's lane, which threads of its warp have the others, and
+"""The entry of each function: a thread's lane, which threads of its warp have the others, and
 whether the lane is one of the first."""
 DECLARED = (
     "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
@@ -40,7 +40,7 @@ DECLARED = (
     "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)",
 )
 SEGMENT = 0x101F
-"""What keeps a shuffle inside sixteen threads."""
+"""The operand that restricts a shuffle to sixteen threads."""
 Needed = dict[tuple[str, str], None]
 """Functions that a text calls: names and types."""
 Write = Callable[..., list[str]]
@@ -81,7 +81,7 @@ def of_a_lane(text: str) -> str:
 
 
 def constant(found: re.Match[str]) -> str:
-    """A lane's part of a vector constant: a splat, the lane's number, or whether it is among the first."""
+    """A lane's part of a vector constant: its value, the lane's number, or a comparison of that."""
     values = [part.split()[1] for part in found[1].split(", ")]
     early = values.count("true")
     if len(set(values)) == 1:
@@ -108,7 +108,7 @@ def alike(needed: Needed, name: str, kind: str, value: str) -> list[str]:
 
 
 def shuffled(needed: Needed, name: str, kind: str, value: str, order: str) -> list[str]:
-    """The call of the helper that shuffles lanes: an exchange by a bit of the number, or a broadcast."""
+    """The call of the helper that shuffles lanes: a butterfly exchange, or a broadcast."""
     picks = [int(part.split()[1]) for part in order.split(", ")]
     if picks == [0] * LANES:
         return first(needed, name, kind, value)

@@ -71,7 +71,7 @@ class CardMemory(Allocator):
         driver().put(buffer.address, content)
 
     def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
-        """Copy a buffer's bytes to the beginning of another one; within the card without the host."""
+        """Copy a buffer's bytes to the beginning of another, on the card if both are there."""
         if source.memory is self:
             driver().copy(goal.address, source.address, source.nbytes)
         else:

@@ -58,7 +58,7 @@ CALLED = re.compile(r"declare [^@]*@(\w+)\(")
 
 
 def width_of(text: str) -> int:
-    """The number of card threads that are one thread of a kernel: its lanes, or a team; mostly one."""
+    """The card threads that make one thread of a kernel: its lanes, or a team; mostly one."""
     found = WIDTH.search(text)
     return int(found[1]) if found else 1
 

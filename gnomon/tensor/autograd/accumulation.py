@@ -32,7 +32,7 @@ def adds_up(order: Iterable[Node], tensors: Iterable[Tensor]) -> bool:
 
 
 def compute_last_pass(order: Container[Node]) -> None:
-    """Compute what is pending since the last pass; `order` has the nodes that the next one reads."""
+    """Compute what is pending since the last pass; `order` has nodes that the next one reads."""
     left = {x for x in left_by_passes(waiting()) if x not in order}
     evaluate_all(plain=False, chosen=lambda node, _: node in left)
 
@@ -43,5 +43,5 @@ def compute_pass(order: Container[Node]) -> None:
 
 
 def end_pass() -> None:
-    """Record the end of a pass: pending values up to it are computed before another pass adds to them."""
+    """Record the end of a pass: pending values are computed before another pass adds to them."""
     state.passed = next(state.arena._serial)

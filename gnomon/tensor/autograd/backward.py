@@ -62,7 +62,7 @@ class GradientRequest(NamedTuple):
     """The numbered nodes of the history."""
     wanted: Sequence[Node]
     leaf_values: Sequence[Sequence[Node]]
-    """As pull_back takes them."""
+    """The nodes of each leaf read at several values, as for pull_back."""
 
 
 class BackwardPlan(NamedTuple):
@@ -218,7 +218,7 @@ def plan_of(request: GradientRequest, numbers: Container[Node]) -> BackwardPlan 
 
 
 def copied(order: dict[Node, int], arena: Arena, numbers: Container[Node]) -> dict[Node, Node]:
-    """A history copied to an arena; nodes with values and without history of their own are inputs."""
+    """A history copied to an arena; nodes with values and without a history are inputs."""
     known: dict[Node, Node] = {
         x: arena.input(x.shape, x.dtype)
         for x in topological(order)
@@ -327,7 +327,7 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
 
 
 def leaf_values(waiting: Mapping[Node, Sequence[Any]]) -> list[list[Node]]:
-    """The nodes of each leaf that a graph reads at several values, since it was written in between."""
+    """The nodes of each leaf that a graph reads at several values, with writes in between."""
     owners = [id(tensors[0]) for tensors in waiting.values() if tensors]
     if len({*owners}) == len(owners):
         return []

@@ -178,7 +178,7 @@ def pulled(
     create_graph: bool,
     chosen: set[int] | None,
 ) -> list[Node | None]:
-    """The gradients of the waiting nodes: by a plan if there are no observers, else node by node."""
+    """The gradients of the waiting nodes: by a plan if nothing watches, else node by node."""
     wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
     if state.overwritten:
         versions.check(seeds, order, wanted)

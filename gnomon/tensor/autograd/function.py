@@ -78,7 +78,7 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **named: Any) -> Any:
-        """Compute the results, from (context, *arguments), or from the arguments with setup_context."""
+        """Compute the results, from (context, *arguments), or the arguments with setup_context."""
         raise NotImplementedError("Function: define forward as a static method.")
 
     @staticmethod
@@ -265,7 +265,7 @@ class Written(GradientRule):
 
 
 class building:
-    """A context in which tensors belong to an arena, and gradients are recorded for the user's lines.
+    """A context with tensors of an arena, and gradients recorded for the user's lines.
 
     given: nodes that only this arena knows, since they stand for values to come.
     """

@@ -104,7 +104,7 @@ def found_by(
     create_graph: bool,
     lenient: bool,
 ) -> Found:
-    """The gradients of roots with respect to tensors; lenient: None for tensors they do not depend on."""
+    """The gradients of roots with respect to tensors; lenient: None for independent tensors."""
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
     order = numbered(seeds, is_plain_part)
     waiting = watched(order)
@@ -132,6 +132,6 @@ def found_by(
 
 
 def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
-    """The nodes by which outputs read a tensor; a leaf over foreign memory has one for each read."""
+    """The nodes by which outputs read a tensor; a leaf over foreign memory has several."""
     found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
     return found if found and tensor._requires else [recorded(tensor)]

@@ -54,8 +54,8 @@ def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
 
     Nodes made since, by serial number, may read it: an operation in place, or a program that
     writes, keeps what it overwrites. An expression of several lines may be another tensor's value
-    too, which is not overwritten: then nothing is recorded. unchecked: written through `data`, which
-    PyTorch allows.
+    too, which is not overwritten: then nothing is recorded. unchecked: written through `data`,
+    which PyTorch allows.
     """
     own = storage.node
     node = own if own.arena is state.arena else state.recorder.claim(storage)
@@ -138,7 +138,7 @@ def message(node: Node) -> str:
 def reader_of_overwritten(
     roots: Iterable[Node], wanted: Iterable[Node], since: Mapping[Node, float] | None = None
 ) -> Node | None:
-    """The first node whose gradient, on the way back to the wanted ones, reads an overwritten value."""
+    """The first node, on the way to the wanted ones, whose gradient reads an overwritten value."""
     known = state.overwritten if since is None else since
     reached = numbered(roots, lambda x: x.op == "detach")
     nodes = [x for x in topological(reached) if x in reached]
