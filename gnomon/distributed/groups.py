@@ -197,7 +197,7 @@ def new_group(ranks: Sequence[int] | None = None, *args: Any, **ignored: Any) ->
 def split_group(
     parent_pg: ProcessGroup | None = None, split_ranks: Sequence[Sequence[int]] = (), **ignored: Any
 ) -> ProcessGroup | None:
-    """The group of this rank of a division of another group; None if it is in none."""
+    """The group of this rank among the parts of another group; None if it is in none."""
     parent = found(parent_pg)
     if parent is None:
         return None

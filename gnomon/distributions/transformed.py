@@ -38,9 +38,11 @@ class LogNormal(TransformedFamily):
 
     @property
     def variance(self) -> Tensor:
+        """The variance of LogNormal."""
         return (self.scale**2).expm1() * (2 * self.loc + self.scale**2).exp()
 
     def entropy(self) -> Tensor:
+        """The entropy of LogNormal, in nats."""
         return self.base_dist.entropy() + self.loc
 
 
@@ -58,6 +60,7 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args)
 
     def _get_checked_instance(self, kind: type, instance: Any = None) -> Any:
+        """A new object for expand(), refused for subclasses with an __init__ and no expand()."""
         return self.__new__(type(self)) if instance is None else instance
 
 
@@ -69,16 +72,20 @@ class Half(TransformedFamily):
     mode = property(lambda self: gn.zeros_like(self.scale))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Half's density at a checked value."""
         found = self.base_dist.log_prob(value) + math.log(2)
         return gn.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Half."""
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Half, by cumulative probability."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
+        """The entropy of Half, in nats."""
         return self.base_dist.entropy() - math.log(2)
 
 
@@ -112,19 +119,23 @@ class Pareto(TransformedFamily):
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """The constraint that samples of Pareto satisfy."""
         return constraints.greater_than_eq(self.scale)
 
     @property
     def mean(self) -> Tensor:
+        """The mean of Pareto."""
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
     @property
     def variance(self) -> Tensor:
+        """The variance of Pareto."""
         a = self.alpha.clamp(min=2)
         return self.scale**2 * a / ((a - 1) ** 2 * (a - 2))
 
     def entropy(self) -> Tensor:
+        """The entropy of Pareto, in nats."""
         return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
 
 
@@ -146,10 +157,12 @@ class Weibull(TransformedFamily):
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Weibull."""
         c = self.concentration
         return self.scale * ((c - 1) / c) ** (1 / c)
 
     def entropy(self) -> Tensor:
+        """The entropy of Weibull, in nats."""
         c = self.concentration
         return EULER * (1 - 1 / c) + (self.scale / c).log() + 1
 
@@ -166,14 +179,17 @@ class InverseGamma(TransformedFamily):
 
     @property
     def mean(self) -> Tensor:
+        """The mean of InverseGamma."""
         c = self.concentration
         return (self.rate / (c - 1)).masked_fill(c <= 1, math.inf)
 
     @property
     def variance(self) -> Tensor:
+        """The variance of InverseGamma."""
         c = self.concentration
         return (self.rate**2 / ((c - 1) ** 2 * (c - 2))).masked_fill(c <= 2, math.inf)
 
     def entropy(self) -> Tensor:
+        """The entropy of InverseGamma, in nats."""
         c = self.concentration
         return c + self.rate.log() + c.lgamma() - (1 + c) * c.digamma()

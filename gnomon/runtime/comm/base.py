@@ -186,7 +186,7 @@ _links: WeakValueDictionary[int, Link] = WeakValueDictionary()
 
 
 def links_of_process() -> list[Link]:
-    """The ends of this process of all groups, for error messages and heartbeats."""
+    """The group ends of this process, for error messages and heartbeats."""
     return [link for link in (found() for found in _links.valuerefs()) if link is not None]
 
 

@@ -20,13 +20,13 @@ _of_process: dict[str, Link] = {}
 
 
 def links() -> dict[str, Link]:
-    """The ends of this rank of groups, by the names of mesh axes."""
+    """The group ends of this rank, by the names of mesh axes."""
     own = _own.get()
     return _of_process if own is None else own
 
 
 def link_along(mesh: str) -> Link:
-    """The end of this rank of the group along a mesh axis; CollectiveError without one."""
+    """The group end of this rank along a mesh axis; CollectiveError without one."""
     found = links().get(mesh)
     if found is None:
         raise CollectiveError(
