@@ -43,6 +43,7 @@ class ScalarValues(Indices):
         self.scopes[-1][node] = values
 
     def _emit(self, node: Node) -> list[str]:
+        """Emit a scalar at every position, once per scope."""
         if node in self.scratch:
             return [self._reload(node, p) for p in self.positions]
         if node.op == "const":
@@ -106,6 +107,7 @@ class ScalarValues(Indices):
         return scalar.apply(self.e, node.params["f"], operands, node.inputs[0].dtype, node.dtype)
 
     def _reload(self, node: Node, at: Position) -> str:
+        """Load a saved scalar from its row of scratch memory."""
         kind, width = scalar.register(node.dtype), kept_width(node.dtype)
         place = self.e.offset(self.scratch[node], self.e.mul(at.index, width))
         if kind == "i1":
@@ -159,6 +161,7 @@ class ScalarValues(Indices):
         return found
 
     def _load(self, node: Node) -> list[str]:
+        """Load an element of a buffer at every position."""
         place, dtype = node.inputs[0], node.dtype
         guards = self.vectors(node.inputs[1]) if len(node.inputs) > 1 else None
         positions = self.positions if self.plan.varies(node) else self.positions[:1]
@@ -170,6 +173,7 @@ class ScalarValues(Indices):
         return found
 
     def _read(self, node: Node, place: Node, at: Position, guard: str | None) -> str:
+        """Read elements at a position by the cheapest load: one, contiguous, masked or gathered."""
         kind, size = scalar.memory(node.dtype), width_of(node.dtype)
         mask = self._both(guard, at.mask) if self.plan.varies(node) else guard
         reach = self.address(node.params["buffer"], place, node.dtype, at)

@@ -78,6 +78,7 @@ class EpilogueCode:
                 e.prefetch(found[0])
 
     def _values(self, e: Emitter, place: VectorPlace) -> tuple[ScalarValues, Position]:
+        """The scalar emitter of the epilogue at a place of the result, and its position."""
         pointers = [
             "null" if slot < 0 else e.load(e.offset(place.buffers, 8 * slot), "ptr", 8)
             for slot in self.ending.slots

@@ -122,6 +122,7 @@ class Folds:
         climb(e, leaves, pair)
 
     def _unspill(self, fold: Node, place: str) -> str:
+        """Load a leaf's total from a table."""
         kind = scalar.register(neutral(fold)[0])
         if kind != "i1":
             return self.e.load(place, vector(kind), 8)

@@ -56,6 +56,7 @@ class Indices:
             layers.pop()
 
     def _known(self, key: object, layers: list[dict]):
+        """The remembered values of a key in the open scopes, or None."""
         for layer in reversed(layers):
             if key in layer:
                 return layer[key]
@@ -84,6 +85,7 @@ class Indices:
         return found
 
     def _scalar_index(self, node: Node) -> str:
+        """Emit an index that does not vary along the row, as i64."""
         e = self.e
         if node.op == "range":
             return self.rows[node]
@@ -98,6 +100,7 @@ class Indices:
         return e.value(f"extractelement {I64} {self.vectors(node)[0]}, i32 0")
 
     def _scalar_division(self, node: Node) -> str:
+        """Emit a floor division or remainder of an i64."""
         e, (x, divisor) = self.e, node.inputs
         k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
         value = e.add(self.scalar_index(x), shift * k)
@@ -154,6 +157,7 @@ class Indices:
         return totals
 
     def _vector_division(self, node: Node, x: str) -> str:
+        """Emit a floor division or remainder of a vector of positions."""
         e, f, divisor = self.e, node.params["f"], node.inputs[1]
         k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
         kind, by = "i32" if is_narrow(node) else "i64", self.everywhere(k)

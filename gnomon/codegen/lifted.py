@@ -58,6 +58,7 @@ class Lifting:
         return self._slot(key, k, reading)
 
     def _slot(self, key: str, k: int, reading: Reading) -> Lifted:
+        """The runtime argument in slot k, loaded where it is used."""
         place = f"getelementptr i8, ptr %buffers, i64 {8 * (self.first + k)}"
         return Lifted(
             self, key, reading, lambda: self.put(f"load i64, ptr {self.put(place)}, align 8")

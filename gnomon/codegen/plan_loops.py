@@ -64,6 +64,7 @@ class LoopPlan:
         return node.op == "fold" and node.inputs[0] is self.kernel.inner
 
     def _study(self, node: Node) -> None:
+        """Compute the level and the dependences of a scalar."""
         inner = frozenset().union(*(self.depends[x] for x in node.inputs))
         level = max((self.level[x] for x in node.inputs), default=0)
         if node.op == "range":

@@ -104,6 +104,7 @@ class LowRankMultivariateNormal(Distribution):
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
+    """The KL divergence of LowRankMultivariateNormal from MultivariateNormal."""
     return of_normals(p, q, 0.5 * p.log_determinant())
 
 

@@ -91,9 +91,11 @@ class StackTransform(CatTransform):
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def parted(self, x: Tensor) -> Sequence[Tensor]:
+        """The parts of x along the stacked axis."""
         return x.unbind(self.dim)
 
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
+        """The parts, stacked along the axis."""
         return gn.stack(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

@@ -72,6 +72,7 @@ class Transform:
         return x
 
     def _keep(self, x: Any, y: Any) -> None:
+        """Cache a pair of an argument and its value."""
         if self._cache_size:
             self._pair = (x, y)
 

@@ -34,6 +34,7 @@ class LogNormal(TransformedFamily):
     mode = property(lambda self: (self.loc - self.scale**2).exp())
 
     def law(self) -> Law:
+        """The base distribution and transforms: e to the power of a Normal."""
         return Normal(self.loc, self.scale), [ExpTransform()]
 
     @property
@@ -96,6 +97,7 @@ class HalfNormal(Half):
     variance = property(lambda self: self.scale**2 * (1 - 2 / math.pi))
 
     def law(self) -> Law:
+        """The base distribution and transforms: |x| of a Normal."""
         return Normal(0.0, self.scale), [AbsTransform()]
 
 
@@ -105,6 +107,7 @@ class HalfCauchy(Half):
     mean = variance = property(lambda self: self.scale + math.inf)
 
     def law(self) -> Law:
+        """The base distribution and transforms: |x| of a Cauchy."""
         return Cauchy(0.0, self.scale), [AbsTransform()]
 
 
@@ -115,6 +118,7 @@ class Pareto(TransformedFamily):
     mode = property(lambda self: self.scale)
 
     def law(self) -> Law:
+        """The base distribution and transforms: scaled e to the power of an Exponential."""
         return Exponential(self.alpha), [ExpTransform(), AffineTransform(0, self.scale)]
 
     @constraints.dependent_property
@@ -148,6 +152,7 @@ class Weibull(TransformedFamily):
     variance = property(lambda self: self.moment(2) - self.moment(1) ** 2)
 
     def law(self) -> Law:
+        """The base distribution and transforms: a scaled power of an Exponential."""
         steps = [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)]
         return Exponential(gn.ones_like(self.scale)), steps
 
@@ -175,6 +180,7 @@ class InverseGamma(TransformedFamily):
     mode = property(lambda self: self.rate / (self.concentration + 1))
 
     def law(self) -> Law:
+        """The base distribution and transforms: 1 / x of a Gamma."""
         return Gamma(self.concentration, self.rate), [PowerTransform(-1.0)]
 
     @property

@@ -138,6 +138,7 @@ class Kumaraswamy(TransformedFamily):
     variance = property(lambda self: self.moment(2) - self.moment(1) ** 2)
 
     def law(self) -> Law:
+        """The base distribution and transforms: powers of a Uniform and of its complement."""
         ends = gn.zeros_like(self.concentration0), gn.ones_like(self.concentration0)
         powers = [PowerTransform(1 / c) for c in (self.concentration0, self.concentration1)]
         return Uniform(*ends), [powers[0], AffineTransform(1.0, -1.0), powers[1]]

@@ -136,6 +136,7 @@ class Overlap:
             self._ready(k)
 
     def _ready(self, k: int) -> None:
+        """Queue a call that may run now, among the urgent ones or the others."""
         if self.urgent[k]:
             heappush(self.urgent_now, (self._takes(k), k))
         else:

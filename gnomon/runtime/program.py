@@ -206,6 +206,7 @@ class Program(DeviceProgram):
     """A program on the CPU, run in one native call."""
 
     def _set_up(self, tables: Tables | None) -> None:
+        """Compute the native tables that runs read."""
         needs = self.needs
         self._arena = size_class(needs.arena) if needs.arena else 0
         self.tables = tables or tables_of(self.steps, self.handles, needs)

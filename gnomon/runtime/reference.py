@@ -71,6 +71,7 @@ class ClosedMemory(Allocator):
             assert not failed, f"mprotect: error {ctypes.get_errno()}"
 
     def _map(self, size: int) -> tuple[int, mmap.mmap]:
+        """Map pages that are inaccessible outside of runs."""
         address, mapping = super()._map(size)
         others.add(self.device)
         with self.lock:

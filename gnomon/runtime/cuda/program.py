@@ -43,6 +43,7 @@ class CardProgram(DeviceProgram):
     """A program that runs on a card; immutable, so that any number of threads may run it."""
 
     def _set_up(self, tables: Tables | None) -> None:
+        """Compute the rows, bases and widths of launches that runs read."""
         needs = self.needs
         calls, bound = tables or tables_of(self.steps, self.handles, needs)
         self._rows = [(int(f), int(at) // 8, int(k), int(t)) for f, at, _, k, t in calls]
