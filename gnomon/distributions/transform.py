@@ -178,7 +178,7 @@ class ComposeTransform(Transform):
         return self.widened(self.parts[::-1], "codomain", "domain")
 
     def widened(self, order: Sequence[Transform], first: str, last: str) -> Constraint:
-        """The region at one end, with the axes that transforms further on take together."""
+        """The constraint at one end, with the event axes that the other transforms need."""
         if not order:
             return constraints.real
         dim = getattr(order[-1], last).event_dim
