@@ -93,9 +93,9 @@ class BufferRecord(Struct, frozen=True):
 class Decision(Struct, frozen=True, omit_defaults=True):
     """A fusion decision: which operations and lines, bytes apart and together, why not.
 
-    kind: how: as an epilogue or prologue of a product, by not storing what `what` reads `of` another,
-    by sharing a load, or by recomputing. side: what this kernel computes of them. times: how many
-    equal ones are summed up here. seconds: apart and together, if measured.
+    kind: how: as an epilogue or prologue of a product, by not storing what `what` reads `of`
+    another, by sharing a load, or by recomputing. side: what this kernel computes of them. times:
+    how many equal ones are summed up here. seconds: apart and together, if measured.
     """
 
     what: str
