@@ -176,7 +176,7 @@ def batch_norm(x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None = ...
 def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
     """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
 def bernoulli(input: Tensor, *, generator: Generator | None = ...) -> Tensor:
-    """1 with the chance that each element says, else 0."""
+    """Ones with the chance given by each element, else zeros."""
 bfloat16: DType
 def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
@@ -232,7 +232,7 @@ def celu(x: Tensor, alpha: _float = ...) -> Tensor:
     """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
 cfloat: DType
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """multi_dot of its arguments; of one, itself."""
+    """multi_dot of the arguments; a single one unchanged."""
 def channel_shuffle(x: Tensor, groups: _int) -> Tensor:
     """Channels dealt out in turn: the first of every group, then the second, ..."""
 channels_last: str
@@ -255,7 +255,7 @@ from gnomon.tensor.switches import clear_autocast_cache as clear_autocast_cache
 def clip(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
     """x, but at least min and at most max, where these are given."""
 def clone(input: Tensor, *, memory_format: object = ...) -> Tensor:
-    """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
+    """A differentiable copy; its axes keep their order in memory by default."""
 def col2im(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
 def column_stack(xs: Sequence[Tensor]) -> Tensor:
@@ -391,9 +391,9 @@ def empty(shape: Any = ..., *more: _int, dtype: object = ..., device: object = .
 def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor whose values do not matter: zeros, with the shape of another."""
 def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is stored in the order of its axes."""
+    """An uninitialized tensor; its memory is row-major whatever the physical layout."""
 def empty_strided(size: Sequence[_int], stride: Sequence[_int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is stored in the order of its axes."""
+    """An uninitialized tensor; its memory is row-major whatever the strides."""
 from gnomon.tensor.autograd.engine import enable_grad as enable_grad
 def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
@@ -468,7 +468,7 @@ def frobenius_norm(input: Tensor, dim: _int | Sequence[_int] | None = ..., keepd
     """The root of the sum of squares, of all elements or over axes."""
 from gnomon.tensor.dlpack import from_dlpack as from_dlpack
 def from_numpy(array: ndarray) -> Tensor:
-    """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
+    """A tensor over an array's memory; what is not yet computed sees writes to the array."""
 from gnomon.tensor.sharing import frombuffer as frombuffer
 def full(shape: _int | Sequence[_int], fill_value: Any, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of one value."""
@@ -498,7 +498,7 @@ def get_default_dtype() -> DType:
     """The dtype of new tensors of floats."""
 from gnomon.tensor.determinism import get_deterministic_debug_mode as get_deterministic_debug_mode
 def get_device(input: Tensor) -> _int:
-    """The number of a tensor's GPU: −1, main memory."""
+    """The number of a tensor's GPU: −1 for main memory."""
 from gnomon.tensor.control import get_float32_matmul_precision as get_float32_matmul_precision
 from gnomon.tensor.control import get_memory_limit as get_memory_limit
 from gnomon.tensor.switches import get_num_interop_threads as get_num_interop_threads
@@ -517,11 +517,11 @@ def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | 
 def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
-    """grid_sample, its words as numbers."""
+    """grid_sample with numbers in place of its mode names."""
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
-    """grid_sample, its words as numbers."""
+    """grid_sample with numbers in place of its mode names."""
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
-    """grid_sample, its words as numbers."""
+    """grid_sample with numbers in place of its mode names."""
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None = ...) -> Tensor:
@@ -617,23 +617,23 @@ from gnomon.tensor.switches import is_autocast_cpu_enabled as is_autocast_cpu_en
 from gnomon.tensor.amp import is_autocast_enabled as is_autocast_enabled
 from gnomon.tensor.limits import is_complex as is_complex
 def is_conj(input: Tensor) -> _bool:
-    """Whether a conjugate waits: never."""
+    """Whether a conjugation is pending: False."""
 from gnomon.tensor.determinism import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 def is_distributed(input: Tensor) -> _bool:
-    """Whether a conjugate waits: never."""
+    """Whether a conjugation is pending: False."""
 from gnomon.tensor.limits import is_floating_point as is_floating_point
 from gnomon.tensor.autograd.engine import is_grad_enabled as is_grad_enabled
 def is_inference(input: Tensor) -> _bool:
-    """Whether a conjugate waits: never."""
+    """Whether a conjugation is pending: False."""
 from gnomon.tensor.autograd.engine import is_inference_mode_enabled as is_inference_mode_enabled
 def is_neg(input: Tensor) -> _bool:
-    """Whether a conjugate waits: never."""
+    """Whether a conjugation is pending: False."""
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element is not zero."""
 def is_same_size(input: Tensor, other: Tensor) -> _bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have the same shape."""
 def is_signed(input: Tensor) -> _bool:
-    """Whether a tensor's dtype has numbers below 0."""
+    """Whether a tensor's dtype is signed."""
 from gnomon.tensor.storage import is_storage as is_storage
 from gnomon.tensor.limits import is_tensor as is_tensor
 from gnomon.tensor.switches import is_vulkan_available as is_vulkan_available
@@ -747,7 +747,7 @@ def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], 
 def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
 def lu(self: Tensor, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
-    """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
+    """L and U in one matrix, the row exchanges, and with get_infos the first zero pivot."""
 def lu_decomposition(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
 def lu_solution(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
@@ -782,7 +782,7 @@ def max_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding:
 def max_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 1 axes."""
 def max_pool1d_with_indices(input: Tensor, *sizes: Any, **options: Any) -> tuple[Tensor, Tensor]:
-    """max_pool1d, and where its values stood."""
+    """max_pool1d, with the indices of the maxima."""
 def max_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 2 axes."""
 def max_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
@@ -878,7 +878,7 @@ def norm_except_dim(v: Tensor, pow: _int = ..., dim: _int | None = ...) -> Tenso
 def norm_of_scalars(xs: Sequence[Tensor], ord: _float = ...) -> Tensor:
     """vector_norm of scalars side by side, to the bit, without putting them side by side."""
 def normal(mean: Any = ..., std: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., **options: Any) -> Tensor:
-    """Numbers of normal distributions; mean and std are numbers or tensors."""
+    """Numbers from normal distributions; mean and std are numbers or tensors."""
 def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """x divided by its p-norm along an axis, which counts as at least eps."""
 def not_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -897,7 +897,7 @@ from gnomon import optim as optim
 def orgqr(x: Tensor, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = ..., transpose: _bool = ...) -> Tensor:
-    """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
+    """The product Q · other, or other · Q, with Q from reflections; Qᵀ with transpose."""
 def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 from gnomon.tensor import overrides as overrides
@@ -954,17 +954,17 @@ def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
 def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
-    """Numbers spread evenly over [0, 1)."""
+    """Uniformly distributed numbers in [0, 1)."""
 def rand_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
-    """Numbers spread evenly over [0, 1), with the shape of another."""
+    """Uniformly distributed numbers in [0, 1), with the shape of another."""
 def randint(low: _int = ..., high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high."""
 def randint_like(input: Tensor, low: _int, high: _int | None = ..., *, dtype: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
 def randn(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
-    """Numbers of the standard normal distribution."""
+    """Numbers from the standard normal distribution."""
 def randn_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
-    """Numbers of the standard normal distribution, with the shape of another."""
+    """Numbers from the standard normal distribution, with the shape of another."""
 from gnomon.tensor import random as random
 def random_binomial(key: Tensor, count: Tensor, p: Tensor) -> Tensor:
     """Successes among count tries that each succeed with a chance p (Hörmann 1993)."""
@@ -1015,9 +1015,9 @@ def reshape(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _i
 def reshape_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: no conjugate and no sign waits."""
+    """Return the tensor: conjugations and signs are never pending."""
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: no conjugate and no sign waits."""
+    """Return the tensor: conjugations and signs are never pending."""
 from gnomon.tensor.limits import result_type as result_type
 def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
     """x divided by its root mean square over its last axes, then scaled."""
@@ -1054,7 +1054,7 @@ def scatter_reduce(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Ten
 def searchsorted(sorted_sequence: Tensor, values: Tensor | _bool | _int | _float = ..., *, out_int32: _bool = ..., right: _bool = ..., side: str | None = ..., sorter: Tensor | None = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., input: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The number of elements of a sorted row before each value; on the right, equals too."""
 def seed() -> _int:
-    """Start the stream at a seed that nobody knows, and tell it."""
+    """Start the default stream at an unpredictable seed, which is returned."""
 def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
     """One position of an axis, which goes."""
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int = ..., *, indices: _int = ...) -> Tensor:
@@ -1066,7 +1066,7 @@ from gnomon.tensor.switches import set_autocast_cache_enabled as set_autocast_ca
 from gnomon.tensor.amp import set_autocast_enabled as set_autocast_enabled
 from gnomon.tensor.placing import set_default_device as set_default_device
 def set_default_dtype(d: object) -> None:
-    """Choose the dtype of new floats: of Python's numbers, and of what integers become."""
+    """Set the dtype of new floats: of Python's numbers, and of results from integers."""
 from gnomon.tensor.switches import set_default_tensor_type as set_default_tensor_type
 from gnomon.tensor.determinism import set_deterministic_debug_mode as set_deterministic_debug_mode
 from gnomon.tensor.control import set_float32_matmul_precision as set_float32_matmul_precision
@@ -1077,7 +1077,7 @@ from gnomon.tensor.switches import set_num_interop_threads as set_num_interop_th
 from gnomon.tensor.control import set_num_threads as set_num_threads
 from gnomon.tensor.show import set_printoptions as set_printoptions
 def set_rng_state(new_state: Tensor) -> None:
-    """Take the stream back to where it was."""
+    """Restore the state of the stream."""
 from gnomon.tensor.switches import set_warn_always as set_warn_always
 def sgn(x: Tensor) -> Tensor:
     """-1, 0 or 1, as x is negative, zero or positive."""
@@ -1173,7 +1173,7 @@ def tanh(x: Tensor) -> Tensor:
 def tanhshrink(x: Tensor) -> Tensor:
     """x − tanh(x)."""
 def tensor(data: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
-    """A tensor with a copy of numbers, of nested lists of them, or of an array."""
+    """A tensor with a copy of a number, of nested lists of numbers, or of an array."""
 def tensor_split(x: Tensor, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
     """Split x into so many parts of nearly one size, or at the positions given."""
 def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
@@ -1225,13 +1225,13 @@ def unfold(x: Tensor, axis: _int = ..., size: _int = ..., step: _int = ..., *, d
 def unique(input: Tensor, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
     """The distinct elements, in order; and where each one went, and how often it occurs."""
 def unique_all(x: Tensor) -> Unique:
-    """The distinct values, where each stood first, where elements went, and how many there are."""
+    """The distinct values, their first positions, inverse indices, and counts."""
 def unique_consecutive(input: Tensor, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
     """The elements, or slices along an axis, that differ from the one before."""
 def unique_counts(x: Tensor) -> UniqueCounts:
-    """The distinct values, and how many there are of each."""
+    """The distinct values, and their counts."""
 def unique_inverse(x: Tensor) -> UniqueInverse:
-    """The distinct values, and where each element went."""
+    """The distinct values, and inverse indices."""
 def unique_values(x: Tensor) -> Tensor:
     """The distinct values."""
 def unravel_index(indices: Tensor, shape: Any = ..., *, size: Any = ...) -> tuple[Tensor, ...]:
@@ -1275,7 +1275,7 @@ def vsplit(x: Tensor, sections: _int | Sequence[_int] = ..., *, indices: _int | 
 def vstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
 def where(condition: Tensor, input: Any = ..., other: Any = ...) -> Any:
-    """input where the condition holds, else other; alone, the positions where it holds."""
+    """The elements of input where the condition holds, else of other; alone, the true positions."""
 from gnomon.capture.control_flow import while_loop as while_loop
 def xlogy(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · log(y), and 0 where x is 0."""

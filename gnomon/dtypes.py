@@ -247,6 +247,7 @@ def _same_kind(left: DType, right: DType) -> DType:
 
 
 def _signed_holding(unsigned: DType, signed: DType) -> DType:
+    """The signed dtype that represents all values of both dtypes."""
     if unsigned.bits < signed.bits:
         return signed
     if unsigned.bits == 64:

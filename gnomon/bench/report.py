@@ -168,7 +168,7 @@ def kernel_table(result: Result, limits: Limits) -> Table:
 
 
 def as_values(results: list[Result], limits: Limits, machine: dict[str, Any]) -> dict[str, Any]:
-    """Everything, for a file."""
+    """The machine, its limits and all results with verdicts, as plain data for a JSON file."""
     return {
         "machine": machine,
         "limits": asdict(limits),

@@ -26,7 +26,7 @@ __all__ = ["Apart", "by_id", "check", "groups", "outside", "parts", "refuse_over
 
 
 def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
-    """For each argument the number of the first one with the same storage; () if none share one.
+    """For each argument, the first argument with the same storage; () if none share one.
 
     >>> x, y = Tensor([1.0, 2.0]), Tensor([3.0])
     >>> groups((x, y)), groups((x, y, x[1:]))
@@ -41,7 +41,7 @@ def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashable, ...]:
-    """For each of these arguments what part of its storage it shows, and the storage's size."""
+    """For each of these arguments, the viewed part of its storage, and the storage's size."""
     return tuple(
         (
             t._storage.node.shape,
@@ -61,7 +61,7 @@ def by_id(things: Iterable[Any]) -> Ids:
 def outside(
     arguments: Sequence[Tensor], known: Ids, objects: Ids
 ) -> tuple[tuple[int, int, int], ...]:
-    """The arguments that show a storage in `known`: number, storage's id, and object's id or 0."""
+    """The arguments that view a storage in `known`: number, storage's id, and object's id or 0."""
     return tuple(
         [
             (k, id(t._storage), id(t) if id(t) in objects and objects[id(t)]() is t else 0)
@@ -74,10 +74,10 @@ def outside(
 def stand_ins(
     capture: Capture, arguments: Sequence[Tensor], wholes: Collection[int]
 ) -> list[Tensor]:
-    """Stand-ins for the arguments while the function is captured, some as parts of their memory.
+    """The placeholders of arguments during a capture, some as views of one placeholder's memory.
 
-    A tensor that it can reach from outside too is read from there. Of a sharded one, or one in
-    blocks, the memory is passed in: each rank has its part.
+    A tensor that the function can also reach from outside is read from there. Of a sharded one, or
+    one in blocks, the memory is passed in: each rank has its part.
     """
     return [
         t
@@ -124,10 +124,10 @@ def view_stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
 
 
 def check(capture: Capture, arguments: Sequence[Tensor], once: bool) -> None:
-    """Raise Apart if memory that has several names in the function was written.
+    """Raise Apart if memory with several names in the function was written.
 
-    Captured again it is passed in whole; refused where gradients pass it, or where the function
-    can run only `once`, since it has changed something.
+    The function is captured again with that memory passed as a whole; it is refused if gradients
+    pass the memory, or if the function can run only `once`, since it has changed something.
     """
     if capture.needs_whole:
         raise Apart(frozenset(capture.needs_whole))
@@ -167,7 +167,7 @@ def written_apart(capture: Capture, arguments: Iterable[Tensor]) -> Iterator[Sto
 def refuse_overlaps(
     inputs: Sequence[Tensor], written: Iterable[tuple[int, int]], unread: Iterable[Storage]
 ) -> None:
-    """Refuse to write to numpy's memory that several tensors of a program show.
+    """Refuse to write to numpy's memory that several tensors of a program view.
 
     A program reads all of its inputs before it writes, so it can't tell what is read after a write.
     """

@@ -37,12 +37,12 @@ MODES = (
 
 
 def modes() -> tuple[Hashable, ...]:
-    """The modes that a function may leave changed: grad, inference, autocast, default dtype."""
+    """The modes that a function may change: grad, inference, autocast, default dtype."""
     return grads.get(), inference.get(), narrow.get(), get_default_dtype()
 
 
 class Ambient:
-    """The part of a capture that knows what the function did to state that is no value."""
+    """Mixin of captures that records reads and changes of global state."""
 
     def __init__(self) -> None:
         self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
@@ -58,7 +58,7 @@ class Ambient:
         """The states of Python's and numpy's generators when the capture began."""
 
     def guard(self, read: Callable[[], Hashable]) -> None:
-        """Replay only while `read()` gives what it gives now."""
+        """Add a guard: the program is replayed only while `read()` returns what it returns now."""
         self.guards.append((read, read()))
 
     def never_replay(self, effect: str, warning: str) -> None:
@@ -67,13 +67,13 @@ class Ambient:
         warnings.warn(f"compile: {warning}   [{user_site()}]", stacklevel=6)
 
     def asked(self, read: Callable[[], Any], generator: Any = None) -> Any:
-        """The value of a setting: replay only while it is the same."""
+        """The value of a setting, guarded: the program is replayed only while it is the same."""
         self.check_unused(generator, "get_state")
         self.guard(read)
         return read()
 
     def acted(self, name: str, generator: Any = None) -> None:
-        """Warn that the function called a setter, and never replay."""
+        """Warn that the function called a setter, and forbid replays."""
         self.check_unused(generator, name)
         effect = f"`{name}` was called"
         self.never_replay(
@@ -81,7 +81,7 @@ class Ambient:
         )
 
     def check_unused(self, generator: Any, name: str) -> None:
-        """Refuse to ask or to set a generator that was drawn from: draws are counted at the end."""
+        """Refuse access to a generator's state after draws, which are counted at the end."""
         if generator in self.keys:
             raise refusal(
                 f"{name}: a function that is captured has drawn from the generator before. Call it "
@@ -89,7 +89,7 @@ class Ambient:
             )
 
     def number(self, groups: Any, read: Callable[[], float]) -> Tensor:
-        """A number of groups that every replay reads again; the first run takes it as it is now."""
+        """A number that every replay reads again by `read`; the capture uses its present value."""
         if any(changed is groups for changed, _ in self.afterwards):
             raise ArgumentError(
                 "step: inside gn.compile a schedule is stepped at the end of each run, but "
@@ -103,22 +103,22 @@ class Ambient:
         return made
 
     def at_end(self, groups: Any, step: Callable[[], None]) -> None:
-        """Call a step of these groups at the end of every replay."""
+        """Add a call of `step` for these groups at the end of every replay."""
         self.afterwards.append((groups, step))
 
     def check_modes(self, before: tuple[Hashable, ...]) -> None:
-        """Warn and never replay if the function left modes or the default dtype changed."""
+        """Warn and forbid replays if the function left modes or the default dtype changed."""
         if modes() != before:
             self.never_replay("it leaves another mode or default dtype behind", MODES)
 
     def check_draws(self) -> None:
-        """Warn and never replay if the function drew from Python's or numpy's generators."""
+        """Warn and forbid replays if the function drew from Python's or numpy's generators."""
         if object_state.random_state() != self.stood:
             self.never_replay("a number was drawn by Python's `random` or numpy's", DRAWN)
 
 
 class CaptureRun(Block):
-    """A block in which this thread builds into a capture; inside `strict`."""
+    """A context in which this thread builds into a capture; inside `strict`."""
 
     def __init__(self, capture: Capture) -> None:
         self.capture, self.parts = capture, capture.in_place()
@@ -135,7 +135,7 @@ class CaptureRun(Block):
 
 
 class AmbientChecks(Block):
-    """A block that checks at its end that the function left modes and generators unchanged."""
+    """A context that checks at its end that the function left modes and generators unchanged."""
 
     def __init__(self, capture: Capture) -> None:
         self.capture = capture

@@ -27,7 +27,7 @@ STANCES = ("default", "force_eager")
 
 
 class Configuration(Switches):
-    """Settings of PyTorch's compiler, of any name and depth; nothing here reads them."""
+    """A stand-in for the settings of PyTorch's compiler; accepts any name, without effect."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -57,7 +57,7 @@ def is_exporting() -> bool:
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """A function, or a module, that gn.compile leaves as it is.
+    """Mark a function or a module that gn.compile does not compile when given it.
 
     Called inside a compiled function, it is part of that one's program, with the same values.
 
@@ -82,7 +82,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """The function: a capture looks inside of it.
+    """Return the function unchanged: a capture looks inside of it.
 
     >>> allow_in_graph(abs)(-1)
     1
@@ -94,7 +94,7 @@ assume_constant_result = nested_compile_region = allow_in_graph
 
 
 def substitute_in_graph(original_fn: Callable, **options: bool) -> Callable[[Any], Any]:
-    """A decorator that leaves a function as it is: captures run Python's own functions.
+    """Return a decorator that leaves functions unchanged: captures run Python's own functions.
 
     >>> substitute_in_graph(abs)(max)(1, 2)
     2
@@ -134,9 +134,9 @@ def reset() -> None:
 
 
 class set_stance:
-    """Whether compiled functions run compiled ("default") or as they were ("force_eager").
+    """Set whether compiled functions run compiled ("default") or uncompiled ("force_eager").
 
-    At once, and inside a `with` for as long as that lasts.
+    It takes effect at once, and as a context manager until its end.
 
     >>> with set_stance("force_eager"):
     ...     compile(lambda: is_compiling())()

@@ -56,7 +56,7 @@ NamedClasses = Mapping[type, frozenset[str] | None]
 
 
 def references(objects: Iterable[Any], met: Mapping[int, int] = EMPTY) -> list[int]:
-    """The reference count of each object, less the references that a walk itself has counted."""
+    """The reference count of each object, without the references that a walk itself holds."""
     return [sys.getrefcount(x) - met.get(id(x), 0) for x in objects]
 
 
@@ -65,7 +65,7 @@ ALONE = references([object()])[0]
 
 
 class CallTensors(list[Tensor]):
-    """The tensors of a call, with the objects in which they are and the call itself."""
+    """The tensors of a call, with the objects that hold them and the call's structure."""
 
     def __init__(self, tensors: Iterable[Tensor], objects: list[Any], call: Any) -> None:
         super().__init__(tensors)
@@ -84,14 +84,14 @@ def tensors_of_call(args: tuple, kwargs: dict, named: NamedClasses) -> tuple[Tre
 
 
 def copied(arguments: Sequence[Tensor]) -> list[Tensor]:
-    """A copy of the list of a call's tensors, still tied to the call's objects."""
+    """A copy of the list of a call's tensors that still belongs to the call's objects."""
     if isinstance(arguments, CallTensors):
         return CallTensors(arguments, arguments.objects, arguments.call)
     return list(arguments)
 
 
 class CapturedCall:
-    """The arguments of a function that is captured, and what it put in objects among them."""
+    """The arguments of a function during its capture, and its writes to their objects."""
 
     def __init__(self, args: tuple, kwargs: dict[str, Any], counts: list[int]) -> None:
         self.args, self.kwargs, self.counts = args, kwargs, counts
@@ -100,7 +100,7 @@ class CapturedCall:
         """The number of each, its content, its new attributes and those that are gone."""
 
     def note(self, number: int, now: tuple, stood: tuple) -> None:
-        """Record what the function changed in an object: content, attributes, removed ones."""
+        """Record the function's changes of an object: content, attributes, removed ones."""
         (inside, own), (before, owned) = now, stood
         found = {name: x for name, x in own.items() if owned.get(name, self) is not x}
         gone = [name for name in owned if name not in own]
@@ -109,7 +109,7 @@ class CapturedCall:
 
 
 class StandIns:
-    """The objects of a call with stand-ins in them, and what was there before."""
+    """Placeholders in the objects of a call, and the content that they replaced."""
 
     def __init__(self, stand_ins: Sequence[Any]) -> None:
         self.stand_ins = stand_ins
@@ -140,7 +140,7 @@ class StandIns:
         return found
 
     def _object(self, value: Any, tree: TreeSpec) -> Any:
-        """Copy an object, with stand-ins for the tensors inside."""
+        """A copy of an object, with placeholders for the tensors inside."""
         of_content, pairs = split(tree)
         if isinstance(of_content, TreeLeaf):
             value = as_given(value, self.stand_ins[of_content.number])
@@ -168,7 +168,7 @@ def as_given(value: Tensor, stand_in: Tensor) -> Tensor:
 
 
 class standing(Block):
-    """A block in which a call's objects hold placeholders; at its end they are as before."""
+    """A context in which a call's objects hold placeholders; restores them at its end."""
 
     def __init__(
         self, arguments: Sequence[Tensor], tree: TreeSpec, stand_ins: Sequence[Any]
@@ -212,7 +212,7 @@ def same(now: Any, before: Any) -> bool:
 
 
 class Outcome:
-    """The result of a function and its writes to arguments' objects, as trees to rebuild them."""
+    """The recipe of a function's result and of its writes to arguments' objects."""
 
     def __init__(
         self,
@@ -245,13 +245,13 @@ class Outcome:
         """Whether no replay can give the like."""
 
     def settled(self, plain: Callable[[Any], Any]) -> Outcome:
-        """A copy with plain numbers in place of sizes that vary."""
+        """A copy with plain numbers in place of symbolic sizes."""
         made = copy(self)
         made.tree, made.writes = plain(self.tree), plain(self.writes)
         return made
 
     def __call__(self, made: Sequence[Tensor], arguments: Sequence[Tensor]) -> Any:
-        """Build the result of a call from its tensors, and repeat the writes to its arguments."""
+        """The result of a call, built from its tensors; writes to its arguments are repeated."""
         if self.is_plain and not self._first:
             return unflatten(self.tree, made)
         given = objects_of(arguments)
@@ -263,7 +263,7 @@ class Outcome:
 
 
 def objects_of(arguments: Sequence[Tensor]) -> Sequence[Any]:
-    """The objects among a call's arguments, in the order in which the walk met them."""
+    """The objects among a call's arguments, in the order of the walk."""
     return getattr(arguments, "objects", ())
 
 
@@ -285,7 +285,7 @@ def learn_classes(
     key: tuple,
     programs: Mapping[tuple, Sequence[tuple[Guard, Any]]],
 ) -> bool:
-    """Add to `named` the classes by which a call alone differs from known ones, if any.
+    """Add the classes by whose objects alone a call differs from known ones to `named`.
 
     Objects of such classes are passed by their content from then on. Returns whether there were
     any.

@@ -48,7 +48,7 @@ DEEPEST = 40
 
 
 class Callables(Looks):
-    """A walk through code, and where it found values."""
+    """A walk over functions, methods and their state that finds the values code may read."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Callables(Looks):
 
     @cached_property
     def walked(self) -> frozenset[int]:
-        """The ids of the objects that the walk has met."""
+        """The ids of the objects on the walk."""
         return frozenset(map(id, self._alive))
 
     @cached_property
@@ -92,11 +92,11 @@ class Callables(Looks):
         return frozenset().union(*self._of.values())
 
     def snapshot(self, value: Any, depth: int, seen: set, name: str | None = None) -> Hashable:
-        """A comparable form of a value; `name` is the name by which code reads it."""
+        """A comparable form of a value, which code reads by `name`."""
         raise NotImplementedError
 
     def _object(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """An object by its attributes."""
+        """The comparable form of an object by its attributes."""
         raise NotImplementedError
 
     def named(self, owner: str | None) -> frozenset[str]:
@@ -107,7 +107,7 @@ class Callables(Looks):
         return self._named[owner]
 
     def look(self, names: Any, name: str, depth: int, seen: set) -> list[Hashable]:
-        """Record an entry of a dictionary as read, and give a comparable form of it."""
+        """Record an entry of a dictionary as read, and return its comparable form."""
         found = names.get(name, MISSING)
         if self.any_number and (id(names), name) in self.any_number:
             return [name, type(found).__name__]
@@ -131,7 +131,7 @@ class Callables(Looks):
             self._lacking.setdefault(id(names), (names, set()))[1].update(lacking)
 
     def _state(self, read: Callable[[], Hashable] | Any, name: str | None, kind: type) -> Hashable:
-        """Record a state with its reader, and give its present value."""
+        """Record a reader of mutable state for guards, and return its present value."""
         if read is OPAQUE:
             called = f"`{name}`, " if name else ""
             self.opaque.append(f"{called}an object of {kind.__module__}.{kind.__qualname__}")
@@ -142,7 +142,7 @@ class Callables(Looks):
         return found
 
     def _kept_by(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The state of an object of a built-in class, or else all its attributes."""
+        """The form of a built-in class's object by its state, of others by all attributes."""
         kind, state, own = type(value), state_of(value), own_of(value)
         if state is not OPAQUE or own is None or not is_written_in_python(kind):
             yield self._state(state, name, kind)
@@ -154,13 +154,13 @@ class Callables(Looks):
     def _attributes_alone(
         self, value: Any, own: dict, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """An object by all its attributes, and deeper by those that code names."""
+        """The form of an object by all its attributes; below it by those that code names."""
         yield self._state(of_attributes(value), name, type(value)) if own else None
         for each in sorted(self.named(name) & own.keys()):
             yield from self.look(own, each, depth, seen)
 
     def _partial(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A function with some of its arguments."""
+        """The form of a functools.partial by its function and arguments."""
         if isinstance(value.func, types.BuiltinFunctionType) and acts(value.func):
             self.opaque.append(f"`{name_of(value.func)}`, given to another function")
         for part in ("func", "args", "keywords"):
@@ -168,7 +168,7 @@ class Callables(Looks):
         yield from self._object(value, depth, seen, name)
 
     def _method(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A bound method, by its function and the object that it is bound to."""
+        """The form of a bound method by its function and object."""
         yield self.snapshot(value.__func__, depth - 1, seen, name)
         code = getattr(value.__func__, "__code__", None)
         is_pythons = code is not None and not code.co_filename.startswith(PACKAGE)
@@ -176,9 +176,9 @@ class Callables(Looks):
             yield self.snapshot(value.__self__, depth - 1, seen, "self")
 
     def _bound(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A built-in function, by the object that it is bound to.
+        """The form of a bound built-in function by its object.
 
-        Who is given one may call it where no witness sees it.
+        Code that receives it may call it unseen by the profiling hook.
         """
         if (name is None or name in self.words.given) and acts(value):
             self.opaque.append(f"`{name_of(value)}`, given to another function")
@@ -188,7 +188,7 @@ class Callables(Looks):
             yield self.snapshot(value.__self__, depth - 1, seen)
 
     def _reference(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A weak reference by its object, which is walked anew at each look: no guard keeps it."""
+        """The form of a weak reference by its object, walked anew by each check."""
         found = weakref.ref.__call__(value)
         if found is None or self.held is None or id(found) in self.held:
             yield self.snapshot(found, depth - 1, seen, name)
@@ -203,14 +203,14 @@ class Callables(Looks):
             yield from self._object(value, depth, seen, name)
 
     def _getter(self, value: Any, *_: Any) -> Iterator[Hashable]:
-        """An attrgetter or the like, by the names that it reads."""
+        """The form of an attrgetter or the like by the names that it reads."""
         words = [x for name in value.__reduce__()[1] for x in str(name).split(".")]
         pairs = frozenset((None, name) for name in words)
         self.met = self.met.union(CodeNames(pairs, doubtful=frozenset(words)))
         yield from words
 
     def _function(self, function: Any, depth: int, seen: set, name: str | None) -> Iterator:
-        """A function by its code and by what its code names."""
+        """The form of a function by its code and the values that its code names."""
         code, words = function.__code__, words_of(function.__code__)
         passed = is_passed_by(function, depth)
         self.codes |= codes_in(code)
@@ -242,7 +242,7 @@ class Callables(Looks):
         yield None if named is None else self.snapshot(named, depth - 1, seen)
 
     def _cell(self, name: str, cell: Any, depth: int, seen: set) -> Hashable:
-        """A variable of a closure."""
+        """The form of a closure's variable by its value."""
         try:
             found = cell.cell_contents
         except ValueError:
@@ -256,7 +256,7 @@ class Callables(Looks):
     def _globals(
         self, function: Any, words: CodeNames, depth: int, seen: set
     ) -> Iterator[Hashable]:
-        """Names of a function's file, else Python's own, and files that it loads when it runs."""
+        """The forms of globals that code names, builtins, and modules imported at run time."""
         names, builtins = function.__globals__, function.__builtins__
         for name in sorted(words.names & names.keys()):
             yield from self.look(names, name, depth, seen)
@@ -276,7 +276,7 @@ class Callables(Looks):
 def walk_weak_reference(
     kind: type[Callables], words: CodeNames, reference: Any, name: str | None, depth: int
 ) -> tuple[Callables, Hashable]:
-    """Walk from a weak reference to its object: the walk and the object's form; () if partial."""
+    """Walk from a weak reference to its object; returns the walk and the form, () if partial."""
     walk = kind(words, frozenset(), None)
     found = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
     versions = tuple([(id(each), version.known) for each, version in walk._kinds.items()])
@@ -285,7 +285,7 @@ def walk_weak_reference(
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is compared by identity alone, and leads to no other."""
+    """Whether a value is compared by identity alone, and refers to no other."""
     is_known = never_changes(value) and not is_of_package(type(value))
     return is_known and own_of(value) is None and not isinstance(value, INSIDE)
 
@@ -295,7 +295,7 @@ INSIDE = list, tuple, dict, set, frozenset, types.MethodType, types.MappingProxy
 
 
 def is_passed_by(function: Any, depth: int) -> bool:
-    """Whether a walk skips a function, since it is Gnomon's and called by a user's."""
+    """Whether a walk skips a function, since it is Gnomon's own, called from user code."""
     return depth < DEEPEST - 1 and (
         not isinstance(function, types.FunctionType) or is_ours(function.__code__)
     )

@@ -63,7 +63,7 @@ VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 WIDEST = 4096
 """Parts of a container that are walked into."""
 ROUNDS = 8
-"""So often the walk begins again with the names that it met."""
+"""The most repetitions of a walk with newly found names."""
 MET_WHEN_CALLED = frozenset(
     {"logging", "threading", "concurrent", "multiprocessing", "asyncio", "warnings", "re", "typing"}
 )
@@ -71,17 +71,17 @@ MET_WHEN_CALLED = frozenset(
 
 
 class Places(Callables):
-    """A walk, and where it found values."""
+    """A walk over values that records where tensors and numbers are stored."""
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The tensors that the walk has met."""
+        """The tensors on the walk."""
         return [x for x, *_ in self._tensors]
 
     def snapshot(self, value: Any, depth: int, seen: set, name: str | None = None) -> Hashable:
         """A comparable form of a value: plain values themselves, others by their contents.
 
-        `name` is what code calls it.
+        `name` is the name by which code reads it.
         """
         kind = type(value)
         if issubclass(kind, PLAIN) and not walked_among(kind):
@@ -110,7 +110,7 @@ class Places(Callables):
         return (identity, *found)
 
     def _other(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """Walk an object whose class is neither Python's nor Gnomon's."""
+        """The form of an object whose class is neither Python's nor Gnomon's."""
         kind = type(value)
         package = package_of(kind.__module__)
         own = own_of(value)
@@ -129,7 +129,7 @@ class Places(Callables):
             yield self._state(state_of(value), name, kind)
 
     def _tensor(self, value: Tensor, depth: int, seen: set, name: str | None) -> Hashable:
-        """A tensor by its storage, its hooks and what a user tied to it."""
+        """The form of a tensor: its storage, its hooks and its attributes."""
         key = (id(value), name)
         if key not in seen:
             seen.add(key)
@@ -140,7 +140,7 @@ class Places(Callables):
         return ("tensor", id(value), id(value._storage), value.requires_grad)
 
     def _tied(self, value: Tensor, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """Attributes that a user gave a tensor; of a subclass, all that its code names."""
+        """The forms of a tensor's user-set attributes; of a subclass, of all that code names."""
         own = own_of(value)
         if value._overrides:
             yield from self._object(value, depth, seen, name)
@@ -157,7 +157,7 @@ class Places(Callables):
             self.kept.append((names, key, tensor))
 
     def _container(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A list, a dictionary or the like by what is inside."""
+        """The form of a container by its items."""
         if value is sys.modules:  # a walk of all that is loaded takes minutes
             self.opaque.append("`sys.modules`")
             return
@@ -187,18 +187,18 @@ class Places(Callables):
             yield from self._object(value, depth, seen, name)
 
     def _variable(self, value: ContextVar, depth: int, seen: set, name: str | None) -> Iterator:
-        """A variable of a context, by what it holds."""
+        """The form of a context variable by its value."""
         yield self._state(state_of(value), name, ContextVar)
         yield self.snapshot(value.get(None), depth - 1, seen)
 
     def _array(self, value: np.ndarray, depth: int, seen: set, name: str | None) -> Iterator:
-        """An array by its numbers, or by the objects that are inside."""
+        """The form of a numpy array by its bytes, or by its objects."""
         yield self._state(state_of(value), name, np.ndarray)
         for part in value.ravel().tolist() if value.dtype.hasobject else ():
             yield self.snapshot(part, depth - 1, seen)
 
     def _kind(self, kind: type) -> Hashable:
-        """A class by its version, one of ours by all that it holds too."""
+        """The form of a class by its version; of Gnomon's classes with their attributes."""
         if kind in self._kinds:
             return id(kind)
         made = self._kinds[kind] = Version(kind)
@@ -208,7 +208,7 @@ class Places(Callables):
         return (id(kind), *map(id, held))
 
     def _object(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """An object by the attributes that code names, and by what its methods name."""
+        """The form of an object by the attributes that code and its methods name."""
         kind, own = type(value), own_of(value)
         yield self._kind(kind)
         self._objects.append((value, kind, own))
@@ -218,7 +218,7 @@ class Places(Callables):
     def _attributes(
         self, value: Any, own: dict, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """The attributes that code names, in a dictionary or in slots, and special methods."""
+        """The forms of attributes and slots that code names, and of special methods."""
         kind, named = type(value), self.named(name)
         below = names_of(kind, self._below)
         if self.words.every:
@@ -242,7 +242,7 @@ class Places(Callables):
                     yield from self._held(value, vars(base)[each], depth, seen, each)
 
     def _held(self, value: Any, held: Any, depth: int, seen: set, name: str) -> Iterator[Hashable]:
-        """A class attribute: a method or property by its function, another value by its form."""
+        """The form of a class attribute: a method's or property's function, else its value."""
         kind = type(held)
         if kind in (staticmethod, classmethod):
             yield self.snapshot(held.__func__, depth - 1, seen, name)
@@ -264,7 +264,7 @@ class Places(Callables):
             yield self.snapshot(held, depth - 1, seen, name)
 
     def _module(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A module: what guards.py does not compare of it, and what its forward names."""
+        """The form of a module's state beyond guards.py's, and of what its forward names."""
         if id(value) not in self._inside:
             self.modules.append(value)
             self._inside |= {id(inner) for inner in value.modules()}
@@ -286,7 +286,7 @@ class Places(Callables):
             yield self.snapshot(inner, depth, seen, each)
 
     def _class(self, value: type, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """A class by the attributes that code names; code may make objects of it."""
+        """The form of a class by the attributes that code names and construct."""
         yield self._kind(value)
         for part in sorted(self.named(name) & {"__name__", "__qualname__"}):
             yield from self.look(SlotAttributes(value), part, depth, seen)
@@ -310,7 +310,7 @@ class Places(Callables):
     def _package(
         self, value: types.ModuleType, depth: int, seen: set, name: str | None
     ) -> Iterator[Hashable]:
-        """A file by the names that code reads of it."""
+        """The form of a Python module by the attributes that code reads of it."""
         own, is_users = vars(value), package_of(value.__name__) not in KNOWN
         named = self.named(name) if is_users else frozenset(self._of.get(name, ()))
         if not is_users and "__getattr__" in own:
@@ -341,7 +341,7 @@ WALKS = (
 
 
 def read_by_ours(kind: type, own: dict[str, Any]) -> set[str]:
-    """Attributes that Gnomon's methods may read: all, of a user's module those that are called.
+    """The attributes that Gnomon's methods may read: all, of a user's module the called ones.
 
     `_followed` of a class names those that captures follow by themselves; None: all of them.
     """
@@ -356,7 +356,7 @@ def read_by_ours(kind: type, own: dict[str, Any]) -> set[str]:
 @memo
 @functools.cache
 def of_package(kind: type) -> frozenset[str]:
-    """Names in classes of ours that an object's own attribute would hide."""
+    """The names in Gnomon's classes that an object's own attribute would hide."""
     return frozenset().union(*(vars(base) for base in kind.__mro__ if is_of_package(base)))
 
 
@@ -367,7 +367,7 @@ def is_called(found: Any) -> bool:
 
 
 def inner_of(held: Any) -> Any:
-    """The function inside a staticmethod, property or the like; another value itself."""
+    """The function inside a staticmethod, property or the like; any other value itself."""
     if type(held).__module__ not in MAKERS:
         return held
     found = (getattr(held, name, None) for name in ("__func__", "fget", "func"))
@@ -383,9 +383,9 @@ def of_function(
     objects: tuple[Any, ...] = (),
     any_number: frozenset[tuple[int, Any]] = frozenset(),
 ) -> tuple[Hashable, Places]:
-    """Everything that a function and objects given to it may read, modules by their identity.
+    """The walk over everything that a function and objects passed to it may read.
 
-    Of `any_number`, entries of dictionaries and the like, only the class counts.
+    Modules are compared by identity. Of `any_number`, entries of containers, only the class counts.
     """
     words, held = NO_WORDS, frozenset()
     for _ in range(ROUNDS):

@@ -67,7 +67,7 @@ class CodeNames(NamedTuple):
 
 
 class Below(NamedTuple):
-    """Names that the classes of an object have."""
+    """Names that the base classes of an object define."""
 
     all: frozenset[str]
     special: frozenset[str]
@@ -80,7 +80,7 @@ NO_WORDS = CodeNames()
 
 
 def words_of(code: types.CodeType) -> CodeNames:
-    """The names in code, and in what is defined inside of it."""
+    """The names in code and in functions defined inside of it."""
     return names_within(code, (*code.co_freevars, "self"))
 
 
@@ -142,7 +142,8 @@ GLOBALS = (
 def names_not_called(steps: Sequence[dis.Instruction]) -> frozenset[str]:
     """The names that code loads for another use than to call them.
 
-    What is called stands beside a NULL: in its first load or before it, since Python 3.13 after it.
+    A called object stands beside a NULL: in its first load or before it, since Python 3.13 after
+    it.
     """
     found: set[str] = set()
     called = False
@@ -167,7 +168,7 @@ SEARCHING = frozenset({"id", "index", "count", "remove"})
 
 
 def compares(steps: Sequence[dis.Instruction]) -> bool:
-    """Whether code asks `is` or `in` of anything but constants."""
+    """Whether code uses `is` or `in` with anything but constants."""
     pairs = pairwise(steps)
     return any(
         step.opname in ("IS_OP", "CONTAINS_OP") and before.opname != "LOAD_CONST"
@@ -222,7 +223,7 @@ MOVED = {"LOAD_GLOBAL": 1, "LOAD_METHOD": 0, "LOAD_ATTR": 0, "PUSH_NULL": 0}
 @memo
 @cache
 def codes_in(code: types.CodeType) -> frozenset[types.CodeType]:
-    """Code, and all that is defined inside of it."""
+    """A code object, and all code objects nested in it."""
     inner = [codes_in(x) for x in code.co_consts if isinstance(x, types.CodeType)]
     return frozenset({code}).union(*inner)
 

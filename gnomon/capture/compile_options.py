@@ -32,7 +32,8 @@ OPTIONS = {
     "mode": (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
     "disable": (False, True),
 }
-"""What PyTorch's compile takes beside `options`, what is ours, and the values with a meaning."""
+"""The keyword arguments of torch.compile and ours beside `options`, with the values that have
+effects."""
 
 
 def check_options(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
@@ -53,7 +54,7 @@ def check_options(options: Mapping[str, Any], switches: Mapping[str, Any]) -> No
 
 
 class CompileOptions(NamedTuple):
-    """The wishes of a compiled function for the programs that are made of it."""
+    """The options of a compiled function."""
 
     seconds: float = 0.0
     """The seconds for which products may be measured."""
@@ -63,7 +64,7 @@ class CompileOptions(NamedTuple):
     """Whether programs serve several sizes; None: as the settings say."""
 
     def tiers(self, graph: Graph, name: str, rewritten: Pairs, lasting: KeptInputs) -> Tiers:
-        """The tiers of a captured graph; lasting: inputs of which panels may be kept."""
+        """The executables of a captured graph; lasting: inputs that may be prepacked."""
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             return tiers.Tiers(graph, name, rewritten, self.seconds, kept, self.dynamic)
@@ -71,7 +72,7 @@ class CompileOptions(NamedTuple):
     def filled_in(
         self, make: Callable[[CompileContext], Executable | None], lasting: KeptInputs
     ) -> Executable | None:
-        """The executable for a context, from a program for all sizes if there is one."""
+        """The executable for a context, bound from a dynamic-shape program if there is one."""
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             context = target.context(kept=kept, dynamic=self.dynamic)

@@ -33,7 +33,7 @@ IN_STEPS = (
 
 
 def suspends(function: Any) -> bool:
-    """Whether a call returns before its body runs: of a generator function or a coroutine."""
+    """Whether a call returns before its body runs, as of a generator function or a coroutine."""
     while isinstance(function, functools.partial):
         function = function.func
     calls = (function, type(function).__call__, getattr(function, "forward", None))
@@ -42,7 +42,7 @@ def suspends(function: Any) -> bool:
 
 
 def check_result(name: str, tree: Any, site: Any = "") -> None:
-    """Refuse a result that would run after the capture: a generator, an iterator or the like."""
+    """Refuse a result whose code would run after the capture: such as a generator's."""
     for value in guards.objects_in(tree):
         if any(hasattr(type(value), step) for step in ("__next__", "__await__", "__anext__")):
             message = f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}"
@@ -50,7 +50,7 @@ def check_result(name: str, tree: Any, site: Any = "") -> None:
 
 
 class CompiledObject:
-    """The object that stands for a function or a module: it has all that those have."""
+    """Proxy of a function or a module, with all of its attributes."""
 
     function: Any
     name: str
@@ -86,7 +86,7 @@ class CompiledObject:
 
 
 class CompiledReports:
-    """The part of a compiled function that tells of its programs."""
+    """Mixin of compiled functions with reports about their programs."""
 
     name: str
     programs: dict[tuple, list[tuple[Any, CapturedProgram | Tree]]]
@@ -94,7 +94,7 @@ class CompiledReports:
     uncompiled: dict[tuple, str]
 
     def why_recompiled(self) -> list[str]:
-        """For each capture but the first, what was new about the call, and its line.
+        """The reason and the source line of each capture but the first.
 
         >>> import gnomon as gn
         >>> double = gn.compile(lambda x: x * 2)

@@ -34,9 +34,9 @@ __all__ = ["cond", "scan", "while_loop"]
 
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
-    """true_fn(*operands) where pred holds, else false_fn(*operands); only one of them runs.
+    """Compute true_fn(*operands) where pred holds, else false_fn(*operands); only one of them runs.
 
-    Inside gn.compile Python runs through both once, to see what they compute.
+    Inside gn.compile Python runs both functions once, to record them.
 
     >>> from gnomon.tensor.creation import tensor
     >>> cond(tensor(True), lambda x: x + 1, lambda x: x - 1, [tensor(5)])
@@ -94,13 +94,13 @@ def types_of(nodes: Sequence[Node]) -> str:
 
 
 def results(made: Sequence[Node], read: Sequence[Tensor]) -> list[Tensor]:
-    """A call's results as tensors."""
+    """The results of a call as tensors."""
     tracked = grads.get() and any(t.requires_grad for t in read)
     return [wrap(x, tracked and x.dtype.is_floating_point) for x in made]
 
 
 def write_back(tracked: dict[Storage, bool], nodes: Sequence[Node]) -> None:
-    """Give storages the values that branches or iterations wrote to them."""
+    """Store in storages the values that branches or iterations wrote to them."""
     for (storage, flag), node in zip(tracked.items(), nodes, strict=True):
         storage.tracked, storage.released = flag, False
         storage.set(node)
@@ -141,7 +141,7 @@ def numbers_as_tensors(value: Any) -> Any:
 
 
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
-    """Trace a while loop, and emit it: the carried values at its end."""
+    """Trace a while loop and emit it; returns the carried values after it."""
     values: list[Tensor] = []
     tree = spread(carried, values)
     kinds = [(raw(t).shape, t.dtype) for t in values]
@@ -176,7 +176,7 @@ def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
 
 
 def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Sequence) -> None:
-    """Refuse an iteration whose results differ in kind from what it takes."""
+    """Refuse an iteration whose results differ in dtype or shape from its arguments."""
     found = [(x.shape, x.dtype) for x in iteration.results[: len(kinds)]]
     if made != tree or found != list(kinds):
         given = [f"{dtype.name}[{', '.join(map(str, shape))}]" for shape, dtype in kinds]
@@ -243,7 +243,7 @@ def with_axis_moved(x: Tensor, source: int, place: int) -> Tensor:
 def iterate(
     function: Callable, carry: Any, xs: Any, count: int, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """A loop: each iteration takes a slice of xs along axis 0, and gives a slice of ys."""
+    """Trace and emit a loop whose iterations take a slice of xs and give a slice of ys."""
     values: list[Tensor] = []
     parts: list[Tensor] = []
     tree, tree_of_parts = spread(carry, values), spread(xs, parts)

@@ -60,7 +60,7 @@ class FileOwners(dict):
 
 
 class Witness:
-    """A record of the effects that one run of a function has, made by a profiling hook."""
+    """Recorder of the effects of one run of a function, by a profiling hook."""
 
     def __init__(self, begun: types.FrameType | None = None) -> None:
         self._begun = begun
@@ -112,7 +112,7 @@ class Witness:
             self.effects.setdefault((f"`{name}` was called", number), site_of(frame))
 
     def _aside(self, frame: types.FrameType | None) -> bool:
-        """Whether a frame is no part of the run: an import, or code of another tool."""
+        """Whether a frame is no part of the run: an import, or another tool's code."""
         while frame is not None and frame is not self._begun:
             code = frame.f_code
             if code in self._between or code.co_filename.startswith("<frozen importlib"):
@@ -122,7 +122,7 @@ class Witness:
 
 
 def tells_apart_in(frame: types.FrameType) -> bool:
-    """Whether a call in a frame only tells objects apart, as far as that is a user's matter."""
+    """Whether a call in a frame uses an identity only to distinguish objects, in user code."""
     code = frame.f_code
     return is_pythons(frame) or tells_apart(code, frame.f_lasti)
 
@@ -152,7 +152,7 @@ def kind_of(file: str) -> int:
 
 
 def is_pythons(frame: types.FrameType) -> bool:
-    """Whether a frame is of Python's own code, or of text that it makes for a user's classes."""
+    """Whether a frame runs Python's library, or code that Python generates for a user's classes."""
     code = frame.f_code
     if code.co_filename != "<string>":
         return kind_of(code.co_filename) == PYTHONS
@@ -161,7 +161,7 @@ def is_pythons(frame: types.FrameType) -> bool:
 
 
 def acts(called: Any) -> bool:
-    """Whether a C function may have an effect besides its result."""
+    """Whether a C function may have effects besides its result."""
     owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
     if isinstance(owner, types.ModuleType):
         file = owner.__name__
@@ -191,10 +191,10 @@ def name_of(called: Any) -> str:
 
 
 class watching(Block):
-    """A block in which a profiling hook records this thread's effects.
+    """A context in which a profiling hook records this thread's effects.
 
-    One in C cannot be called beside ours: the first run is left to it, and is not a replay's model.
-    Cycles are not looked for meanwhile: what dies of somebody else's is no part of the run.
+    A profiler in C cannot be combined with it: then the first run is left to that tool, and is not
+    recorded. Garbage collection is off meanwhile: other objects' finalizers are no part of the run.
     """
 
     def __init__(self, is_first: bool = False) -> None:
@@ -223,7 +223,7 @@ class watching(Block):
 
 
 def restore(hook: Any) -> None:
-    """Restart another tool's hook; a profiler in C begins again by a call of its own."""
+    """Reinstall another tool's hook; a profiler in C restarts by a call of its own."""
     if callable(hook):
         sys.setprofile(hook)
     elif hook is not None:

@@ -28,7 +28,7 @@ __all__ = ["do", "undo"]
 
 
 def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
-    """Run once, for real, what a function did before it raised; values are computed when read."""
+    """Run what a function did before it raised, once; values are computed when they are read."""
     capture.raised = True
     with capture.outside():
         if program.graph is not None:
@@ -43,9 +43,9 @@ def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
 def undo(
     capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor], has_run: bool = False
 ) -> None:
-    """Restore tensors that a failed capture wrote, and compute those that somebody still holds.
+    """Restore tensors that a failed capture wrote, and compute those that are still referenced.
 
-    Where the program `has_run` and failed, asking for one of these raises that error again.
+    If the program `has_run` and failed, reading one of these raises that error again.
     """
     if capture.raised:
         return

@@ -48,11 +48,11 @@ REMEDY = (
 
 
 Kept = tuple[Any, Any, Tensor]
-"""What keeps a tensor, under which key or name, and the tensor."""
+"""A holder of a tensor, the key or name, and the tensor."""
 
 
 class Guard:
-    """The values that a function may read, as they were when it was captured."""
+    """The guard of a captured program: the values that the function may read, as they were."""
 
     def __init__(
         self,
@@ -83,18 +83,18 @@ class Guard:
         """Why no replay would do what the function does."""
 
     def _walked(self) -> tuple[Hashable, closure_state.Places]:
-        """A new walk from the function: its comparable form, and the places it found."""
+        """A new walk from the function, with its comparable form and places."""
         return closure_state.of_function(self.function, self.objects, self.any_number)
 
     def pass_over(self, change: int) -> None:
-        """Accept a change of modules that a replay itself made, if there was no other."""
+        """Accept a change of modules that a replay made, if there was no other."""
         if change == self._looked + 1:
             self._looked = change
 
     def met(self, arguments: Sequence[Tensor]) -> list[tuple[int, int]]:
-        """The places that hold an argument's own object, and which argument it is.
+        """The places that hold an argument's object, and the argument's number.
 
-        First the objects of the call that the function reaches by itself, too.
+        Objects of the call that the function reaches by itself are included first.
         """
         objects = enumerate(call_objects.objects_of(arguments))
         known = [(k, -1) for k, x in objects if id(x) in self.walked]
@@ -116,12 +116,12 @@ class Guard:
 
     @property
     def has_kept(self) -> bool:
-        """Whether the guard covers places that hold tensors, each of which may be replaced."""
+        """Whether the guard covers places of tensors, which may be replaced."""
         return bool(self._places.kept)
 
     @property
     def lasting(self) -> Iterator[Tensor]:
-        """The tensors that the function reaches and that stay: those of modules and closures."""
+        """The tensors of modules and closures that the function reaches, which outlive calls."""
         yield from self._places.tensors
         for module in self._places.modules:
             yield from pairs_of(module.parameters())
@@ -139,9 +139,9 @@ class Guard:
     def settle(self, capture: Any, seen: Any, name: str, shown: Iterable[Tensor] = ()) -> None:
         """Make replays store the tensors that the function put into attributes and lists.
 
-        What it read there before is read anew by every replay; what else it read there must stay.
-        `seen` tells what no replay would see; None where there are no replays. `shown` are the
-        tensors that the function gives back.
+        Tensors that it read there are read anew by every replay; other values there must stay.
+        `seen` are effects that no replay repeats; None without replays. `shown` are returned
+        tensors.
         """
         places, written = self._places, capture.written()
         kept = places.kept
@@ -224,7 +224,7 @@ class Guard:
                 del names[key]
 
     def holds(self) -> bool:
-        """Whether all guarded values are as they were."""
+        """Whether all guarded values are unchanged."""
         if self.lost:
             return False
         settings = current()
@@ -248,9 +248,9 @@ class Guard:
         return self._same()
 
     def _same(self, are_placed: bool = False) -> bool:
-        """Check the guards that are no tensors; modules are looked into only if any has changed.
+        """Check the guards other than tensors; modules are inspected only if any has changed.
 
-        Tensors may stand where none stood if they `are_placed` there by the function itself.
+        Tensors may be at places that had none if the function itself `are_placed` them there.
         """
         if self.numbers and not all(map(NumberPlace.holds, self.numbers, self._kinds)):
             return False
@@ -276,7 +276,7 @@ class Guard:
 
 
 def tensors_now(kept: Iterable[Kept]) -> Iterator[Tensor]:
-    """The tensors that are now at the places where these were found."""
+    """The tensors that are now at these places."""
     for names, key, before in kept:
         now = names.get(key)
         if now is not before and isinstance(now, Tensor):
@@ -295,7 +295,7 @@ def new_among(found: list[Kept], before: list[Kept]) -> list[Kept]:
 
 
 def is_made(capture: Any, value: Any, depth: int = 3) -> bool:
-    """Whether a value is a tensor that was computed in a capture, or contains one."""
+    """Whether a value is a tensor computed in a capture, or contains one."""
     if isinstance(value, Tensor):
         return capture.is_made(value)
     inside = contents(value) if depth and type(value) in (tuple, list, dict) else ()
@@ -303,19 +303,19 @@ def is_made(capture: Any, value: Any, depth: int = 3) -> bool:
 
 
 def can_change(names: Any) -> bool:
-    """Whether another tensor can be stored at this place; a tuple's parts cannot change."""
+    """Whether another tensor can be stored at this place; a tuple's items cannot change."""
     return not (isinstance(names, NumberedParts) and isinstance(names.value, tuple))
 
 
 def line_of(seen: Any, function: Callable | None = None) -> Any:
-    """The line at which something was seen in a function, or else the function's first line."""
+    """The line of an event in a function, or else the function's first line."""
     code = getattr(function, "__code__", None)
     first = code and Site(code.co_filename, code.co_firstlineno, code.co_name)
     return (seen and next(iter(seen.codes.values()), None)) or first or user_site()
 
 
 def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
-    """Effects and calls that the walk of the code did not foresee, with their lines."""
+    """Effects and calls that the walk of the code did not predict, with their lines."""
     for (effect, asked), site in seen.effects.items():
         if asked not in places.walked:
             yield effect, site
@@ -333,7 +333,7 @@ def watched(tensor: Tensor) -> tuple[object, bool]:
 
 
 def flags_of(tensor: Tensor, tracks: bool) -> tuple:
-    """A comparable form of a tensor that is not read: its dtype and what it says of gradients."""
+    """A comparable form of an unread tensor: its dtype and gradient flags."""
     return tensor.dtype, tracks and (tensor.requires_grad, tensor.is_leaf)
 
 
@@ -357,7 +357,7 @@ def objects_in(tree: Any) -> Iterator[Any]:
 def module_snapshot(
     module: Any, any_number: frozenset[tuple[int, Any]] = frozenset()
 ) -> tuple[Hashable, ...]:
-    """A module by what is inside: plain attributes, its mode among them, parameters, buffers."""
+    """A comparable form of a module: plain attributes, its mode among them, parameters, buffers."""
     parts: list[Hashable] = []
     for inner in module.modules():
         kind = type(inner)

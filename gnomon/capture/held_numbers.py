@@ -26,7 +26,7 @@ Others = dict[int, Any]
 
 
 def replace_traced_numbers(path: Path) -> None:
-    """Replace traced numbers by plain ones in all objects that still hold one after a capture."""
+    """Replace traced numbers by plain ones in all objects that hold one after a capture."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
     if path.capture.sizes is not None:
@@ -70,7 +70,7 @@ def rebuilt_with(holder: Any, others: Others) -> Any:
 
 
 def put(holder: Any, others: Others) -> None:
-    """Replace values in an object's items, attributes and slots."""
+    """The attributes of an object, read without its class, which may override the access."""
     if is_a(holder, types.CellType):
         if id(holder.cell_contents) in others:
             holder.cell_contents = others[id(holder.cell_contents)]
@@ -100,7 +100,7 @@ def attributes_of(holder: Any) -> Any:
 
 
 def put_in_names(names: dict[Any, Any], others: Others) -> None:
-    """Replace numbers in a dictionary, which keeps its order."""
+    """Replace numbers in a dictionary, in place and in order."""
     base: Any = OrderedDict if isinstance(names, OrderedDict) else dict
     items = [*base.items(names)]
     if any(id(key) in others for key, _ in items):
@@ -118,7 +118,7 @@ def put_in_names(names: dict[Any, Any], others: Others) -> None:
 
 
 def is_a(holder: Any, kinds: Any) -> bool:
-    """Whether an object's true class, which it cannot fake, is below one of these."""
+    """Whether an object's true class, which it cannot fake, derives from one of these."""
     return issubclass(type(holder), kinds)
 
 

@@ -27,14 +27,14 @@ Span = tuple[int | None, int | None, int | None, int | None]
 
 
 class Local(NamedTuple):
-    """A name that one function alone has: what it is given, none where that isn't plain; reads."""
+    """A name local to one function: its plain assigned values, or none, and its reads."""
 
     given: list[ast.expr | None]
     read: list[ast.expr]
 
 
 class ParsedFile:
-    """The text of a file: what each part of it is a part of."""
+    """A parsed source file, with the parent of each syntax node."""
 
     def __init__(self, text: str) -> None:
         self.tree = ast.parse(text)
@@ -44,12 +44,12 @@ class ParsedFile:
 
     @cached_property
     def calls(self) -> dict[Span, ast.expr]:
-        """The calls of `id`, by where they stand."""
+        """The calls of `id`, by position."""
         found = [x for x in ast.walk(self.tree) if isinstance(x, ast.expr) and is_call(x, "id")]
         return {(x.lineno, x.end_lineno, x.col_offset, x.end_col_offset): x for x in found}
 
     def is_apart(self, part: ast.expr) -> bool:
-        """Whether a number is compared with others, is a key, is looked for, or a name of such."""
+        """Whether an id is used only in comparisons, as a key, in lookups, or by a name used so."""
         whole = self.parents[part]
         match whole:
             case ast.Compare():
@@ -71,26 +71,26 @@ class ParsedFile:
         return False
 
     def is_compared(self, whole: ast.Compare) -> bool:
-        """Whether a comparison is one of numbers, or looks for one in a container of theirs."""
+        """Whether a comparison compares ids, or looks for one in a container of ids."""
         left, right = whole.left, whole.comparators
         if all(isinstance(x, ast.Eq | ast.NotEq) for x in whole.ops):
             return all(map(self.is_number, (left, *right)))
         return self.is_sought(whole) and self.is_own(right[0])
 
     def is_sought(self, whole: ast.Compare) -> bool:
-        """Whether a comparison looks for one number in a container."""
+        """Whether a comparison looks for an id in a container."""
         seeks = len(whole.ops) == 1 and isinstance(whole.ops[0], ast.In | ast.NotIn)
         return seeks and self.is_number(whole.left)
 
     def is_number(self, part: ast.expr) -> bool:
-        """Whether a value is an object's number, a constant, a name of one, or a tuple of these."""
+        """Whether an expression is an id, a constant, a name of one, or a tuple of these."""
         if isinstance(part, ast.Tuple):
             return all(map(self.is_number, part.elts))
         given = self.local(part).given if isinstance(part, ast.Name) else [part]
         return bool(given) and all(isinstance(x, ast.Constant) or is_call(x, "id") for x in given)
 
     def is_own(self, container: ast.expr) -> bool:
-        """Whether a container is made by the function that looks into it, and stays there."""
+        """Whether a container is made by the function that looks into it, and does not escape."""
         match container:
             case ast.Set() | ast.Tuple() | ast.List():
                 return all(map(self.is_number, container.elts))
@@ -100,7 +100,7 @@ class ParsedFile:
         return isinstance(container, Display)
 
     def stays(self, container: ast.expr) -> bool:
-        """Whether a container is only looked into, counted, or given a name that is."""
+        """Whether a use of a container only looks into it, counts it, or names it."""
         whole = self.parents[container]
         match whole:
             case ast.Subscript():
@@ -118,7 +118,7 @@ class ParsedFile:
         return is_call(whole, "len")
 
     def local(self, name: ast.Name) -> Local:
-        """The uses of a name by its function; one that others know too has no plain value."""
+        """The uses of a name in its function; a name shared with others has no plain value."""
         scope = self.scope_of(name)
         if isinstance(scope, ast.Module) or name.id in shared_names(scope):
             return Local([None], [])
@@ -129,14 +129,14 @@ class ParsedFile:
         return Local(given, [x for x in names if isinstance(x.ctx, ast.Load)])
 
     def scope_of(self, part: ast.AST) -> ast.AST:
-        """The function, or the file, that a part stands in."""
+        """The function, or the file, that contains a syntax node."""
         while not isinstance(part, Scope):
             part = self.parents[part]
         return part
 
 
 def shared_names(scope: ast.AST) -> set[str]:
-    """The names that a function shares with others: parameters, what it declares to be theirs."""
+    """The names that a function shares with others: parameters, global and nonlocal ones."""
     parts = list(ast.walk(scope))
     declared = [x.names for x in parts if isinstance(x, ast.Global | ast.Nonlocal)]
     return {x.arg for x in parts if isinstance(x, ast.arg)}.union(*declared)
@@ -151,7 +151,7 @@ def value_of(stored: ast.AST) -> ast.expr | None:
 
 
 def is_call(part: ast.AST | None, name: str) -> bool:
-    """Whether this calls what is known by a name.
+    """Whether a syntax node is a call of this name.
 
     >>> is_call(ast.parse("id(x)", mode="eval").body, "id")
     True
@@ -160,14 +160,14 @@ def is_call(part: ast.AST | None, name: str) -> bool:
 
 
 def is_made(given: ast.expr | None) -> bool:
-    """Whether this makes a container."""
+    """Whether an expression makes a new container."""
     return isinstance(given, Display) or any(is_call(given, x) for x in ("dict", "set", "list"))
 
 
 @memo
 @lru_cache(1 << 6)
 def parsed(text: str) -> ParsedFile | None:
-    """A file's text, if it is one of Python's."""
+    """The syntax tree of a file, if it is valid Python."""
     try:
         return ParsedFile(text)
     except SyntaxError:
@@ -177,7 +177,7 @@ def parsed(text: str) -> ParsedFile | None:
 @memo
 @lru_cache(1 << 10)
 def tells_apart(code: CodeType, place: int) -> bool:
-    """Whether what an instruction's call gives only tells objects apart; no, where no text says.
+    """Whether an id from an instruction's call only distinguishes objects; False without source.
 
     >>> import sys
     >>> tells_apart(sys._getframe().f_code, 0)

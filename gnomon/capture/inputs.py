@@ -39,7 +39,7 @@ Ids = dict[int, "ref[Any]"]
 
 
 class Always:
-    """A reader that gives the same tensor whatever the arguments are."""
+    """An input that is the same tensor for all arguments."""
 
     __slots__ = ("tensor",)
 
@@ -47,12 +47,12 @@ class Always:
         self.tensor = tensor
 
     def __call__(self, _: Sequence[Tensor]) -> Tensor:
-        """The tensor."""
+        """Return the tensor."""
         return self.tensor
 
 
 class GivenInput:
-    """A reader of an argument."""
+    """An input that is an argument."""
 
     __slots__ = ("number",)
 
@@ -60,12 +60,12 @@ class GivenInput:
         self.number = number
 
     def __call__(self, arguments: Sequence[Tensor]) -> Tensor:
-        """The tensor."""
+        """Return the argument's tensor."""
         return arguments[self.number]
 
 
 class StoredInput:
-    """A reader of an earlier segment's result, which follows the arguments."""
+    """An input that is an earlier segment's result, which follows the arguments."""
 
     __slots__ = ("number",)
 
@@ -73,12 +73,12 @@ class StoredInput:
         self.number = number
 
     def __call__(self, values: Sequence[Tensor]) -> Tensor:
-        """The tensor."""
+        """Return the result."""
         return values[self.number]
 
 
 def number_of(read: Callable[[], float], dtype: DType) -> Read:
-    """A reader that calls `read` each time, and makes a new tensor only if the number changed."""
+    """An input that calls `read` each time, and makes a new tensor only if the number changed."""
     kept: tuple[Hashable, Tensor | None] = (None, None)
 
     def reads(_: Sequence[Tensor]) -> Tensor:
@@ -94,7 +94,7 @@ def number_of(read: Callable[[], float], dtype: DType) -> Read:
 
 
 def constant_input(node: Node) -> Read:
-    """The reader of a value that the function made of Python values: it is part of the program."""
+    """The input for a value that the function made of Python values, constant in the program."""
     return Always(from_buffer(node.value, node.shape, node.dtype))
 
 
@@ -104,7 +104,7 @@ def pattern(x: Node, shape: Shape | None = None) -> Node:
 
 
 def whole(storage: Storage) -> Tensor:
-    """A tensor over a whole storage, of which others may be views."""
+    """A tensor over a whole storage."""
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = storage, None, None, False
     return made
@@ -114,7 +114,7 @@ value_there, view_of = map(operator.attrgetter, ("_storage.node.value", "_view")
 
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:
-    """The buffers of tensors; those that are pending are computed in one program."""
+    """The buffers of tensors; pending ones are computed in one program."""
     values = list(map(value_there, tensors))
     if all(values) and not any(map(view_of, tensors)):
         return values
@@ -124,12 +124,12 @@ def values_of(tensors: Sequence[Tensor]) -> list[Any]:
 
 
 def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
-    """The nodes of tensors, through which gradients pass to these."""
+    """The differentiable nodes of tensors."""
     return [node_of(t) for t in tensors]
 
 
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
-    """A function that tells for each tensor whether it has no gradient at the time."""
+    """A function that returns for each tensor whether it has no gradient at present."""
     return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
 
 
@@ -146,7 +146,7 @@ class Apart(Exception):
 
 
 class Wholes:
-    """The part of a capture that knows which arguments are views that are passed by value."""
+    """Mixin of captures that records which views were passed by value."""
 
     def __init__(self) -> None:
         self.by_value: set[Storage] = set()

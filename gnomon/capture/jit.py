@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 MANY = 8
-"""So many programs of one signature are worth a warning."""
+"""The number of programs of one signature that causes a warning."""
 SIGNATURE = 4
 """Parts of a program's key: the call, its tensors, modes, shared memory; parts of memory follow."""
 
@@ -134,7 +134,7 @@ class Compiled(CompiledObject, CompiledReports):
         return key, arguments
 
     def _first(self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None = None) -> Any:
-        """Run a call whose signature may be new: capture the function, or undo a failed capture."""
+        """Run a call that may need a capture: capture the function, or undo a failed capture."""
         if key in self.uncompiled:
             return self._called(self.function, key, arguments)
         self.varying = self.varying or varying.VaryingNumbers()
@@ -171,7 +171,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _sized(
         self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None
     ) -> Taken | tuple[None, None]:
-        """Run a call by a program for all sizes, filled in or captured now; (None, None) if not."""
+        """Run a call by a capture on symbolic sizes, known or new; (None, None) without one."""
         family, sizes = self.size_families.family(key)
         if family is None or (met is not None and not met.is_size):
             return None, None
@@ -198,7 +198,7 @@ class Compiled(CompiledObject, CompiledReports):
         return function(*args, **kwargs)
 
     def _may_lift(self) -> bool:
-        """Whether numbers may be passed as placeholders: a failed capture can be undone."""
+        """Whether numbers may be passed as placeholders, since a failed capture can be undone."""
         return not any(guard.lost for kept in [*self.programs.values()] for guard, _ in kept)
 
     def _find(self, key: tuple, arguments: Sequence[Tensor]) -> CapturedProgram | Tree | None:
@@ -211,7 +211,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _capture(
         self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None = None
     ) -> Taken:
-        """The program of a signature; memory that is written under two names is passed in whole."""
+        """Capture a signature's program; memory written under two names is passed as a whole."""
         try:
             return self._captured(key, arguments, met)
         except aliasing.Apart as apart:
@@ -227,7 +227,7 @@ class Compiled(CompiledObject, CompiledReports):
         met: NewAnswer | None,
         sized: SizedAttempt | None = None,
     ) -> Taken:
-        """Run the function on placeholders and keep what it did, or undo it where it is refused."""
+        """Run the function on placeholders and store the capture, or undo a refused one."""
         reasons, start = self._note_reasons(key, met) if self.programs else "", monotonic_ns()
         capture, places = tracing.Capture(arguments), [*self.varying.places.values()]
         guard = guards.guard_of(self.function, key[0], places)
@@ -272,7 +272,7 @@ class Compiled(CompiledObject, CompiledReports):
         return (path.ending(program) if path.steps else program.run), undo
 
     def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
-        """The path of a call to capture, with the steps that are known already."""
+        """The path of a call to capture, with its known steps."""
         make = functools.partial(segments.Segment, self.name, self.options)
         if capture.symbols is not None:
             of = capture.symbols, self.name, self.options
@@ -313,7 +313,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _traced(
         self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
     ) -> CapturedProgram:
-        """Run the function on placeholders; the program of what it did, up to an error if any."""
+        """Run the function on placeholders; the program of its effects, up to an error if any."""
         capture, arguments = path.capture, path.arguments
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)
@@ -376,14 +376,13 @@ os.register_at_fork(after_in_child=forget_locks)
 def compile(function: Any = None, /, **options: Any) -> Any:
     """Capture a function or module once per signature, and replay it as one program.
 
-    Where Python looks at a value (`if loss > best`, `.item()`), what comes before runs, and the
-    answer selects what follows: each way is captured once, and explain() shows them all. With
-    `breaks="error"` that is refused, with the line. `mode="max-autotune"` measures how matrix
-    products are best cut and what they compute beside, once per machine and between calls: the
-    first waits for nothing. All modes give the same bits. `options={"prepack": False}` leaves out
-    an optimisation, of those in docs/debugging.md, where the function computes all by itself.
-    A third size is captured once for all; `dynamic=True` does so at the second, False never does
-    (None leaves it to GNOMON_DYNAMIC_SIZES).
+    Where Python reads a value (`if loss > best`, `.item()`), the code before it runs, and the
+    answer selects the code after it: each path is captured once, and explain() shows them all. With
+    `breaks="error"` that is refused, with the line. `mode="max-autotune"` measures tiles and
+    fusions of matrix products, once per machine and between calls, so that the first call does not
+    wait. All modes give the same bits. `options={"prepack": False}` disables an optimisation, of
+    those in docs/debugging.md, for this function. A third size is captured once for all;
+    `dynamic=True` does so at the second, False never does (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}
     compile_options.check_options(options, switches)

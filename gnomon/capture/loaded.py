@@ -189,7 +189,7 @@ class LoadedFunction:
         return program.run(arguments)
 
     def _misfit(self, kinds: tuple[ArgumentKind, ...]) -> ArgumentError:
-        """The error of a call for which there is no program."""
+        """The error of a call that no program of the file serves."""
         known = "; ".join(dict.fromkeys(listed(x) for _, x in self.programs))
         return ArgumentError(
             f"load_compiled: {self.name} of {self.path.name} was precompiled for other arguments: "
@@ -218,7 +218,7 @@ class LoadedProgram:
         """None where another version of Gnomon wrote what the kernels are."""
 
     def understand(self, graph: Graph, context: CompileContext, name: str) -> None:
-        """Build the program's graph, which this version of the kernels can compile."""
+        """Decode the program's graph, which this version's kernels can compile."""
         plan, run = self.method.plan, self.method.plan.at(self.method, ())
         arena, scratch = plan.numbers[:2]
         counts = plan.inputs, plan.fresh + 1 + len(run.kept), len(run.kept)
@@ -257,7 +257,7 @@ class LoadedProgram:
         return unflatten(self.tree, results)
 
     def _by_loader(self, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Run the program with the file's own loader, which any version can."""
+        """Run the program with the file's own loader, which works for every version."""
         try:
             arrays = self.method.computed([x.detach().numpy() for x in arguments])
         except IndexError as wrong:
@@ -269,7 +269,7 @@ class LoadedProgram:
         ]
 
     def _traced(self, known: Executable, inputs: Sequence[Tensor]) -> Sequence[Node]:
-        """The results as nodes of a function that is being captured."""
+        """The results as nodes in a running capture."""
         region = Traced(known.name, known.source, OpCall((), ()), True)
         return region.emit([node_of(x) for x in inputs])
 
@@ -298,13 +298,13 @@ def check_graph(method: ShippedMethod, graph: Graph) -> None:
 
 
 def tensor_of(shape: Sequence[int], dtype: str, array: np.ndarray) -> Tensor:
-    """A tensor of an array's memory."""
+    """A tensor over an array's memory."""
     content = array.reshape(-1).view(np.uint8)
     return from_buffer(DeviceBuffer.of(content), tuple(shape), dtype_of(dtype))
 
 
 def tree_of(row: Any, count: int) -> Any:
-    """The structure of nested tensors, of which there are so many; see `row_of`."""
+    """The structure of `count` nested tensors; see `row_of`."""
     if type(row) is int:
         return TreeLeaf(range(count)[natural(row)])
     kind, names, *rest = row

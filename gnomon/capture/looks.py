@@ -41,7 +41,7 @@ ReadKind = Callable[[Tensor], Any]
 
 
 class Questioned:
-    """The part of a capture that answers Python's questions about values."""
+    """Mixin of captures that handles host reads."""
 
     def __init__(self) -> None:
         self.path: Path | None = None
@@ -78,11 +78,11 @@ class Questioned:
 
     @property
     def shown(self) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-        """A function that gives symbolic sizes as Python sees them; None if all are plain."""
+        """A function that shows symbolic sizes to Python; None if all sizes are plain."""
         return None if self.sizes is None else traced_sizes.shown
 
     def item(self, node: Node) -> Any:
-        """A number that Python asks for; where the line gave several, one that varies."""
+        """A number that Python reads; a traced number at lines that gave several values."""
         if not self.hides_values and user_site() in self.path.varying and is_traced(node):
             number = number_of(node) if without_unknown([node]) else None
             if number is not None:
@@ -92,31 +92,31 @@ class Questioned:
         return self._look(node, one_value).numpy(node.dtype.numpy, (1,))[0].item()
 
     def host_call(self, node: Node, call: HostCall, shapes: ResultShapes) -> list[Tensor]:
-        """The results of a call of numpy for a value."""
+        """The results of a call of numpy on a value."""
         if not is_asked(self, node):
             return call(wrap(computed(node)))
         return self.path.host_call(node, call, shapes)
 
     def integers(self, node: Node) -> Sequence[int]:
-        """The integers that Python asks for."""
+        """The integers that Python reads."""
         if not is_asked(self, node):
             return integers(wrap(computed(node)))
         found = self.path.integers(node)
         return found if self.shown is None else self.shown(found)
 
     def lend(self, node: Node) -> np.ndarray:
-        """A value that Python asks for as an array."""
+        """A value that Python reads as an array."""
         found = self.look(node)
         if node.value is not None or self.path is None:
             return found.array(node)
         return self.path.lend(node, found)
 
     def note_number(self, number: Any) -> None:
-        """Note a number that stands for one which varies."""
+        """Record a traced number of this capture."""
         self.traced_numbers.append(ref(number))
 
     def pin(self, number: TracedNumber) -> Any:
-        """A varying number as it is: what it was computed of is constant from the next call on."""
+        """Make a traced number constant; from the next call on, its source is constant too."""
         if self.path is None:
             raise StandInRefused("a branch or an iteration needs a number as it is")
         self.constants_needed += number.origins
@@ -126,7 +126,7 @@ class Questioned:
         return self.path.look(node).numpy(node.dtype.numpy, (1,))[0].item()
 
     def decide(self, number: TracedNumber, tensor: Tensor) -> bool:
-        """Whether a tensor, of such numbers, is true in this call."""
+        """Whether a tensor computed from traced numbers is true now, recorded as a guard."""
         if not self.hides_values:
             asks = number.formula is not None and self.path is not None
             return self.path.ask(number.formula) if asks else bool(tensor)
@@ -143,7 +143,7 @@ class Questioned:
 
 
 def is_asked(capture: Questioned, node: Node) -> bool:
-    """Whether reading a value ends the segment: it depends on the function's inputs."""
+    """Whether reading a value ends the segment, since it depends on the function's inputs."""
     is_asked = not capture.hides_values and without_unknown([node]) and is_traced(node)
     if capture.sizes is not None and not is_asked:
         traced_sizes.refuse_values(node)
@@ -151,7 +151,7 @@ def is_asked(capture: Questioned, node: Node) -> bool:
 
 
 def computed(node: Node) -> Node:
-    """Evaluate a value that depends on constants alone; TraceError for any other."""
+    """The buffer of a value that depends on constants alone; TraceError for any other."""
     evaluate([] if borrows(node) else [node])
     return node
 

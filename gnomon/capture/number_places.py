@@ -41,7 +41,7 @@ class CellContents:
 
 
 class NumberPlace:
-    """One place: a dictionary or the like, and a key. Called, it gives the number there."""
+    """A place of a number: a container and a key; a call returns the number."""
 
     __slots__ = ("before", "is_gone", "is_of_module", "key", "names")
 
@@ -53,7 +53,7 @@ class NumberPlace:
         """Whether a function that read the number took it away."""
 
     def __call__(self) -> Any:
-        """The number at the place, or that which a placeholder there replaces."""
+        """The number at the place, or the one that a placeholder there replaces."""
         return self.names.get(self.key, MISSING) if self.before is None else self.before
 
     def holds(self, kind: type) -> bool:
@@ -67,7 +67,7 @@ class NumberPlace:
 
 
 class WithoutNumbers:
-    """A container whose entries of some keys may be any number of their class."""
+    """A container in comparable form whose entries at some keys may be any number of a class."""
 
     __slots__ = ("keys", "value")
 
@@ -93,7 +93,7 @@ def place_in(value: Any, number: int) -> NumberPlace | None:
 
 
 class replaced_numbers(Block):
-    """A block in which placeholders are at the places of numbers; at its end these are back."""
+    """A context in which placeholders replace numbers at places; at its end these are restored."""
 
     def __init__(self, capture: Capture, guard: Guard) -> None:
         self.capture, self.guard = capture, guard
@@ -109,7 +109,7 @@ class replaced_numbers(Block):
             raise
 
     def leave(self) -> None:
-        """Put the numbers back."""
+        """Restore the numbers."""
         guard, stood = self.guard, [place for place in self.places if place.before is not None]
         put = [x for place in stood if (x := ending(self.capture, place)) is not None]
         if put:
@@ -117,7 +117,7 @@ class replaced_numbers(Block):
 
 
 def stand_in(capture: Capture, place: NumberPlace) -> Any:
-    """A traced number in place of the one at a place."""
+    """The traced number that replaces the Python number at a place during a capture."""
     number = place()
     tensor = capture.number_input(place, float64 if type(number) is float else int64)
     capture.standing[place.entry] = tensor
@@ -129,7 +129,7 @@ Put = tuple[NumberPlace, Callable[[], Any]]
 
 
 def ending(capture: Capture, place: NumberPlace) -> Put | None:
-    """Restore the number at a place; if the function stored another one, what replays store."""
+    """Restore the number at a place; returns the store for replays if the function changed it."""
     now, before = place.names.get(place.key, MISSING), place.before
     if varies(now):
         if now.settled is None and now.formula is None:
@@ -146,7 +146,7 @@ def ending(capture: Capture, place: NumberPlace) -> Put | None:
 
 
 class Numbers:
-    """A place into which a program's result is put as a number."""
+    """A place where replays store a program's result as a number."""
 
     __slots__ = ("place",)
 
@@ -158,7 +158,7 @@ class Numbers:
 
 
 def write(put: Sequence[Put], guard: Guard) -> None:
-    """Store numbers at their places, all computed before the first is stored."""
+    """Store numbers at their places, after all are computed."""
     values = [formula() for _, formula in put]
     for (place, _), value in zip(put, values, strict=True):
         place.names[place.key] = value

@@ -86,7 +86,7 @@ class Same(tuple):
 
 
 class Version:
-    """A class and its version number; 0 where Python keeps none."""
+    """A class and its version number; 0 where Python has none."""
 
     __slots__ = ("_cell", "kind", "known")
 
@@ -96,7 +96,7 @@ class Version:
         self.known = self._cell.value if has_versions() else 0
 
     def holds(self) -> bool:
-        """Whether neither the class nor one that it derives from has changed."""
+        """Whether neither the class nor a base class has changed."""
         return self._cell.value == self.known != 0
 
 
@@ -116,7 +116,7 @@ def has_versions() -> bool:
 
 
 def never_changes(value: Any) -> bool:
-    """Whether an object is immutable, or its changes are seen where it is used."""
+    """Whether an object is immutable, or its changes are detected where it is used."""
     kind = type(value)
     package = package_of(kind.__module__)
     if package == "numpy" and (kind is np.void or is_written_in_python(kind)):
@@ -125,7 +125,7 @@ def never_changes(value: Any) -> bool:
 
 
 def is_written_in_python(kind: type) -> bool:
-    """Whether all that an object of a class keeps are its attributes.
+    """Whether all state of a class's objects is in their attributes.
 
     >>> from collections import OrderedDict, UserDict
     >>> is_written_in_python(UserDict), is_written_in_python(OrderedDict)
@@ -160,7 +160,7 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
 @memo
 @functools.cache
 def has_state(kinds: tuple[type, ...]) -> bool:
-    """Whether objects of a class have state that is in no attribute."""
+    """Whether objects of a class have state outside of their attributes."""
     base = next((x for x in kinds if is_written_in_c(x)), object).__module__
     if base.startswith("_cython"):  # functions, seen when they are called
         return False
@@ -174,7 +174,7 @@ def is_written_in_c(kind: type) -> bool:
 
 
 def decimal_rules(rules: Any = None) -> Hashable:
-    """The rounding of Python's decimal numbers now, or that of a context."""
+    """The rounding rules of Python's decimal numbers at present, or of a context."""
     rules = rules or sys.modules["decimal"].getcontext()
     return rules.prec, rules.rounding, rules.Emin, rules.Emax, rules.clamp
 
@@ -185,7 +185,7 @@ def warning_rules() -> Hashable:
 
 
 RULES = {"decimal": decimal_rules, warnings.catch_warnings.__module__: warning_rules}
-"""What objects of files of Python's do by, wherever it was said."""
+"""Readers of global state that modules of Python's library depend on."""
 
 
 def key_of(value: Any) -> Hashable:
@@ -194,7 +194,7 @@ def key_of(value: Any) -> Hashable:
 
 
 def of_drawing(value: Any) -> Callable[[], Hashable] | Any:
-    """A reader of a Python random generator's state; the system's own generator has none."""
+    """The reader of a Python random generator's state; None for the system's generator."""
     is_systems = any(base.__name__ == "SystemRandom" for base in type(value).__mro__)
     return OPAQUE if is_systems else value.getstate
 
@@ -228,9 +228,9 @@ def of_variable(value: contextvars.ContextVar) -> Callable[[], Hashable]:
 
 
 def of_registry(kind: abc.ABCMeta) -> Callable[[], Hashable]:
-    """A reader of the classes registered with an abstract class, and with those below it.
+    """The reader of the classes registered with an abstract class, and of its subclasses.
 
-    They are looked through only after a registration of anybody's.
+    They are inspected only after any class was registered anywhere.
     """
     latest: list[Any] = [None, frozenset()]
 
@@ -298,7 +298,7 @@ STATES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def random_state() -> tuple[Hashable, ...]:
-    """The states of Python's own generator and of numpy's, if anybody has loaded them."""
+    """The states of Python's own generator and of numpy's, if numpy's is imported."""
     loaded = [sys.modules.get(name) for name in ("random", "numpy.random")]
     return tuple([None if x is None else reader(x)() for x in loaded])
 
@@ -311,7 +311,7 @@ def reader(drawing: types.ModuleType) -> Callable[[], Hashable]:
 
 
 def stood_at(state: Any) -> Hashable:
-    """A generator's state in a comparable form; numpy's is an array."""
+    """A generator's state in a comparable form; numpy's contains an array."""
     if isinstance(state, tuple):
         return (state[1].tobytes(), *state[2:])
     return np.asarray(state).tobytes()

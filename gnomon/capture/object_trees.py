@@ -46,40 +46,40 @@ HEAP = 1 << 9
 
 
 class Given(NamedTuple):
-    """Stands for an object of a call, by its number there."""
+    """A reference in a tree to an object of the call, by its number."""
 
     number: int
 
 
 class Shared(NamedTuple):
-    """Stands for an object that is in the tree before, by its number."""
+    """A reference in a tree to an object that occurs earlier, by its number."""
 
     number: int
 
 
 class Outside(NamedTuple):
-    """An object that was there before the call and will be the same."""
+    """An object that existed before the call and is shared with the result."""
 
     value: Any
 
 
 class Copied(NamedTuple):
-    """An object of Python's or numpy's without tensors inside, of which each result has its own."""
+    """An object of Python's or numpy's without tensors inside, copied for each result."""
 
     value: Any
 
 
 class Attributed(NamedTuple):
-    """The kind of what has attributes: their names are keys, and its content follows as a part."""
+    """The kind of a tree with attributes: names as keys, the content as a part."""
 
     kind: type
     has_content: bool
 
 
 def split(tree: TreeSpec) -> tuple[TreeSpec | TreeLeaf | None, tuple[tuple[Constant, Any], ...]]:
-    """The parts of an object's tree: that of its content, or None, and those of its attributes.
+    """The parts of an object's tree: of its content, or None, and of its attributes.
 
-    Inside of an object of a class below Tensor is a tensor.
+    The content of a Tensor's subclass is a tensor.
     """
     if not isinstance(tree.kind, Attributed):
         return tree, ()
@@ -88,7 +88,7 @@ def split(tree: TreeSpec) -> tuple[TreeSpec | TreeLeaf | None, tuple[tuple[Const
 
 
 def is_data(value: Any) -> bool:
-    """Whether an object is its attributes alone: of a Python class, no module, none of Gnomon's."""
+    """Whether an object is its attributes alone: of a Python class, no module, not Gnomon's."""
     kind = type(value)
     if kind is types.SimpleNamespace or is_ours(kind):
         return True
@@ -111,7 +111,7 @@ def is_plain(value: Any) -> bool:
 
 
 def slots_of(kind: type) -> dict[str, Any]:
-    """The attributes of a class's objects that are kept in no dictionary, and how each is read."""
+    """The slots of a class's objects, and the descriptor that reads each."""
     found = {name: x for base in kind.__mro__ for name, x in vars(base).items()}
     return {
         name: x
@@ -184,7 +184,7 @@ def empty(kind: type) -> Any:
 
 
 class ObjectWalk:
-    """A walk over nested values: tensors and objects by number, in the order in which it meets."""
+    """A walk over nested values that numbers tensors and objects in the order of the walk."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class ObjectWalk:
         return leaf_of(tensor, self.tensors, self._places)
 
     def _object(self, value: Any, is_object: bool) -> Any:
-        """An object's tree, or its number where it was met before."""
+        """The tree of an object, or a reference if it occurred before."""
         number = self._numbers.get(id(value))
         if number is not None:
             self.met[id(value)] += 1
@@ -251,7 +251,7 @@ class ObjectWalk:
         return self._inside(value)
 
     def _note(self, value: Any) -> None:
-        """Give an object its number when it is first met."""
+        """Number an object."""
         self._numbers[id(value)] = len(self.objects)
         self.objects.append(value)
         self.met[id(value)] += 1
@@ -309,7 +309,7 @@ class ObjectWalk:
 
 
 class Builder:
-    """Values made from object trees, given the tensors and the objects of a call."""
+    """Builder of values from object trees, given the tensors and the objects of a call."""
 
     def __init__(
         self, tensors: Sequence[Tensor], given: Sequence[Any], first: Sequence[Any] = ()
@@ -360,7 +360,7 @@ class Builder:
     def content(
         self, inside: TreeSpec | None, own: Sequence[tuple[Constant, Any]]
     ) -> tuple[Any, dict[str, Any]]:
-        """The content and the attributes that trees tell."""
+        """The content and the attributes of an object, built from their trees."""
         parts = () if inside is None else [*map(self.value, inside.parts)]
         keyed = inside is not None and issubclass(inside.kind, dict)
         found = dict(zip((x.value for x in inside.names), parts, strict=True)) if keyed else parts

@@ -34,9 +34,9 @@ _shelves: WeakKeyDictionary[Storage, dict[Hashable, tuple[object, DeviceBuffer]]
 
 
 def lasting_inputs(capture: Capture, used: Sequence[Node]) -> tuple[int, ...]:
-    """The inputs that stay from run to run: read from outside, never written by the program.
+    """The inputs that outlive runs: read from outside, never written by the program.
 
-    Where gradients are taken, weights are about to change.
+    Inputs with gradients are excluded: they are about to change.
     """
     written = set(capture.written())
     homes = {
@@ -62,7 +62,7 @@ version_there, value_there, lent_there, view_there, given_there = map(
 
 
 class Latest:
-    """The weights of a program's latest run and their panels: most runs find all as it was."""
+    """The weights of a program's latest run with their prepacked panels."""
 
     def __init__(self, tensors: Sequence[Tensor], values: Iterable[DeviceBuffer]) -> None:
         self.versions = list(map(version_there, tensors))
@@ -87,9 +87,9 @@ class Latest:
 def run(
     made: Executable | Tier, inputs: Sequence[Tensor], values: Sequence[DeviceBuffer], over: Pairs
 ) -> list[DeviceBuffer]:
-    """Run a program with the packed panels of weights that are valid; keep those it packs itself.
+    """Run a program with the prepacked panels that are valid, and store those that it packs.
 
-    They are kept afterwards, since a run may fail.
+    They are stored after the run, since it may fail.
     """
     tensors, held = list(map(inputs.__getitem__, map(given_there, made.kept))), _latest.get(made)
     found = held.places(tensors) if held is not None else None

@@ -42,7 +42,7 @@ LENT = 3
 
 
 class Path:
-    """The segments of a capture and what they computed; known ones are not run twice."""
+    """The segments of a call under capture and their results; known segments are not run twice."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Path:
         return found._storage.node.value
 
     def host_call(self, node: Node, call: HostCall, shapes: ResultShapes) -> list[Tensor]:
-        """The results of a call of numpy for a value: inputs of what follows."""
+        """The results of a call of numpy on a value, which are inputs of the following segments."""
         places = [(k, s.index(None)) for k, s in enumerate(shapes) if None in s]
         self._step(node, call, *places[:1])
         step, made = self.steps[-1], list[Tensor]()
@@ -101,7 +101,7 @@ class Path:
         return made
 
     def ask(self, formula: Callable[[], Any]) -> bool:
-        """The answer of a question that each replay asks again: `formula()` is true."""
+        """Evaluate a guard: the answer that each replay must get again from `formula()`."""
         segment = self.make(None, [], Look(lambda _: formula(), bool, user_site()))
         step = self._known_step(segment) or Step(segment, segment, [], [], None, [])
         self.steps.append(step._replace(answer=bool(formula())))
@@ -120,13 +120,13 @@ class Path:
         return [*step.sizes] if symbols is None else [*map(symbols.found, step.sizes)]
 
     def lend(self, node: Node, value: DeviceBuffer) -> np.ndarray:
-        """A value as a numpy array of its own, which must not be written to."""
+        """A read-only numpy array with a copy of a value."""
         array = value.array(node).copy()
         self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 
     def _step(self, node: Node, kind: ReadKind, counted: tuple[int, int] | None = None) -> None:
-        """Run the segment that ends at a host read, unless an earlier try of this call has."""
+        """Run the segment that ends at a host read, unless an earlier attempt of this call did."""
         outputs, site = self._outputs(node), user_site()
         graph, used = self.capture.close(outputs) if outputs else (None, [])
         for k, x in enumerate(outputs):
@@ -161,13 +161,13 @@ class Path:
         return None
 
     def _run(self, segment: Segment) -> Step:
-        """Run a new segment; its step."""
+        """Run a new segment; returns its step."""
         symbols, inputs = self.capture.symbols, segment.inputs(self.values)
         runs = segment.at(() if symbols is None else symbols.now)
         return Step(segment, runs, inputs, runs.run(inputs, False), None, [])
 
     def _outputs(self, node: Node) -> list[Node]:
-        """The outputs of a segment: the node that is read, and what is held or differentiated."""
+        """The outputs of a segment: the node that is read, and those needed later."""
         places = self.capture.places
 
         def ends(x: Node) -> bool:
@@ -185,7 +185,7 @@ class Path:
     # the end
 
     def bind_segments(self) -> None:
-        """Bind the inputs of the segments of a complete path to what replays read them from.
+        """Bind the inputs of the segments of a complete path to readers for replays.
 
         Raises TraceError where a numpy array of a tensor from outside is kept or was written to.
         """
@@ -239,13 +239,13 @@ def behind_views(node: Node) -> Node:
 
 
 def tensor_first(tensor: Tensor, read: Read) -> Read:
-    """A reader that gives this tensor at its first call, and what `read` gives at later ones."""
+    """A reader that gives this tensor at its first call, and the result of `read` afterwards."""
     now = [tensor]
     return lambda values: now.pop() if now else read(values)
 
 
 class aside(Block):
-    """A block outside of the capture: no hook, and tensors are ordinary."""
+    """A context outside of the capture, without its hook, in which tensors are ordinary."""
 
     def __init__(self, capture: Capture) -> None:
         self.capture, self.parts = capture, capture.outside()

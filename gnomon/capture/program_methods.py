@@ -40,9 +40,9 @@ InputShapes = tuple[tuple[int, ...], ...]
 
 
 class MethodCall(NamedTuple):
-    """A method as its callers see it: the structure of a call, the names and dtypes of its tensors.
+    """The interface of a method: the structure of a call, the names and dtypes of its tensors.
 
-    shapes: of arguments; a size that varies is -1 less its number.
+    shapes: of arguments; a symbolic size is -1 less its number.
     """
 
     name: str
@@ -53,12 +53,12 @@ class MethodCall(NamedTuple):
 
 
 class ProgramMethod(NamedTuple):
-    """A method: its call, its graph, and where inputs come from and outputs go.
+    """A method: its call, its graph, and the mapping of inputs and outputs.
 
     call, result: structures as rows. given, held: inputs of the graph, each with an argument or a
-    tensor of the file. results: for each tensor that is given back an output, or an argument as
-    -1 - k. writes: outputs, each with the tensor of the file whose value it becomes. lasting:
-    inputs that may be kept in panels.
+    tensor of the file. results: for each returned tensor an output, or an argument as -1 - k.
+    writes: outputs, each with the tensor of the file that it replaces. lasting: inputs that may be
+    prepacked.
     """
 
     name: str
@@ -89,7 +89,7 @@ class HeldTensor(NamedTuple):
 
 
 class HeldTensors:
-    """The tensors that methods read beside their arguments, each once, whoever reads it."""
+    """The tensors that methods read beside their arguments, each once."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
@@ -159,7 +159,7 @@ def row_of(name: str, tree: Any) -> Any:
 
 
 def plain_value(name: str, value: Any) -> Any:
-    """A value that a file can hold."""
+    """A plain value that a file can hold; refused otherwise."""
     if type(value) not in VALUES or (type(value) is int and not -LARGEST <= value < LARGEST):
         raise unkept(name, type(value))
     return value

@@ -87,7 +87,7 @@ def write_program(
 
 
 class WordList:
-    """Numbers and names as a section of a file has them."""
+    """Writer of numbers and names as a section of a file."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -214,7 +214,7 @@ def dims_of(method: ProgramMethod) -> list[Any]:
 def add_plan(
     words: WordList, code: FlatCode, method: ProgramMethod, plan: SavedProgram, env: ShapeEnv | None
 ) -> None:
-    """A method's plan: what a run needs, and the tables of its steps."""
+    """Append a method's plan: the needs of a run, and the tables of its steps."""
     needs, sizes = plan.needs, method.sizes
     numbers = [needs.arena, needs.scratch, needs.alone, *plan.sizes, *(x.nbytes for x in plan.kept)]
     words.add(needs.inputs, needs.outputs, needs.scalars, needs.registers)
@@ -242,8 +242,8 @@ def shared_slots(
 ) -> tuple[np.ndarray, list[tuple[int, Any, bool]]]:
     """The table of steps, and slots: base, offset, whether it is a function's.
 
-    Steps whose slots are equal have them in one place, unless a program has steps that fill the
-    slots of others again.
+    Equal slots of several steps are stored once, unless a program has steps that fill the slots of
+    others again.
     """
     calls, flat = table(steps, code.functions, needs), [x for step in steps for x in step.slots]
     pairs = zip(bindings(steps, code.functions, needs), flat, strict=True)

@@ -97,7 +97,7 @@ def described(tree: Any) -> str:
 
 
 def of_guard(guard: Guard) -> Iterator[str]:
-    """The values that the function names and that are others now."""
+    """The values in a guard that have changed, as reasons."""
     if guard.lost:
         yield f"{guard.lost}, so that no program fits twice"
     places: Places = guard._places
@@ -128,7 +128,7 @@ def of_guard(guard: Guard) -> Iterator[str]:
 
 
 def changed_numbers(guard: Guard) -> Iterator[NumberPlace]:
-    """The places of numbers that the function reads where others of their class stand now."""
+    """The changed numbers that the function reads, with their places."""
     places: Places = guard._places
     for names, name, was in places._names:
         if isinstance(names, dict) and is_another(was, names.get(name)):
@@ -146,7 +146,7 @@ def changed_numbers(guard: Guard) -> Iterator[NumberPlace]:
 
 
 def numbers_of_module(module: Any, old: tuple, new: tuple) -> Iterator[NumberPlace]:
-    """The places of changed numbers in a module and those inside, given what they were."""
+    """The places of changed numbers in a module and its submodules, given the old ones."""
     owners = {id(inner): own_of(inner) for inner in module.modules()}
     own: Any = None
     for was, now in zip(old, new, strict=False):
@@ -192,7 +192,7 @@ def of_module(name: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
-    """The values that the capture took for granted and that are others now."""
+    """The values that the capture depended on and that have changed, as reasons."""
     for read, was in checks:
         now = read()
         if now != was:

@@ -48,7 +48,7 @@ to its storage (the tensor, a list, a variable, the count)."""
 
 
 class CapturedProgram:
-    """One captured signature: its graph, where inputs come from and where outputs go."""
+    """One captured signature: its graph, the readers of inputs, and the recipes of outputs."""
 
     opens = False
     """Whether its operations stand in the graph outside one by one, where gradients go back."""
@@ -115,7 +115,7 @@ class CapturedProgram:
         """What the latest replay wrote over, as most will, and the outputs that it did not."""
 
     def _passed(self) -> Iterator[bool]:
-        """For each output whether gradients can go back through it."""
+        """For each output, whether gradients can pass back through it."""
         yield from (x.is_passed for x in self.results.fresh)
         yield from (tracked and not released for tracked, released in self.flags)
         yield from (s.tracked and not e for s, e in zip(self.escaped, self.ended, strict=True))
@@ -128,17 +128,17 @@ class CapturedProgram:
 
     @cached_property
     def tiers(self) -> Tiers:
-        """The tiers that run it: code at once, and measured code when there is some."""
+        """The executables of the program: compiled at once, and measured when there is one."""
         return self.options.tiers(self.graph, self.title, self.rewritten, self.lasting)
 
     @cached_property
     def tiers_elsewhere(self) -> TiersElsewhere:
-        """The programs that run it on other devices than the processor."""
+        """The executables of the program for devices other than the CPU."""
         return elsewhere.TiersElsewhere(lambda: self.graph, self.title, self.rewritten)
 
     @property
     def size_numbers(self) -> tuple[Any, list[Any], list[int]]:
-        """All numbers of the program that come from sizes: in results, steps to parts, draws."""
+        """All symbolic sizes of the program: in results, view steps, draws."""
         return self.outcome.tree, self.results.chains, [*self.draws.values()]
 
     @property
@@ -153,7 +153,7 @@ class CapturedProgram:
 
     @cached_property
     def echoes(self) -> bool:
-        """Whether it gives an input as it is: memory that others write to is copied then."""
+        """Whether it returns an input unchanged, whose memory is then copied before writes."""
         return any(map(is_shown, self.form.outputs))
 
     @cached_property
@@ -179,7 +179,7 @@ class CapturedProgram:
 
     @property
     def executable(self) -> Executable:
-        """The machine code that runs now."""
+        """The executable in use at present."""
         return self.tiers.now.executable
 
     @cached_property
@@ -199,7 +199,7 @@ class CapturedProgram:
         return not self.guards or all([read() == value for read, value in self.guards])
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
-        """Replay: the results; all writes are done, or none if it is interrupted."""
+        """Replay: returns the results; all writes are done, or none if it is interrupted."""
         if not self.changes:
             return self._run(arguments)
         with Whole():
@@ -237,13 +237,13 @@ class CapturedProgram:
     def _note(
         self, nodes: Sequence[Node | None], made: Sequence[Tensor], arguments: Sequence[Tensor]
     ) -> None:
-        """Record which storages hold the results, for gradients that read one of them."""
+        """Record the storages of the results, for gradients that read one of them."""
         written = (*self.own, *(read(arguments)._storage for read in self.given))
         storages = (*written, *self.escaped, *(x._storage for x in made))
         note_call(storages, [x for x in nodes if x is not None])
 
     def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
-        """Release old gradients that are not read, so that new ones take their memory."""
+        """Release old gradients that are not read, so that new ones can use their memory."""
         read = {id(t._storage) for t in inputs}
         for target in (each(arguments)._rare for each in self.renewed):
             old = None if target is None else target.grad
@@ -251,9 +251,9 @@ class CapturedProgram:
                 target.grad = None
 
     def _leaves(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs, computed now by one native call; None where they lie over what they replace.
+        """The outputs as leaves, computed by one native call; None if they overwrite others.
 
-        Such a storage keeps its node, which nothing else holds.
+        A storage that is overwritten keeps its node, which nothing else refers to.
         """
         looked_for = nans.looked_for()
         for k in () if looked_for else self.unread:
@@ -284,7 +284,7 @@ class CapturedProgram:
         return made
 
     def _nodes(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs as results of one region, pending; opened where gradients come too late."""
+        """The outputs as results of one pending region; inlined for late gradients."""
         if not inputs:
             return self._leaves(inputs, arguments)
         before = grads.get()
@@ -300,7 +300,7 @@ class CapturedProgram:
         return copy_into(state.arena, self.graph.outputs, known)
 
     def _place(self, nodes: Sequence[Node | None], arguments: Sequence[Tensor], since: int) -> None:
-        """Store results that go to storages from outside, and note those that escaped."""
+        """Store results in storages from outside, and record those that escaped."""
         rest, flags = iter(nodes), iter(self.flags)
         for storage, node, (tracked, released) in zip(self.own, rest, flags, strict=False):
             if node is None and storage.released is released and not (tracked or storage.tracked):
@@ -317,7 +317,7 @@ class CapturedProgram:
             note(storage)
 
     def _give_first(self, made: list[Tensor]) -> None:
-        """Give the tensors of the capture itself the values of the first call."""
+        """Set the tensors of the capture itself to the values of the first call."""
         first, self.first = self.first, []
         for k, (tensor, found) in enumerate(zip(first, made, strict=False)):
             if tensor is not None:
@@ -339,7 +339,7 @@ class CapturedProgram:
 
 
 def is_detached(tensor: Tensor) -> bool:
-    """Whether a tensor keeps no history of writes to it."""
+    """Whether a tensor is detached from the history of writes to it."""
     return tensor._view is not None and tensor._view.detached
 
 
@@ -355,7 +355,7 @@ def renewed(
 def targets(
     capture: Capture, shown: Sequence[Tensor]
 ) -> Iterator[tuple[int | None, Read, Tensor | None]]:
-    """For each gradient to set: the number of a result, or a reader, and the gradient."""
+    """For each gradient to set, a result's number or a reader, and the gradient."""
     places = {id(t): k for k, t in enumerate(shown) if capture.is_made(t)}
     for tensor, gradient in capture.settle():
         yield places.get(id(tensor)), capture.standing_for(tensor), gradient

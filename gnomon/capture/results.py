@@ -37,7 +37,7 @@ Make = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
 
 
 class Fresh(NamedTuple):
-    """A tensor over an output: whether gradients pass it, were freed, and it is a leaf."""
+    """The recipe of a tensor over an output: differentiable, freed by a pass, or a leaf."""
 
     tracked: bool
     released: bool
@@ -47,7 +47,7 @@ class Fresh(NamedTuple):
 
     @property
     def is_passed(self) -> bool:
-        """Whether gradients can still go back through it."""
+        """Whether gradients can still pass back through the tensor."""
         return self.tracked and not (self.released or self.leaf)
 
     def over(self, node: Node) -> Tensor:
@@ -61,7 +61,7 @@ class Fresh(NamedTuple):
 
 
 class Output(NamedTuple):
-    """The tensor over an output."""
+    """The recipe of a tensor over an output without history."""
 
     number: int
 
@@ -70,7 +70,7 @@ class Output(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A tensor that existed before the call: an argument, or one that the function reads."""
+    """The recipe of a tensor that existed before the call: an argument, or one that was read."""
 
     read: Read
 
@@ -79,7 +79,7 @@ class Shown(NamedTuple):
 
 
 class PartOf(NamedTuple):
-    """A tensor that shows part of another: the steps to it, whether it is cut off, and a leaf."""
+    """The recipe of a view of another tensor: view steps, whether detached, whether a leaf."""
 
     whole: Make
     chain: Chain
@@ -91,7 +91,7 @@ class PartOf(NamedTuple):
 
 
 class PartOfStorage(NamedTuple):
-    """A tensor that shows part of a storage from outside."""
+    """The recipe of a view of a storage from outside."""
 
     storage: Storage
     chain: Chain
@@ -104,7 +104,7 @@ class PartOfStorage(NamedTuple):
 
 
 class Results:
-    """Recipes by which replays make visible tensors; the same one twice is made once."""
+    """The recipes by which replays make visible tensors; each tensor is made once."""
 
     def __init__(self, capture: Capture, shown: Sequence[Tensor]) -> None:
         self.nodes: list[Node] = []
@@ -151,7 +151,7 @@ class Results:
                 )
 
     def _output(self, tensor: Tensor) -> None:
-        """Make a new storage an output, or only the view if that alone shows it."""
+        """Make a new storage an output, or only the view if nothing else refers to the storage."""
         storage, shared = tensor._storage, tensor._storage in self._shared
         if storage in self._outputs:
             return
@@ -207,7 +207,7 @@ class Results:
         return [x.chain for x in self._makes or () if isinstance(x, (PartOf, PartOfStorage))]
 
     def places(self) -> list[int] | None:
-        """For each tensor its output, or the argument that it is as -1 - k; None for others."""
+        """For each tensor its output, or -1 - k for argument k; None for others."""
         makes = [Output(k) for k in range(len(self.fresh))] if self._makes is None else self._makes
         found = [place_of(make) for make in makes]
         return None if None in found else [found[k] for k in self._order]
@@ -232,7 +232,7 @@ def refuse_hooks(capture: Capture, roots: Sequence[Node]) -> None:
 
 
 def is_hooked(capture: Capture, node: Node) -> bool:
-    """Whether hooks of tensors that were made here, or of modules, wait for a node's gradient."""
+    """Whether hooks of tensors made here, or of modules, wait for a node's gradient."""
     rule = rule_of(node)
     if rule is not None and rule.calls_hooks:
         return True
@@ -251,7 +251,7 @@ def place_of(make: Make) -> int | None:
 
 
 def part_of(tensor: Tensor, chain: Chain, cut: bool, leaf: bool) -> Tensor:
-    """A view of a tensor, by these steps."""
+    """A view of a tensor, by these view steps."""
     made = alias(tensor, chain, cut)
     made._requires = leaf
     return made

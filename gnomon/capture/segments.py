@@ -34,25 +34,25 @@ __all__ = ["Look", "OtherSizes", "Segment", "Step"]
 
 
 class OtherSizes(Exception):
-    """A segment is not for the sizes at hand."""
+    """Raised if a segment does not serve the sizes at hand."""
 
 
 class Look(NamedTuple):
-    """A question of Python's: how the value is read, what of it counts, and the line that asks."""
+    """A host read: the node, the kind of read, the part that counts, the source line."""
 
     read: Read
     kind: ReadKind
     site: Site
     counted: tuple[int, int] | None = None
-    """Of what numpy gives, the result and its axis whose size follows from values."""
+    """The result of a numpy call and its axis whose size depends on values."""
 
     @property
     def is_host_call(self) -> bool:
-        """Whether numpy is called."""
+        """Whether the host read is a call of numpy."""
         return isinstance(self.kind, HostCall)
 
     def asked(self, values: Sequence[Tensor]) -> tuple[Answer, Sequence[Tensor]]:
-        """Answer the question for this call's values; with what a numpy call has found."""
+        """The answer of the host read for this call's values, and a numpy call's results."""
         found = self.kind(self.read(values))
         if not isinstance(self.kind, HostCall):
             return found, ()
@@ -60,10 +60,10 @@ class Look(NamedTuple):
 
 
 class Segment:
-    """A stretch of a captured function up to where Python looks at a value.
+    """A part of a captured function up to a host read.
 
-    It reads arguments, tensors outside, and what segments before it computed; its outputs are
-    what the look and later ones read.
+    It reads arguments, tensors outside, and results of segments before it; its outputs are what the
+    host read and later segments read.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class Segment:
 
     @cached_property
     def tiers(self) -> Tiers:
-        """The code that runs it."""
+        """The executables of the segment."""
         return self.options.tiers(self.graph, self.name, (), self.lasting)
 
     @cached_property
     def tiers_elsewhere(self) -> TiersElsewhere:
-        """The programs that run it on other devices than the processor."""
+        """The executables of the segment for devices other than the CPU."""
         return elsewhere.TiersElsewhere(lambda: self.graph, self.name)
 
     @cached_property
@@ -128,7 +128,7 @@ class Segment:
         return alike and self.look[1:] == other.look[1:]
 
     def at(self, _: Sequence[int]) -> Segment:
-        """The segment of some sizes; raises OtherSizes where it is not for them."""
+        """The segment at some sizes; raises OtherSizes if it does not serve them."""
         return self
 
     def inputs(self, values: Sequence[Tensor]) -> list[Any]:
@@ -139,7 +139,7 @@ class Segment:
         return found
 
     def run(self, inputs: Sequence[Tensor], tracked: bool) -> list[Tensor]:
-        """The outputs, with what gradients need to go back behind them where they will."""
+        """The outputs; with a history if gradients may pass back through them."""
         if self.graph is None:
             return []
         if tracked and inputs:
@@ -166,14 +166,14 @@ class Segment:
 
 
 class Step(NamedTuple):
-    """One segment of a call: what it read, what it computed, and the answer that it gave.
+    """One run of a segment: inputs, outputs, and the answer of its host read.
 
-    found: what a call of numpy gave.
+    found: the results of a call of numpy.
     """
 
     segment: Segment
     runs: Segment
-    """The same at the sizes of this call."""
+    """The segment at the sizes of this call."""
     inputs: list[Tensor]
     made: list[Tensor]
     answer: Any

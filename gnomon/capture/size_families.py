@@ -42,19 +42,19 @@ MODES = 2
 
 
 class SizeFamilies:
-    """The captures of one function, by what their signatures are without sizes."""
+    """The captures of one function, grouped by their signatures without sizes."""
 
     def __init__(self, options: CompileOptions) -> None:
         self.options = options
 
     @cached_property
     def known(self) -> Specializations:
-        """The families by signature without sizes; empty where sizes never become symbols."""
+        """The families by signature without sizes; empty if sizes never become symbolic."""
         limits = CAPTURES._replace(enough=ASKED) if self.options.dynamic else CAPTURES
         return Specializations(limits, SizeFamily)
 
     def family(self, key: tuple) -> tuple[SizeFamily | None, Sizes]:
-        """The calls like one but for sizes, and its sizes; none where each has its capture."""
+        """The family of a signature, and the sizes; None if each size has its own capture."""
         options, (tree, signatures, *rest) = self.options, key
         asked = current().dynamic_sizes if options.dynamic is None else options.dynamic
         if options.seconds or not asked or len(rest) != MODES:
@@ -77,21 +77,21 @@ class SizeFamilies:
 
 
 class Sample(NamedTuple):
-    """A capture with sizes of its own, and the way that it took."""
+    """A capture at fixed sizes, and its path."""
 
     way: Hashable
     given: Sizes
     """The sizes of arguments."""
     sizes: Sizes
-    """These, and those that numpy has found."""
+    """The sizes of the call, and those found by numpy."""
     guard: Guard
     program: CapturedProgram
 
 
 class SizeFamily(ArtifactFamily["SizedCapture"]):
-    """The calls of a function that differ in sizes alone.
+    """The calls of a function that differ only in sizes.
 
-    Samples are captures with sizes of their own: a guard and a program.
+    Samples are captures at fixed sizes: a guard and a program.
     """
 
     def __init__(self, limits: FamilyLimits) -> None:
@@ -109,7 +109,7 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
     def program(
         self, sizes: Sizes, arguments: Sequence[Tensor]
     ) -> tuple[Guard, CapturedProgram | Tree] | None:
-        """The program of these sizes from a capture on symbols; None if none serves them."""
+        """The program of these sizes from a capture on symbolic sizes; None if none serves them."""
         for each in self.made:
             own = each.serves(sizes)
             if own is not None and each.guard.holds():
@@ -123,7 +123,7 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
         return [x for x in self.trees if x.own_sizes(sizes) is not None]
 
     def attempt(self, sizes: Sizes, is_found: bool) -> SizedAttempt | None:
-        """A capture on symbols to try now; None if there should be none."""
+        """A capture on symbolic sizes to try now; None if there should be none."""
         if self.is_closed or len(self.made) + self.grown >= self.limits.kept:
             return None
         known = [(x, p) for x, (g, p) in [*self.samples.items()] if x != sizes and g.holds()]
@@ -146,7 +146,7 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
         return sized_captures.SizedAttempt(self, symbols, sizes)
 
     def prove(self, made: SizedCapture, steps: Sequence[Step]) -> None:
-        """Keep a capture on symbols if it reproduces those with fixed sizes; else Unsized."""
+        """Keep a symbolic capture if it reproduces those at fixed sizes; else raise Unsized."""
         way = sized_trees.path_key(steps) if steps else ()
         pairs = [(x, p) for x, (g, p) in [*self.samples.items()] if g.holds() and not steps]
         pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
@@ -163,9 +163,9 @@ class SizeFamily(ArtifactFamily["SizedCapture"]):
     def note_way(
         self, sizes: Sizes, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
     ) -> None:
-        """Record a path with fixed sizes, which may prove captures on symbols.
+        """Record a path at fixed sizes, which may prove captures on symbolic sizes.
 
-        Where ranks meet on the way there is none: it would meet others that capture nothing now.
+        A path with collectives is excluded: it would meet ranks that capture nothing now.
         """
         if any(x.segment.meets for x in steps) or program.graph is None:
             return

@@ -53,11 +53,11 @@ TRACED = (TracedSize, TracedCount, FloatOfSizes)
 
 
 class DoneOnce(TraceError):
-    """A function that has changed something while it was captured, and cannot be captured again."""
+    """Raised if a function has had effects during its capture and cannot be captured again."""
 
 
 class Symbols:
-    """The sizes that varied, as symbols: one for those that were alike in all calls so far."""
+    """The symbols of varying sizes: one for those that were equal in all calls so far."""
 
     def __init__(self, samples: Sequence[Sizes]) -> None:
         self.env, self.sizes = ShapeEnv(), list[Any]()
@@ -82,7 +82,7 @@ class Symbols:
         """Whether no size at hand agrees with another by chance."""
 
     def shapes(self, tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The shapes of a call's tensors."""
+        """The symbolic shapes of a call's tensors."""
         rest = iter(self.sizes)
         return [tuple([next(rest) for _ in tensor.shape]) for tensor in tensors]
 
@@ -95,7 +95,7 @@ class Symbols:
         return found
 
     def own(self, sizes: Sequence[int]) -> Sizes:
-        """The values of the symbols, of those that exist, for these sizes."""
+        """The values of the existing symbols at these sizes."""
         return tuple([sizes[k] for k in self.places])
 
     @property
@@ -105,7 +105,7 @@ class Symbols:
 
 
 class SizedCapture:
-    """A capture on symbols."""
+    """A capture on symbolic sizes."""
 
     def __init__(self, symbols: Symbols, guard: Guard, program: CapturedProgram) -> None:
         env = symbols.env
@@ -143,7 +143,7 @@ class SizedCapture:
         )
 
     def program(self, sizes: Sizes, tracked: bool) -> FilledProgram | None:
-        """The program of sizes at the end of a way; None where it is not for them."""
+        """The program at these sizes; None if it does not serve them."""
         own = self.serves(sizes)
         if own is None:
             return None
@@ -151,7 +151,7 @@ class SizedCapture:
 
 
 class FilledProgram(AtSizes, CapturedProgram):
-    """A sized capture's program for some sizes; its graph is made if somebody asks for it."""
+    """A symbolic capture's program at some sizes; its graph is made when it is first read."""
 
     def __init__(self, capture: SizedCapture, own: Sizes, opens: bool) -> None:
         source = capture.source
@@ -192,28 +192,28 @@ def plain_sizes(value: Any, number: Callable[[Any], Any] = hint) -> Any:
 
 
 def known_sizes(value: Any) -> Any:
-    """A recipe of results with sizes in the form that programs have them."""
+    """A recipe of results with symbolic sizes in the program's form."""
     return plain_sizes(value, known)
 
 
 def is_of_all(program: CapturedProgram) -> bool:
-    """Whether a program leaves nothing outside that might depend on a size."""
+    """Whether a program leaves no object behind that depends on a size."""
     sizes = [n for storage in program.escaped for n in storage.node.shape]
     does_more = program.placed or program.outcome.writes
     return program.graph is not None and not does_more and not any(map(has_size, sizes))
 
 
 def has_size(value: Any) -> bool:
-    """Whether a value is a size that varies."""
+    """Whether a value contains a symbolic size."""
     return type(value) in TRACED or is_symbolic(value)
 
 
 class Unproven(Unsized):
-    """A capture for many sizes that none with sizes of its own could yet come out of."""
+    """Raised if no fixed-size capture could prove a symbolic one yet."""
 
 
 class SizedAttempt(NamedTuple):
-    """A capture on symbols that is under way."""
+    """An attempt to capture on symbolic sizes."""
 
     family: SizeFamily
     symbols: Symbols
@@ -251,7 +251,7 @@ class SizedAttempt(NamedTuple):
         return FilledProgram(made, self.symbols.own(sizes), bool(path.steps))
 
     def refuse_second_run(self, name: str, guard: Guard, path: Path, error: BaseException) -> None:
-        """Refuse to capture a function again that has done something; what it did is done."""
+        """Refuse to capture a function with effects again; the effects stay."""
         self.symbols.env.thread = 0
         if path.seen is not None and not varying.is_repeatable(guard, path.seen):
             raise DoneOnce(
@@ -260,7 +260,7 @@ class SizedAttempt(NamedTuple):
             ) from error
 
     def failed(self, name: str, cause: Exception) -> None:
-        """Record that there is no capture on symbols, and why."""
+        """Record that symbolic captures fail, and why."""
         self.family.failed += not isinstance(cause, Unproven)
         message = f"sizes: {name} is captured for each: {cause or type(cause.__cause__)}"
         log(1, lambda: message)

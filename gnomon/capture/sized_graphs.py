@@ -31,7 +31,7 @@ STEPS = (-2, -1, 1, 2, 3, 8, 16)
 
 
 class SizedGraph:
-    """A graph on symbols."""
+    """A graph with symbolic sizes."""
 
     def __init__(self, env: ShapeEnv, graph: Graph) -> None:
         self.env, self.form, self._taken = env, graph, dissection(graph)
@@ -41,11 +41,11 @@ class SizedGraph:
 
     @property
     def key(self) -> Hashable:
-        """A key, equal for graphs of two captures that differ in the names of symbols alone."""
+        """A key, equal for graphs of two captures that differ only in the names of symbols."""
         return self._taken.outline, tuple(map(text_of, self._taken.numbers))
 
     def graph(self, own: Sizes) -> Graph:
-        """The graph of some sizes; nodes that are the same there are one."""
+        """The graph at some sizes."""
         return renumbered(self.form, iter(self._numbers(own)))
 
     def leaves(self, own: Sizes) -> list[Node]:
@@ -56,7 +56,7 @@ class SizedGraph:
     def tiers(
         self, own: Sizes, options: CompileOptions, title: str, rewritten: Pairs, lasting: KeptInputs
     ) -> Tiers:
-        """The tiers that run it: of a program for all sizes where there is one."""
+        """The executables at some sizes, from a dynamic-shape program if there is one."""
         made = options.filled_in(partial(self._executable, own), lasting)
         if made is None:
             options = options._replace(dynamic=False)
@@ -65,7 +65,7 @@ class SizedGraph:
         return tiers.Tiers(self.form, title, rewritten, made=named)
 
     def _executable(self, own: Sizes, context: CompileContext) -> Executable | None:
-        """The executable of some sizes, of a program for many; None where there is none."""
+        """The executable at some sizes, from a dynamic-shape program; None if there is none."""
         family = self._programs.of(context.key)
 
         def make(_: list[Sizes]) -> sized.SizedProgram | None:
@@ -80,7 +80,7 @@ class SizedGraph:
 
 
 class AtSizes:
-    """A program of a graph on symbols, at some sizes."""
+    """The code of a symbolic graph at some sizes."""
 
     sized: SizedGraph
     own_sizes: Sizes
@@ -91,7 +91,7 @@ class AtSizes:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph of these sizes, which is made if somebody asks for it."""
+        """The graph at these sizes, made when it is first read."""
         return self.sized.graph(self.own_sizes)
 
     @property
@@ -106,7 +106,7 @@ class AtSizes:
 
     @cached_property
     def tiers(self) -> Tiers:
-        """The tiers that run it: of a program for all sizes where there is one."""
+        """The executables, from a dynamic-shape program if there is one."""
         given = self.options, self.title, self.rewritten, self.lasting
         return self.sized.tiers(self.own_sizes, *given)
 

@@ -31,7 +31,7 @@ __all__ = ["SizedSegment", "SizedTree", "path_key", "segment_of"]
 
 
 class SizedSegment(Segment):
-    """A segment whose graph is on symbols."""
+    """A segment whose graph has symbolic sizes."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SizedSegment(Segment):
         return is_sized and self.sized.key == other.sized.key and self.look[1:] == other.look[1:]
 
     def at(self, sizes: Sequence[int]) -> Segment:
-        """The segment of some sizes; raises OtherSizes where it is not for them."""
+        """The segment at some sizes; raises OtherSizes if it does not serve them."""
         own = tuple([sizes[k] for k in self.places])
         if not self._holds(own):
             raise OtherSizes
@@ -62,7 +62,7 @@ class SizedSegment(Segment):
 
 
 class FilledSegment(AtSizes, Segment):
-    """A segment on symbols, at some sizes."""
+    """A symbolic segment at some sizes."""
 
     def __init__(self, of: SizedSegment, own: tuple[int, ...]) -> None:
         self.of, self.sized, self.own_sizes = of, of.sized, own
@@ -71,12 +71,12 @@ class FilledSegment(AtSizes, Segment):
 
     @property
     def calls(self) -> int:  # type: ignore[override]
-        """Replays of all sizes."""
+        """The number of replays at all sizes."""
         return self.of.calls
 
     @property
     def spent(self) -> int:  # type: ignore[override]
-        """Nanoseconds of the replays of all sizes."""
+        """The nanoseconds of replays at all sizes."""
         return self.of.spent
 
 
@@ -88,14 +88,14 @@ def segment_of(
     reads: Sequence[Read],
     look: Look,
 ) -> Segment:
-    """A segment of a capture on symbols, which may have none."""
+    """A segment of a capture on symbolic sizes; an ordinary one if it contains none."""
     if graph is not None and any(map(is_symbolic, dissection(graph).numbers)):
         return SizedSegment(symbols, name, options, graph, reads, look)
     return Segment(name, options, graph, reads, look)
 
 
 class SizedTree(Tree):
-    """The ways that calls took whose arguments differ in sizes, as far as these are symbols."""
+    """The tree of paths of calls whose arguments differ in symbolic sizes."""
 
     def __init__(self, guard: Guard, symbols: Symbols) -> None:
         super().__init__(guard, None, ())
@@ -106,7 +106,7 @@ class SizedTree(Tree):
         return branch_key(step)
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:
-        """The program at the end of a way, for sizes."""
+        """The program at the end of a path, at these sizes."""
         return end.program(tuple(sizes), self.tracked) if end.guard.holds() else None
 
     def takes(self, steps: Sequence[Step], ending: Any) -> bool:
@@ -134,7 +134,7 @@ class SizedTree(Tree):
                 yield depth, short_answer(answer), found[-1]
 
     def parts(self) -> list[Any]:
-        """Every program that it has made."""
+        """Every program made so far."""
         return [x for *_, at in super().segments() for x in programs_of(at)]
 
 

@@ -34,7 +34,7 @@ CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 
 
 class Looks:
-    """The places of values: while the same objects are there, nothing has changed."""
+    """The guarded places and their values; a fast check that the same objects are there."""
 
     def __init__(self) -> None:
         self._cells: list[tuple[types.CellType, Any]] = []
@@ -53,7 +53,7 @@ class Looks:
         """Whether the very same objects leave no doubt."""
 
     def hold(self) -> bool | None:
-        """Whether all values are as they were; None if objects were replaced by others."""
+        """Whether all values are unchanged; None if objects were replaced by others."""
         for x, at, wanted in self._tensors:
             if x._storage is not at or x.requires_grad is not wanted:
                 return False
@@ -63,7 +63,7 @@ class Looks:
         return True if self._certain and self._same_objects() else self._compared()
 
     def put_back(self, is_new: Callable[[Any], bool]) -> None:
-        """Restore variables, attributes and globals, where `is_new` says that they changed."""
+        """Restore variables, attributes and globals that `is_new` marks as changed."""
         for cell, before in self._cells:
             if is_new(held_by(cell)):
                 cell.cell_contents = before
@@ -75,7 +75,7 @@ class Looks:
                 del names[name]
 
     def new_since(self, before: Looks) -> list[Any]:
-        """Values under names that an earlier look found to be missing."""
+        """Values under names that were missing at an earlier check."""
         known = {entry_of(*place) for *place, _ in before._names}
         return [x for *place, x in self._names if entry_of(*place) not in known]
 
@@ -107,7 +107,7 @@ class Looks:
         return not self._parts or all([same_parts(*known) for known in self._parts])
 
     def _compared(self) -> bool | None:
-        """Compare as `hold`, with plain values by what they are."""
+        """Compare as `hold` does, with plain values by value."""
         try:
             answers = [same(cell.cell_contents, x) for cell, x in self._cells]
         except ValueError:
@@ -131,7 +131,7 @@ class Looks:
 
 
 def held_by(cell: types.CellType, default: Any = None) -> Any:
-    """The value of a variable of a closure, if it has one."""
+    """The value of a closure's variable, if it has one."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -144,7 +144,7 @@ def has_one(names: Any, some: set[str]) -> bool:
 
 
 def own_of(value: Any) -> dict[str, Any] | None:
-    """The dictionary of an object's own attributes, whatever its class says of attributes."""
+    """The dictionary of an object's own attributes, read without its class's overrides."""
     kept = kept_by(type(value).__mro__)
     return None if kept is None else kept.__get__(value)
 
@@ -155,7 +155,7 @@ ATTRIBUTES = (types.GetSetDescriptorType, types.MemberDescriptorType)
 @memo
 @cache
 def kept_by(kinds: tuple[type, ...]) -> Any:
-    """The built-in way to read attributes of objects with these classes above."""
+    """The built-in attribute access of objects with these base classes."""
     if threading.local in kinds:  # what it keeps in the other way is empty
         return property(operator.attrgetter("__dict__"))
     found = (vars(kind).get("__dict__") for kind in kinds)
@@ -163,7 +163,7 @@ def kept_by(kinds: tuple[type, ...]) -> Any:
 
 
 def contents(value: Any) -> tuple:
-    """The contents of a container, as Python's classes tell them; keys first in a dictionary."""
+    """The contents of a container by the built-in classes' methods; keys first in a dictionary."""
     base = next((x for x in CONTAINERS if issubclass(type(value), x)), None)
     if base is dict:
         kind = OrderedDict if issubclass(type(value), OrderedDict) else dict  # its order is its own
@@ -179,7 +179,7 @@ def parts_of(value: Any) -> tuple:
 
 
 def same(value: Any, before: Any) -> bool | None:
-    """Whether a value is the same; None for another object, which may be equal inside."""
+    """Whether a value is the same; None for another object, which may have equal content."""
     if value is before:
         return True
     alike = issubclass(type(value), PLAIN) and issubclass(type(before), PLAIN)
@@ -193,7 +193,7 @@ def same_parts(value: Any, parts: tuple) -> bool:
 
 
 class NumberedParts:
-    """The parts of a list by their numbers."""
+    """The items of a list by number, with a dictionary's interface."""
 
     __slots__ = ("value",)
 
@@ -212,7 +212,7 @@ class NumberedParts:
 
 
 class TupleParts:
-    """The parts of a tuple by their numbers; a part changes by another tuple in the same place."""
+    """The items of a tuple by number; storing one replaces the tuple at its place."""
 
     __slots__ = ("key", "names", "value")
 
@@ -244,7 +244,7 @@ class TupleParts:
 
 
 class SlotAttributes:
-    """The attributes of an object that keeps none in a dictionary."""
+    """The slots of an object as a dictionary."""
 
     __slots__ = ("value",)
 

@@ -17,7 +17,7 @@ __all__ = ["named", "names_of"]
 def names_of(
     function: Callable, call: TreeSpec, arguments: Sequence[Tensor], modules: Iterable[Any]
 ) -> dict[Storage, str]:
-    """The names of what a function may read: its parameters' paths, then its arguments."""
+    """The names of the tensors that a function may read: parameters' paths, then arguments."""
     found: dict[Storage, str] = {}
     for module in modules:
         for name, x in (*module.named_parameters(), *module.named_buffers()):
@@ -28,7 +28,7 @@ def names_of(
 
 
 def of_arguments(function: Callable, call: TreeSpec) -> Iterator[tuple[int, str]]:
-    """Every tensor of a call by number, and where it stands in it."""
+    """Every tensor of a call by number, with its name among the arguments."""
     given, words = call.parts
     names = [*positions(function), *(f"args[{k}]" for k in range(len(given.parts)))]
     for name, part in zip(names, given.parts, strict=False):
@@ -38,7 +38,7 @@ def of_arguments(function: Callable, call: TreeSpec) -> Iterator[tuple[int, str]
 
 
 def positions(function: Callable) -> Iterator[str]:
-    """The names of arguments by position; a function that is not written in Python has none."""
+    """The names of positional arguments; none for a function that is not written in Python."""
     try:
         known = inspect.signature(getattr(function, "forward", function)).parameters.values()
     except (TypeError, ValueError):
@@ -65,6 +65,6 @@ def inside(name: str, tree: Any) -> Iterator[tuple[int, str]]:
 
 
 def named(sites: tuple[Site, ...], name: str) -> tuple[Site, ...]:
-    """The source lines of an input with its name, and the module that it belongs to."""
+    """The source locations of an input with its name, and the module that it belongs to."""
     module = name.rpartition(".")[0]
     return tuple(site._replace(name=name, module=module or site.module) for site in sites)

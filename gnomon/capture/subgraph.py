@@ -40,7 +40,7 @@ def spread(value: Any, found: list[Tensor]) -> Any:
 
 
 class Inner(Capture):
-    """One thread's record of a branch or an iteration, which counts its draws as it goes."""
+    """The trace of a branch or an iteration in one thread, which counts its draws."""
 
     def __init__(self, name: str, repeats: bool) -> None:
         super().__init__(())
@@ -53,7 +53,7 @@ class Inner(Capture):
         """What is asserted inside: true where it holds, an error where it does not."""
 
     def begin(self, storage: Storage) -> Node:
-        """The value that a storage holds at first."""
+        """The value of a storage before the trace."""
         self.claim(storage)
         return self.first[storage]
 
@@ -63,7 +63,7 @@ class Inner(Capture):
         return super().number(groups, read) if own else self.around.number(groups, read)
 
     def guard(self, read: Callable[[], Any]) -> None:
-        """Replay only while `read()` gives what it gives now; a plain run is not replayed."""
+        """Add a guard: replay only while `read()` is unchanged; no effect outside of captures."""
         self.around.asked(read)
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
@@ -93,13 +93,13 @@ class Inner(Capture):
         self.asserted.append(asserted(node_of((condition != 0).all()), text))
 
     def where_asserted(self, result: Node) -> Node:
-        """A result that is there once what is asserted holds; its gradient is its own."""
+        """The result, computed only after assertions hold; its gradient is its own."""
         for holds in self.asserted:
             result = where(holds, result, 0)
         return result
 
     def refuse(self, what: str) -> None:
-        """The error for what can't be inside."""
+        """The error for operations that a trace cannot contain."""
         raise refusal(f"{self.name}: inside, {what}.   [{user_site()}]")
 
 
@@ -121,7 +121,7 @@ def advance_draws(around: Recorder, generator: Any, count: int) -> None:
 
 
 class Trace(NamedTuple):
-    """A function that was run once: on which inputs, and what it gave."""
+    """The record of a function's one run: its inputs and its results."""
 
     inner: Inner
     given: list[Node]
@@ -136,14 +136,14 @@ Kinds = Sequence[tuple[Shape, DType]]
 
 
 def trace(inner: Inner, function: Callable, kinds: Kinds, arguments: Callable) -> Trace:
-    """Run a function on stand-ins of these kinds; `arguments` makes what it takes of them."""
+    """Run a function on placeholders of these kinds, which `arguments` turns into its arguments."""
     with strict(), inner.running(), inner.checking():
         given = [inner.arena.input(shape, dtype) for shape, dtype in kinds]
         return run(inner, function, given, arguments)
 
 
 def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable) -> Trace:
-    """Run a function on stand-ins for given nodes, inside of a trace."""
+    """Run a function on placeholders for given nodes, inside of a trace."""
     stand_ins = [wrap(x, grads.get() and x.dtype.is_floating_point) for x in given]
     found: list[Tensor] = []
     tree = spread(function(*arguments(stand_ins)), found)
@@ -166,17 +166,17 @@ def check_kept(inner: Inner, kept: Sequence[Storage]) -> None:
 
 
 class ClosedTraces(NamedTuple):
-    """The graphs of traces that share their inputs."""
+    """The graphs of traces with common inputs."""
 
     graphs: list[Graph]
     operands: list[Tensor]
-    """What they read of tensors outside, after what each is given."""
+    """The tensors outside that they read, in the order of inputs after each one's own."""
 
 
 def close(
     traces: Sequence[Trace], outputs: Sequence[Sequence[Node]], state_of: Callable
 ) -> ClosedTraces:
-    """Graphs to these outputs; inputs are those of `state_of(trace)`, then what all traces read."""
+    """Close traces to graphs; inputs are those of `state_of(trace)`, then captured values."""
     own = [state_of(t) for t in traces]
     reads = [
         {x: outside(t.inner, x) for x in topological(made) if x.op == "input" and x not in mine}

@@ -47,7 +47,7 @@ from gnomon.tensor.watchers import nobody
 
 
 class Capture(Questioned, Ambient, Wholes, Recorder):
-    """One thread's record of a function that it captures."""
+    """The record of a function's capture in one thread."""
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
         Questioned.__init__(self)
@@ -103,15 +103,15 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
     # entering and leaving
 
     def running(self) -> CaptureRun:
-        """A block in which this thread builds into the capture."""
+        """A context in which this thread builds into the capture."""
         return CaptureRun(self)
 
     def checking(self) -> AmbientChecks:
-        """A block that checks at its end that modes and generators are as before."""
+        """A context that checks at its end that modes and generators are unchanged."""
         return AmbientChecks(self)
 
     def in_place(self) -> replacing:
-        """A block in which the thread's state is that of this capture."""
+        """A context in which the thread's state is that of this capture."""
         own = {"arena": self.arena, "images": WeakKeyDictionary(), "pending": self.pending}
         return replacing(state, **own, recorder=self, shown=self.shown, sweep_at=1 << 62)
 
@@ -126,14 +126,14 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
             tensor._requires = wanted
 
     def outside(self) -> replacing:
-        """A block in which the thread's state is as before the capture."""
+        """A context in which the thread's state is as before the capture."""
         home = dict(zip(("arena", "images"), self.home, strict=True))
         return replacing(state, **home, pending=[], recorder=NOTHING, sweep_at=KEPT_REFERENCES)
 
     # what comes from outside
 
     def stand_in(self, tensor: Tensor) -> Node | None:
-        """A new input that stands for a leaf from outside; None of one that was made here."""
+        """A new input that stands for a leaf from outside; None for a leaf made here."""
         node, kept = raw(tensor), rare(tensor)
         self.leaves.setdefault(kept, (kept.source, kept.leaf))
         if self.is_made(tensor):
@@ -144,7 +144,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
         return made
 
     def claim(self, storage: Storage) -> Node:
-        """The node of a storage; one from outside becomes an input when it is first read."""
+        """The node of a storage; a storage from outside becomes an input when it is first read."""
         found = self.nodes.get(storage)
         if found is None:
             self.flags[storage] = (storage.tracked, storage.released)
@@ -175,14 +175,14 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
         return value._storage.node.arena is self.arena
 
     def read_at(self, tensor: Tensor, names: Any, key: Any) -> None:
-        """Make replays read a tensor from its place, whatever is stored there then."""
+        """Make replays read a tensor from its place, whatever tensor is there then."""
         storage = tensor._storage
         self.stands[storage] = tensor, names, key
         if storage in self.first:
             self.inputs[self.first[storage]] = self.standing_at(storage)
 
     def standing_at(self, storage: Storage) -> Read:
-        """A reader of what is at a storage's place; the first run reads what was there."""
+        """A reader of the tensor at a storage's place; the first run reads the captured one."""
         tensor, names, key = self.stands[storage]
         now = [tensor]
         return lambda _: now.pop() if now else names.get(key)
@@ -218,7 +218,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
     # gradients are attributes: reading and writing one is remembered
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
-        """A tensor's gradient here."""
+        """The gradient of a tensor at this point of the capture."""
         if id(tensor) in self.grads:
             return self.grads[id(tensor)][1]
         found = None if tensor._rare is None else tensor._rare.grad
@@ -235,7 +235,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
     def settle(self) -> list[tuple[Tensor, Tensor | None]]:
         """The gradients to set at the end; adds guards for those that were read.
 
-        What only the function held is gone when it is let go of here: nobody will see its gradient.
+        Tensors that only the function held are dropped: nothing will read their gradients.
         """
         asked = [(ref(tensor), empty) for tensor, empty in self.looked_grads.values()]
         made = [(ref(tensor), grad) for tensor, grad in self.grads.values()]
@@ -256,7 +256,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
     def go_back(self, roots: Iterable[Node], leaves: Iterable[Node]) -> None:
         """Record a backward pass from roots, whose values it frees, to leaves.
 
-        What is computed again after it is another value, with a history of its own.
+        A value recomputed after it is another value, with a history of its own.
         """
         self.went_back = True
         order, ends = topological(roots), set(leaves)
@@ -271,7 +271,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
             self.arena.part_with(node)
 
     def is_freed(self, storage: Storage) -> bool:
-        """Whether a backward pass from a storage would read what another one has freed."""
+        """Whether a backward pass from a storage would read values that another one freed."""
         node = self.nodes.get(storage, storage.node)
         if self.freed and node not in self.looked:  # each node once: a step writes many
             order = topological([node], self.looked)
@@ -280,12 +280,12 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
         return storage.released or node in self.freed
 
     def write_grad(self, tensor: Tensor, value: Tensor | None) -> bool:
-        """Set a tensor's gradient: it is done for real by every replay."""
+        """Record a write of a tensor's gradient, which every replay does."""
         self.grads[id(tensor)] = (tensor, value)
         return True
 
     def shows(self, view: View, before: View | None, asked: bool) -> None:
-        """Note that a view was made here, and whether it is cut off from what was."""
+        """Record a view made here, and whether it is detached from its base."""
         self.views[view] = asked or self.views.get(before, False)
 
     def is_made(self, tensor: Tensor) -> bool:
@@ -295,7 +295,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
     def switch(self, tensor: Tensor) -> None:
         """Record that the function changed requires_grad of a tensor from outside.
 
-        Where it wants none, its node is not the leaf's: somebody watches that, or nobody does.
+        Without requires_grad its node is not the leaf's, so that no gradient is recorded for it.
         """
         if not self.is_made(tensor):
             self.switched.setdefault(id(tensor), (tensor, tensor._requires, user_site()))
@@ -309,11 +309,11 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
                 self.keep_flag(tensor, site)
 
     def violates(self, text: str) -> None:
-        """Note a collective that cannot be done; all are refused at once."""
+        """Record a collective that cannot be done; all are refused together."""
         self.violations.append(f"{text}   [{user_site()}]")
 
     def end_collectives(self) -> None:
-        """Refuse collectives that the backend lacks, all at once; make replays do the others."""
+        """Refuse collectives that the backend lacks, all together; make replays do the others."""
         if self.violations:
             raise CollectiveError("\n".join(self.violations))
         for name, end in self.ends.items():
@@ -331,7 +331,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
             )
 
     def keep_inside(self, roots: Iterable[Node]) -> None:
-        """Refuse a backward pass that goes on behind tensors computed outside."""
+        """Refuse a backward pass that goes on into the history outside of the capture."""
         made = [first for storage, first in self.first.items() if self.flags[storage][0]]
         if not depends_on(topological(roots), made).isdisjoint(roots):
             raise refusal(
@@ -367,9 +367,9 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
         return [s for s, node in self.nodes.items() if node is not self.first[s]]
 
     def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
-        """The storages made here that somebody still holds after the function returned.
+        """The storages made here that are still referenced after the function returned.
 
-        Storages in cycles that nobody holds are young: no collection ran while they were made.
+        Storages in unreachable cycles are young: no collection ran while they were made.
         """
         known = {id(s) for s in kept}
 

@@ -29,7 +29,7 @@ __all__ = ["NewAnswer", "Tree"]
 FEWER = "Keep the value a tensor (gn.where, gn.cond, gn.while_loop), or branch on less of it."
 """The advice to whoever asks for much."""
 MANY_WAYS = 8
-"""So many ways are worth a warning."""
+"""The number of paths that causes a warning."""
 MOST_WAYS = 64
 """Beyond so many, a function runs uncompiled."""
 KEPT_ENDINGS = 16
@@ -54,7 +54,7 @@ class NewAnswer(Exception):
 
 
 class CallOnItsWay:
-    """A call on its way through a tree; steps that are known do not run again."""
+    """A call on its way through a tree; known steps do not run again."""
 
     def __init__(
         self, tree: Tree, arguments: Sequence[Tensor], sizes: Sequence[int], known: Sequence[Step]
@@ -63,7 +63,7 @@ class CallOnItsWay:
         self.values, self.sizes = call_objects.copied(arguments), [*sizes]
 
     def step(self, segment: Segment) -> Step:
-        """Run a segment and its host read, unless this call has done so; the step."""
+        """Run a segment and its host read, unless this call has; returns the step."""
         step = self._known(segment) if self.known else None
         if step is None:
             step = self._run(segment)
@@ -73,7 +73,7 @@ class CallOnItsWay:
         return step
 
     def _known(self, segment: Segment) -> Step | None:
-        """The step of a segment that ran already."""
+        """The step of a segment that has run."""
         at = len(self.steps)
         step = self.known[at] if at < len(self.known) else None
         if step is None or not step.segment.is_like(segment):
@@ -83,7 +83,7 @@ class CallOnItsWay:
         return step._replace(segment=segment)
 
     def _run(self, segment: Segment) -> Step:
-        """Run a segment, and the host read at its end; the step."""
+        """Run a segment and its host read; returns the step."""
         start = monotonic_ns()
         try:
             inputs, runs = segment.inputs(self.values), segment.at(self.sizes)
@@ -101,7 +101,7 @@ class CallOnItsWay:
 
 
 class Tree:
-    """The paths of the calls of one signature, which branch by the values that Python reads."""
+    """The tree of paths of one signature, which branch by the values that Python reads."""
 
     root: Segment | None = None
 
@@ -113,16 +113,16 @@ class Tree:
         """No program of its own; why the function runs without it."""
 
     def holds(self, _: Sequence[Tensor]) -> bool:
-        """Whether a call may begin; what the end takes for granted is looked at there."""
+        """Whether a call may begin; guards of the programs are checked at the ends of paths."""
         return True
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
-        """Run a call along a known path; NewAnswer where its path is not known."""
+        """Run a call along a known path; raises NewAnswer on an unknown one."""
         program, values = self.found(arguments)
         return program.run(values)
 
     def found(self, arguments: Sequence[Tensor]) -> tuple[CapturedProgram, list[Tensor]]:
-        """The end of a call's way, and all that it reads: of a way for many sizes first."""
+        """The program at the end of a call's path and its inputs; symbolic paths first."""
         if self.family is None or not self.family.trees:
             return self.way(arguments, self.sizes, ())
         known, tracked, is_size = list[Step](), self.tracked, False
@@ -179,7 +179,7 @@ class Tree:
             self.tracked = True
 
     def is_differentiable(self, program: CapturedProgram) -> bool:
-        """Whether gradients go back behind a program, whose sums have the order of one graph."""
+        """Whether gradients pass back through a program in the canonical order of one graph."""
         if program.differentiable:
             state.forced.add(program.graph)
         return program.differentiable
@@ -211,7 +211,7 @@ class Tree:
         return ways > MOST_WAYS
 
     def widest(self) -> Segment:
-        """The segment whose look has found most different answers."""
+        """The segment whose host read has given most different answers."""
         return max(
             (at for *_, at in self.segments() if isinstance(at, Segment)),
             key=lambda segment: len(segment.follow),
@@ -224,18 +224,18 @@ class Tree:
 
     @property
     def guards(self) -> Sequence[tuple[Callable, Any]]:
-        """The guards of one of its paths."""
+        """The guards of one of the tree's paths."""
         ends = (at for *_, at in self.segments() if not isinstance(at, Segment))
         return next((end.guards for end in ends), ())
 
     def explain(self, name: str) -> str:
-        """The tree as text: what is asked where, and what each answer costs per call."""
+        """The tree as text: each host read with its line, and the costs of each answer per call."""
         several = [line for x in self.shared for line in (f"{name}, for many sizes:", *x.lines())]
         title = f"{name}, {listing.counted(self.ways(), 'way')} by what Python asks of values:"
         return "\n".join([title, *self.lines(), *several])
 
     def lines(self) -> Iterator[str]:
-        """A line for each question, and the costs up to there."""
+        """The lines of a subtree: each host read, and the costs before it."""
         for depth, answer, at in self.segments():
             said = "" if not depth else f"{said_of(answer)}: "
             yield f"{'  ' * (depth + 1)}{said}{cost_of(at)}"
@@ -247,7 +247,7 @@ def said_of(answer: Answer) -> str:
 
 
 def cost_of(program: Segment | CapturedProgram) -> str:
-    """A program's kernels, and what a replay of it costs."""
+    """A program's kernels, and the cost of a replay."""
     steps = 0 if program.graph is None else len(program.executable.records)
     kernels = listing.counted(steps, "kernel")
     if not isinstance(program, Segment):

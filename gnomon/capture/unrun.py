@@ -16,7 +16,7 @@ __all__ = ["program_for"]
 
 
 def program_for(function: Compiled, *args: Any) -> CapturedProgram | Tree:
-    """The program of a call; captured, without running it, if there is none.
+    """The program of a call; captured without running it if there is none.
 
     >>> import gnomon as gn
     >>> double = gn.compile(lambda x: x * 2)

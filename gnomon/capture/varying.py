@@ -33,11 +33,11 @@ __all__ = ["VaryingNumbers", "check_classes", "refuses"]
 
 
 MOST_TRIES = 3
-"""So many captures with stand-ins at places may end without a program that can be kept."""
+"""The most captures with placeholders at places that end without a program."""
 
 
 class VaryingNumbers:
-    """Facts about the numbers among the arguments of a function, and those that it asks for."""
+    """The varying numbers of a function: among its arguments and among its host reads."""
 
     def __init__(self) -> None:
         self.lifted: dict[Any, set[int]] = {}
@@ -57,7 +57,7 @@ class VaryingNumbers:
         """The first values of a structure's numbers, and which of them are constants for good."""
 
     def lines(self, met: NewAnswer | None) -> set[Site]:
-        """The lines whose item() gives numbers that vary, with one that has done so just now."""
+        """The lines whose item() gives varying numbers, with one that has done so just now."""
         look = met.steps[-1].segment.look if met is not None and met.is_answer else None
         is_single = look is not None and (look.kind is one_value or look.kind is integers)
         if is_single and len(met.steps[-1].sizes) < 2 and not self.is_given_up:
@@ -65,20 +65,20 @@ class VaryingNumbers:
         return self.sites
 
     def give_up(self) -> None:
-        """Pass no numbers as inputs any more: the function does not take placeholders."""
+        """Stop passing numbers as inputs: the function does not accept placeholders."""
         self.is_given_up = True
         self.lifted.clear()
         self.sites.clear()
         self.places.clear()
 
     def learn_places(self, guard: Guard) -> None:
-        """Make numbers inputs that differ from those that a program's guard has."""
+        """Make numbers inputs that differ from those in a program's guard."""
         if self._tries and not self.is_given_up:
             found = recompile_reasons.changed_numbers(guard)
             self.places |= {x.entry: x for x in found if x.entry not in self._fixed}
 
     def settle_places(self, capture: Any, numbers: Sequence[NumberPlace], is_kept: bool) -> None:
-        """Fix those of which the function needs the numbers; give up where nothing can be kept."""
+        """Make numbers constants whose values the function needs; all if nothing can be kept."""
         asked = {id(tensor) for tensor in capture.constants_needed}
         fixed = {x for x, tensor in capture.standing.items() if id(tensor) in asked}
         fixed |= {place.entry for place in numbers if place.is_gone}
@@ -115,7 +115,7 @@ class VaryingNumbers:
         return not varying <= before
 
     def keep_constant(self, tree: Any, tensors: Sequence[Tensor], needed: Iterable[Any]) -> None:
-        """Never lift the numbers again that these tensors stand for."""
+        """Make the numbers behind these tensors constants from now on."""
         bare, _ = without_numbers(plain_tree(tree, tensors))
         chosen = self.lifted.get(bare, set())
         asked = {id(t) for t in needed}
@@ -169,7 +169,7 @@ def plain_tree(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 
 def refuses(path: Path, guard: Guard, seen: Any) -> bool:
-    """Whether an error may be caused by placeholders, before the function had any effect."""
+    """Whether an error may come from placeholders, before the function had any effect."""
     sizes = path.capture.sizes
     if sizes is not None and (path.error is not None or sizes.is_left):
         return True
@@ -183,7 +183,7 @@ def is_repeatable(guard: Guard, seen: Any) -> bool:
 
 
 def check_classes(path: Path, guard: Guard, seen: Any) -> None:
-    """Refuse placeholders, or the call, where code asks for the class of a number."""
+    """Refuse placeholders, or the call, where code checks the class of a number."""
     if not path.capture.traced_numbers or not tells_apart(guard, seen):
         return
     if not is_repeatable(guard, seen):
@@ -196,7 +196,7 @@ def check_classes(path: Path, guard: Guard, seen: Any) -> None:
 
 
 def tells_apart(guard: Guard, seen: Any) -> bool:
-    """Whether code that ran asks for classes: a placeholder has another one."""
+    """Whether code that ran checks classes: a placeholder has another one."""
     named = [(name, x) for _, name, x in guard._places._names]
     named += [("", x) for _, x in guard._places._cells]
     renamed = any(x is type and name != "type" for name, x in named)

@@ -62,11 +62,11 @@ class Algebra(ABC):
 
     @abstractmethod
     def binary(self, name: str, x: Value, y: Value) -> Value:
-        """`name` is one of BINARY."""
+        """A binary operation on floats; `name` is one of BINARY."""
 
     @abstractmethod
     def unary(self, name: str, x: Value) -> Value:
-        """`name` is one of UNARY."""
+        """A unary operation on floats; `name` is one of UNARY."""
 
     @abstractmethod
     def fma(self, x: Value, y: Value, z: Value) -> Value:
@@ -78,19 +78,19 @@ class Algebra(ABC):
 
     @abstractmethod
     def both(self, p: Value, q: Value) -> Value:
-        """Masks: p and q."""
+        """The mask of lanes that both masks have on."""
 
     @abstractmethod
     def either(self, p: Value, q: Value) -> Value:
-        """Masks: p or q."""
+        """The mask of lanes that at least one of two masks has on."""
 
     @abstractmethod
     def invert(self, p: Value) -> Value:
-        """Masks: not p."""
+        """The mask of lanes that another has off."""
 
     @abstractmethod
     def select(self, mask: Value, yes: Value, no: Value) -> Value:
-        """Floats: yes where the mask is on, else no."""
+        """The lanes of float `yes` where the mask is on, else those of `no`."""
 
     @abstractmethod
     def bits(self, x: Value) -> Value:
@@ -102,11 +102,11 @@ class Algebra(ABC):
 
     @abstractmethod
     def int_binary(self, name: str, i: Value, j: Value) -> Value:
-        """`name` is one of INT_BINARY."""
+        """A binary operation on integers; `name` is one of INT_BINARY."""
 
     @abstractmethod
     def int_compare(self, name: str, i: Value, j: Value) -> Value:
-        """A mask of signed integers; `name` is "less" or "equal"."""
+        """The mask of a comparison of signed integers; `name` is "less" or "equal"."""
 
     @property
     @abstractmethod
@@ -125,7 +125,7 @@ class Algebra(ABC):
     def rarely(
         self, mask: Value, special: Callable[[], Sequence[Value]], usual: Sequence[Value]
     ) -> list[Value]:
-        """Floats: special() where the mask is on, else `usual`; free where no lane is on."""
+        """The lanes of special() where the mask is on, else of `usual`; cheap if no lane is on."""
 
     @abstractmethod
     def over(
@@ -134,7 +134,7 @@ class Algebra(ABC):
         state: Sequence[Value],
         body: Callable[..., Sequence[Value]],
     ) -> list[Value]:
-        """Floats: the state after body(row, *state) -> state for one row of constants at a time."""
+        """The state of floats after body(row, *state) -> state for each row of constants."""
 
     # spelled by name
 

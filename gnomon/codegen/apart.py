@@ -22,7 +22,7 @@ NAME = re.compile(r"@([\w.]+)")
 
 
 def outline_functions(module: LLVMModule, kernel: str) -> tuple[Code, ...]:
-    """Move a kernel's long functions out of its module; gives them, one code for each.
+    """Move a kernel's long functions out of its module, and return them, each as code of its own.
 
     The module then declares them, so that equal functions of other kernels are compiled once.
     """
@@ -33,7 +33,7 @@ def outline_functions(module: LLVMModule, kernel: str) -> tuple[Code, ...]:
 
 
 def is_worth_outlining(function: Emitter) -> bool:
-    """Whether a function is long, and calls nothing but LLVM's own."""
+    """Whether a function is long enough to outline, and calls nothing but LLVM's intrinsics."""
     if len(function.lines) < LEAST:
         return False
     text = function.text()
@@ -42,7 +42,7 @@ def is_worth_outlining(function: Emitter) -> bool:
 
 
 def outline(module: LLVMModule, name: str) -> Code:
-    """Outline a function into a code of its own; other functions call it by its new name."""
+    """Outline a function as separate code, which other functions call by a name of its content."""
     function = module.functions.pop(name)
     text = function.text().replace("define internal ", "define ", 1)
     used = set(NAME.findall(text))

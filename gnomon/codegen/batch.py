@@ -25,9 +25,9 @@ HEAD, ENTRY = 2, 5
 
 @dataclass(frozen=True)
 class Member:
-    """A member's function, the bytes that it reads and writes, and how many slots it has.
+    """A member of a batch: its function, the bytes that it reads and writes, its number of slots.
 
-    A function is an address, or a name that is put in its place until there is one.
+    A function is an address, or a name that is replaced by the address once it is compiled.
     """
 
     function: int | str
@@ -36,9 +36,10 @@ class Member:
 
 
 def table(members: Sequence[Member]) -> list[int | str]:
-    """The words that come before the members' own slots.
+    """The header of a batch's slots, five words for each member.
 
-    Of each member: its function, the bytes of those before it, its bytes, its pieces, its place.
+    They are its function, the bytes of all members before it, its bytes, its pieces, its first
+    slot.
 
     >>> table([Member(1000, 300_000, 3), Member(1000, 8, 3)])
     [2, 300008, 1000, 0, 300000, 2, 96, 1000, 300000, 8, 1, 120]
@@ -56,7 +57,7 @@ def table(members: Sequence[Member]) -> list[int | str]:
 @memo
 @cache
 def batch_code() -> Code:
-    """The code of every batch."""
+    """The code that runs any batch: it shares the members' pieces among threads."""
     module = LLVMModule()
     e = module.function(SYMBOL, KERNEL)
     count, total = (e.load(e.offset("%buffers", 8 * k), "i64", 8) for k in range(HEAD))
@@ -70,7 +71,7 @@ def batch_code() -> Code:
 
 
 def write_member(e: Emitter, k: str, low: str, high: str) -> None:
-    """Run the pieces of a member that begin in low..high."""
+    """Emit the run of the pieces of member k that begin in low..high."""
     entry = e.offset("%buffers", e.add(e.mul(k, 8 * ENTRY), 8 * HEAD))
     words = [e.load(e.offset(entry, 8 * word), "i64", 8) for word in range(1, ENTRY)]
     function, (before, nbytes, pieces, place) = e.load(entry, "ptr", 8), words

@@ -21,7 +21,7 @@ from gnomon.ops.primitives import identity_of
 
 
 class ScalarValues(Indices):
-    """Emits scalars of a plan; names are remembered per scope."""
+    """Emitter of the scalar expressions of a kernel's plan; SSA names are remembered per scope."""
 
     def __init__(self, e: Emitter, plan: LoopPlan, pointers: Sequence[str]) -> None:
         super().__init__(e, plan)
@@ -43,6 +43,7 @@ class ScalarValues(Indices):
         self.scopes[-1][node] = values
 
     def _emit(self, node: Node) -> list[str]:
+        """Emit a scalar at every position, once per scope."""
         if node in self.scratch:
             return [self._reload(node, p) for p in self.positions]
         if node.op == "const":
@@ -63,7 +64,7 @@ class ScalarValues(Indices):
         return [self._map(node, list(column)) for column in columns]
 
     def _constant(self, node: Node) -> str:
-        """A number in every lane; one that is read at run time comes as its bits."""
+        """Emit a constant in every lane; one that is a runtime argument is loaded as its bits."""
         value, kind = self.numbers.value(node), scalar.register(node.dtype)
         if not is_lifted(value):
             return scalar.constant(value, node.dtype)
@@ -73,7 +74,7 @@ class ScalarValues(Indices):
         return e.broadcast(word, kind)
 
     def _checked(self, node: Node) -> list[str]:
-        """Clamp positions to their axis; the number of the check is reported if one was outside."""
+        """Clamp positions to their axis; if one was outside, report the bounds check."""
         e, last = self.e, self.everywhere(self.numbers.last(node))
         varies = self.plan.varies(node)
         positions = self.positions if varies else (Position("0", None),)
@@ -91,7 +92,7 @@ class ScalarValues(Indices):
         return found
 
     def _report(self, node: Node, outside: str) -> None:
-        """Store the number of a check where any lane is on."""
+        """Store the number of a failed bounds check if any lane of the mask is on."""
         e = self.e
         bits = e.value(f"bitcast {vector('i1')} {outside} to i{LANES}")
         number = e.add(self.first_check, 1 + self.checks[node])
@@ -106,6 +107,7 @@ class ScalarValues(Indices):
         return scalar.apply(self.e, node.params["f"], operands, node.inputs[0].dtype, node.dtype)
 
     def _reload(self, node: Node, at: Position) -> str:
+        """Load a saved scalar from its row of scratch memory."""
         kind, width = scalar.register(node.dtype), kept_width(node.dtype)
         place = self.e.offset(self.scratch[node], self.e.mul(at.index, width))
         if kind == "i1":
@@ -128,7 +130,7 @@ class ScalarValues(Indices):
     def address(
         self, buffer: int, place: Node, dtype: DType, at: Position
     ) -> tuple[str, int] | None:
-        """A place's address at a position, and its step along the row; None if none is fixed."""
+        """An element's address at a position, and its step in the row; None if not constant."""
         terms, _ = self.numbers.terms(place)
         step = terms.pop(self.inner, 0)
         if any(self.plan.varies(atom) for atom in terms):
@@ -137,7 +139,7 @@ class ScalarValues(Indices):
         return self.e.offset(base, self.e.mul(at.index, step * width_of(dtype))), step
 
     def pointer(self, buffer: int) -> str:
-        """The address of a buffer, or of the one of several that the row reads."""
+        """The base address of a buffer, or of the one of several buffers that this row reads."""
         if buffer not in self.plan.tables:
             return self.pointers[buffer]
         key = ("pointer", buffer)
@@ -149,7 +151,7 @@ class ScalarValues(Indices):
         return found
 
     def base(self, buffer: int, place: Node, dtype: DType) -> str:
-        """The address of a place without what varies along the row."""
+        """The part of an element's address that is the same for the whole row."""
         key = (buffer, place, dtype)
         found = self._known(key, self.bases)
         if found is None:
@@ -159,6 +161,7 @@ class ScalarValues(Indices):
         return found
 
     def _load(self, node: Node) -> list[str]:
+        """Load an element of a buffer at every position."""
         place, dtype = node.inputs[0], node.dtype
         guards = self.vectors(node.inputs[1]) if len(node.inputs) > 1 else None
         positions = self.positions if self.plan.varies(node) else self.positions[:1]
@@ -170,6 +173,7 @@ class ScalarValues(Indices):
         return found
 
     def _read(self, node: Node, place: Node, at: Position, guard: str | None) -> str:
+        """Read elements at a position by the cheapest load: one, contiguous, masked or gathered."""
         kind, size = scalar.memory(node.dtype), width_of(node.dtype)
         mask = self._both(guard, at.mask) if self.plan.varies(node) else guard
         reach = self.address(node.params["buffer"], place, node.dtype, at)
@@ -185,7 +189,7 @@ class ScalarValues(Indices):
         return self.e.load_masked(address, mask, kind, fill)
 
     def _collect(self, node: Node, place: Node, at: Position, mask: str | None) -> str:
-        """Elements from anywhere, one by one where the machine has nothing better."""
+        """Emit a gather of elements, one by one if the machine has nothing better."""
         e, kind = self.e, scalar.memory(node.dtype)
         base = self.base(node.params["buffer"], place, node.dtype)
         if not self.plan.varies(place):
@@ -196,7 +200,7 @@ class ScalarValues(Indices):
         return e.gather(places, mask, first, kind, self._fill(node))
 
     def _pick(self, node: Node, address: str, mask: str | None) -> str:
-        """One element for all lanes that are on; its place need not exist where none is."""
+        """Load one element into all lanes that are on; its address may be invalid if none is."""
         e, kind = self.e, scalar.memory(node.dtype)
         if mask is not None:
             bits = e.value(f"bitcast {vector('i1')} {mask} to i{LANES}")
@@ -207,7 +211,7 @@ class ScalarValues(Indices):
         return found if mask is None else e.filled(found, mask, kind, self._fill(node))
 
     def _fill(self, node: Node) -> str:
-        """The value of a masked load where its mask is off, as stored."""
+        """The value, as stored in memory, of a masked load's lanes that are off."""
         value, dtype = node.params["fill"], node.dtype
         if value is None:
             return "zeroinitializer"
@@ -234,7 +238,7 @@ class ScalarValues(Indices):
             self.e.store_masked(stored, reach[0], at.mask, kind)
 
     def store_row(self, buffer: int, place: Node, value: str, dtype: DType) -> None:
-        """Write the one element of a row."""
+        """Store the one element of a row, for results without the inner axis."""
         reach = self.address(buffer, place, dtype, Position("0", None))
         assert reach is not None, "a row's place does not vary"
         kind = scalar.memory(dtype)
@@ -244,7 +248,7 @@ class ScalarValues(Indices):
 
 
 def unopened(node: Node) -> None:
-    """Stands where no loop emitter has been set."""
+    """Stand in for the loop emitter before one is set, and raise."""
     raise AssertionError("no chains here")
 
 
@@ -254,7 +258,7 @@ def width_of(dtype: DType) -> int:
 
 
 def kept_width(dtype: DType) -> int:
-    """Bytes of a kept scalar: as in a register, so that narrow floats stay unpacked."""
+    """Bytes of a scalar saved in scratch memory: as in a register, so narrow floats are widened."""
     return computed(dtype).itemsize
 
 

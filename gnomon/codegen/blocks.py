@@ -26,7 +26,7 @@ LEVELS = 6
 
 @dataclass(frozen=True)
 class Folded:
-    """A summed axis."""
+    """A summed axis of a chain: its size and its number of leaves."""
 
     size: int
     leaves: int = field(metadata={"follows": "size"})
@@ -38,7 +38,7 @@ class Folded:
 
     @property
     def digits(self) -> int:
-        """Binary digits of the number of a block within its leaf; enough of them at run time."""
+        """The bits that a block number within its leaf takes; an upper bound for a runtime size."""
         if is_lifted(self.leaf) and not self.leaf > canonical.BLOCK << ENOUGH:
             return ENOUGH
         digits = 0
@@ -55,13 +55,13 @@ class Folded:
 def is_cut(folds: Sequence[Node], terms: int | Lifted) -> bool:
     """Whether chains of `terms` terms are cut into blocks, which matters only if a fold rounds.
 
-    A number that is known at run time only may be: one block by itself is the chain.
+    A number of terms that is known only at run time may need it; a single block is the whole chain.
     """
     return any(map(rounds, folds)) and (is_lifted(terms) or terms > canonical.BLOCK)
 
 
 def rounds(fold: Node) -> bool:
-    """Whether the order of a fold can be seen in its result."""
+    """Whether a fold rounds, so that its order can be seen in its result."""
     return fold.params["monoid"] in ("add", "mul") and neutral(fold)[0].is_floating_point
 
 
@@ -80,13 +80,13 @@ class ChainBlocks:
     def __init__(
         self, e: Emitter, state: State, combine: Callable[[int, str, str], str], table: str
     ) -> None:
-        """combine(j, older, newer) joins totals of chain j; a table has scratch for such chains."""
+        """Set up the stack; combine(j, older, newer) joins totals of chain j; table: scratch."""
         self.e, self.state, self.combine, self.table = e, state, combine, table
         self.last: int | Lifted | str = 0
 
     @classmethod
     def of(cls, folds: Folds, owners: Sequence[Node], reserve: Callable[[int], str]) -> ChainBlocks:
-        """Blocks that add up the chains of these folds."""
+        """The block writer for the chains of these folds."""
         state = [folds.start(fold) for fold in owners]
         table = reserve(scratch_of(len(owners)))
         return cls(folds.e, state, lambda j, *pair: folds.combine(owners[j], *pair), table)
@@ -98,7 +98,7 @@ class ChainBlocks:
         high: str,
         one: Callable[[str, str], Sequence[str]],
     ) -> list[str]:
-        """The totals of the last of `count` blocks; those before it wait.
+        """Emit `count` blocks; returns the last one's totals, with those before it on the stack.
 
         one(first, end) gives the totals of a block; each has a length, and the last ends at high.
         """
@@ -113,7 +113,7 @@ class ChainBlocks:
         return e.loop(0, count, 1, block, self.state)
 
     def joined(self, totals: Sequence[str]) -> list[str]:
-        """The last block's totals with all that wait."""
+        """Combine the last block's totals with all pending ones."""
         waiting = self._ones(str(self.last))
         return self._taken(totals, waiting, waiting)
 
@@ -137,10 +137,10 @@ class ChainBlocks:
         return e.loop(0, count, 1, one, list(zip(kinds, totals, strict=True)))
 
     def _places(self, k: str) -> list[str]:
-        """The addresses of the k-th that waits, chain by chain."""
+        """The addresses of the k-th pending total of every chain."""
         first = self.e.offset(self.table, self.e.mul(k, len(self.state) * SLOT))
         return [self.e.offset(first, SLOT * j) for j in range(len(self.state))]
 
     def _ones(self, number: str) -> str:
-        """The number of totals that wait before a block: the set bits of its number."""
+        """The number of pending totals before a block: the set bits of its number."""
         return self.e.call("i64", "llvm.ctpop.i64", ("i64", number))

@@ -45,7 +45,7 @@ from gnomon.settings import current
 
 
 class RegionKernel(NamedTuple):
-    """A kernel that takes regions whole: which ones, operations say (gnomon/ops/facts.py)."""
+    """A hand-written kernel for regions, named in the operation's facts (gnomon/ops/facts.py)."""
 
     write: Callable[[Node, Machine], OpaqueCall]
     fits: Callable[[Node], bool]
@@ -56,7 +56,7 @@ KERNELS: dict[str, RegionKernel] = {}
 
 
 def kernel(fits: Callable[[Node], bool] = lambda node: True) -> Callable:
-    """Register a kernel by its name; `fits` says which regions are large enough for it."""
+    """Register a kernel's call by its name; `fits` says which regions are large enough for it."""
 
     def register(write: Callable[[Node, Machine], OpaqueCall]) -> Callable:
         KERNELS[write.__name__] = RegionKernel(write, fits)
@@ -66,7 +66,7 @@ def kernel(fits: Callable[[Node], bool] = lambda node: True) -> Callable:
 
 
 def operand(x: Node) -> Strided:
-    """An operand as a call reads it: through its views, or as it is."""
+    """An operand as a call reads it: the buffer behind its views, or itself."""
     return strided(x) or Strided(x, 0, row_major(x.shape))
 
 
@@ -76,14 +76,14 @@ def along(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
 
 
 def scan(node: Node, machine: Machine) -> OpaqueCall:
-    """A running fold, such as cumsum, as a call of its kernel."""
+    """The call of the scan kernel for a running fold, such as cumsum."""
     (x,), p = node.inputs, node.params
     spec = ScanSpec(p["monoid"], x.dtype, node.dtype, *along(x.shape, p["axis"]))
     return OpaqueCall("scan", emit_scan, (spec,), (node, x), node.size)
 
 
 def sort(node: Node, machine: Machine) -> OpaqueCall:
-    """The positions that sort an axis, as a call of the sorting kernel."""
+    """The call of the sorting kernel, which gives the positions that sort an axis."""
     (x,), p = node.inputs, node.params
     spec = SortSpec(x.dtype, p["descending"], *along(x.shape, p["axis"]))
     return OpaqueCall(
@@ -92,7 +92,7 @@ def sort(node: Node, machine: Machine) -> OpaqueCall:
 
 
 def scatter(node: Node, machine: Machine) -> OpaqueCall:
-    """A fold into places; operands come in the kernel's layout (gnomon/passes/legalize.py)."""
+    """The call of the scatter kernel; operands are in its layout (gnomon/passes/legalize.py)."""
     (values, index), p = node.inputs, node.params
     own, names, out = split_spec(p["spec"])
     sizes = dict(zip(own, values.shape, strict=True))
@@ -118,7 +118,7 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
 
 
 def results_of(node: Node) -> tuple[Node, ...]:
-    """Every result of a region's call, also those that nobody reads."""
+    """All results of a region's call, also those that nobody reads."""
     p = node.params
     return tuple(
         node.arena.node(
@@ -129,15 +129,15 @@ def results_of(node: Node) -> tuple[Node, ...]:
 
 
 def heads_of(slot: int, view: Strided) -> Operand:
-    """The order in which attention kernels read (batch, head, row, column)."""
+    """An operand's slot and strides by (batch, head, row, column), as attention has them."""
     narrow = "bfloat" if view.node.dtype is bfloat16 else ""
     return Operand(slot, *view.strides, view.offset, narrow)
 
 
 def leaves_in(node: Node, sizes: Sequence[int], result: int = 0) -> tuple[int, ...]:
-    """The leaves of a claimed region's sum over axes, as its body has them: of a part, its share.
+    """The leaves of a claimed region's sum over axes, from its body; a shard has its share of them.
 
-    None that it can do without where numerics are "fast".
+    None that can be avoided where numerics are "fast".
     """
     counts = leaves_of(node.params["body"].outputs[result])
     loose = current().numerics == "fast"
@@ -182,7 +182,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
 
 @kernel()
 def attention(node: Node, machine: Machine) -> OpaqueCall:
-    """Attention's results and the logarithms of its sums."""
+    """The call of the attention kernel: results, and the logarithms of its sums."""
     spec = attention_spec(node, (2, 3, 4, 0, 1), 0)
     read = tuple(operand(x).node for x in stored_operands(node))
     pairs = spec.batch * spec.heads * spec.queries * spec.keys
@@ -193,7 +193,7 @@ def attention(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
-    """The gradients of q, k and v."""
+    """The call of the attention kernel that gives the gradients of q, k and v."""
     forward = attention_spec(node, (3, 4, 5, 6, 7), 3)
     results = results_of(node)
     made = [heads_of(slot, operand(x)) for slot, x in enumerate(results)]
@@ -212,7 +212,7 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel(fits=lambda node: node.inputs[1].shape[1] >= LEAST_COLUMNS)
 def slide_back(node: Node, machine: Machine) -> OpaqueCall:
-    """The transpose of a convolution with strides."""
+    """The call of the kernel for a transposed convolution with strides."""
     specs = phase_specs(node)
     flops = sum(
         2 * prod(x.size for x in (*spec.batch, *spec.rows, *spec.columns, *spec.steps))
@@ -224,7 +224,7 @@ def slide_back(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def interleave(node: Node, machine: Machine) -> OpaqueCall:
-    """Tensors interleaved along axes, as a call of its kernel."""
+    """The call of the kernel that interleaves tensors along axes."""
     steps = node.params["call"].args[-2]
     first = node.rank - len(steps)
     lead, sizes = prod(node.shape[:first]), node.shape[first:]
@@ -234,7 +234,7 @@ def interleave(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def zero_padding(node: Node, machine: Machine) -> OpaqueCall:
-    """Zeros around the last axes."""
+    """The call of the kernel that pads the last axes with zeros."""
     (x,), (low, high) = node.inputs, node.params["call"].args[-2:]
     first = x.rank - len(low)
     spec = PaddingSpec(register(x.dtype), prod(x.shape[:first]), x.shape[first:], low, high)
@@ -243,7 +243,7 @@ def zero_padding(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def put_rows(node: Node, machine: Machine) -> OpaqueCall:
-    """Write slices into a tensor; if the result aliases it, nothing else is copied."""
+    """The call that writes slices into a tensor; only they are copied if the result aliases it."""
     (x, index, values), axis = node.inputs, dict(node.params["call"].kwargs)["axis"]
     seen = operand(values)
     axes = list(zip(values.shape, seen.strides, strict=True))
@@ -264,7 +264,7 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
 
 
 def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
-    """A product of groups of rows or of steps; blocks: runs are stored block by block."""
+    """The call of a product of groups of rows or of steps; blocks: runs are stored by blocks."""
     x, y = (operand(v) for v in node.inputs[:2])
     groups, runs = node.inputs[2].shape[-2:]
     groups, runs = (runs, groups) if blocks else (groups, runs)
@@ -293,7 +293,7 @@ def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> Op
 
 @kernel(fits=lambda node: node.inputs[0].dtype is float32)
 def block_product(node: Node, machine: Machine) -> OpaqueCall:
-    """A product with a matrix in blocks."""
+    """The call of a product with a block-quantized matrix."""
     x, blocks = operand(node.inputs[0]), node.inputs[1]
     (rows, steps), columns = node.inputs[0].shape, node.shape[1]
     product = MatmulSpec(
@@ -313,7 +313,7 @@ def block_product(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def block_product_int8(node: Node, machine: Machine) -> OpaqueCall:
-    """A product of rows, rounded to int8, with a matrix in blocks."""
+    """The call of a product of rows, rounded to int8, with a block-quantized matrix."""
     x, blocks = node.inputs
     (rows, steps), columns = x.shape, node.shape[1]
     kind = dict(node.params["call"].kwargs)["kind"]
@@ -327,30 +327,30 @@ def block_product_int8(node: Node, machine: Machine) -> OpaqueCall:
 
 @kernel()
 def grouped_rows(node: Node, machine: Machine) -> OpaqueCall:
-    """A product of groups of rows."""
+    """The call of a product of groups of rows."""
     return grouped(node, machine, "rows")
 
 
 @kernel()
 def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
-    """A product of groups of steps."""
+    """The call of a product of groups of steps."""
     return grouped(node, machine, "steps")
 
 
 @kernel()
 def routed_rows(node: Node, machine: Machine) -> OpaqueCall:
-    """A grouped product whose rows come in blocks of routed tokens."""
+    """The call of a grouped product whose rows come in blocks of routed tokens."""
     return grouped(node, machine, "rows", blocks=True)
 
 
 @kernel()
 def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
-    """A grouped product whose contracted steps come in blocks of routed tokens."""
+    """The call of a grouped product whose contracted steps come in blocks of routed tokens."""
     return grouped(node, machine, "steps", blocks=True)
 
 
 def is_claimed(node: Node) -> bool:
-    """Whether a region stays closed: chunks compute it, or a hand-written kernel takes it.
+    """Whether a region is not inlined: chunks compute it, or a hand-written kernel claims it.
 
     Kernels take floats that they sum in their own dtype, and none takes a tensor without elements,
     or floats of 8 bits.

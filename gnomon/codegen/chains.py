@@ -22,7 +22,7 @@ AHEAD = 8
 
 
 class Chains:
-    """Writes chains where a value needs them; those over one range share its loop."""
+    """Emitter of chains where a value needs them; chains over one range share its loop."""
 
     def __init__(
         self,
@@ -32,12 +32,12 @@ class Chains:
         reserves: tuple[Callable[[int], str], Callable[[int], str]],
         team: WorkTeam,
     ) -> None:
-        """reserves: how scratch memory is had, of all members of a team and of each."""
+        """Set up; reserves: functions that reserve scratch for a team and for each member."""
         self.plan, self.values, self.folds, self.team = plan, values, folds, team
         self.reserve, self.own = reserves
 
     def __call__(self, fold: Node) -> None:
-        """Emit a chain and all that run over the same range beside it."""
+        """Emit a chain, and beside it all that run over the same range."""
         folds = self._siblings(fold)
         numbers = self.values.numbers
         leaves, size = numbers.leaves(fold), numbers.size(fold.inputs[0])
@@ -54,7 +54,7 @@ class Chains:
             self.values.remember(each, found)
 
     def _siblings(self, fold: Node) -> list[Node]:
-        """Chains that may share a loop: same range, leaves and scope, nothing more to wait for."""
+        """Chains that may share a chain's loop: same range, leaves and scope."""
         missing = self._missing(fold)
         found = [
             node
@@ -88,16 +88,16 @@ class Chains:
         return any(node in scope for scope in self.values.scopes)
 
     def _place(self, fold: Node) -> tuple:
-        """The common place of one loop's chains."""
+        """The innermost open scope of a chain's loop, where its result is valid."""
         leaves = fold.params["leaves"]
         return fold.inputs[0], leaves, self.plan.varies(fold), self.plan.level[fold]
 
     def _open(self, node: Node) -> bool:
-        """Whether every range that a chain depends on is running."""
+        """Whether the loop of every range that a chain depends on is open."""
         return self.plan.depends[node] <= {*self.values.rows, self.plan.kernel.inner}
 
     def _before(self, folds: Sequence[Node]) -> None:
-        """Compute what chains read and does not turn with them."""
+        """Emit what chains read and does not vary along their range."""
         turning = folds[0].inputs[0]
         stack, seen = [f.inputs[1] for f in folds], set()
         while stack:

@@ -32,7 +32,7 @@ MOST = 4
 
 @dataclass(frozen=True)
 class Choice:
-    """A tile, the seconds of each candidate, what the search took, and whence it is known."""
+    """A measured tile: each candidate's seconds, the cost of the search, the choice's origin."""
 
     tile: TileShape
     timings: tuple[tuple[TileShape, float], ...]
@@ -41,7 +41,7 @@ class Choice:
 
     @property
     def regret(self) -> float:
-        """The regret of the model's own choice: its extra time, as a part of the best."""
+        """The regret of the cost model's choice: its extra time, as a part of the best."""
         times = dict(self.timings)
         return self.timings[0][1] / times[self.tile] - 1
 
@@ -56,7 +56,7 @@ def class_of(spec: MatmulSpec, machine: Machine) -> Hashable:
 
 
 def rounded(size: int) -> int:
-    """A size by its highest four bits.
+    """A size rounded to its highest four bits.
 
     >>> [rounded(n) for n in (7, 64, 65, 72, 1000)]
     [7, 64, 64, 72, 960]
@@ -66,7 +66,7 @@ def rounded(size: int) -> int:
 
 
 def candidates(spec: MatmulSpec, machine: Machine) -> list[TileShape]:
-    """The tiles that should take least time, the model's choice first; none for special kernels."""
+    """The tiles that should be fastest, the cost model's first; none for special kernels."""
     sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
     if not all(sizes) or layout_of(spec) in WRITERS:
         return []
@@ -79,11 +79,11 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[TileShape]:
 
 
 FEW_SIZES = 2
-"""Of products in a program of more sizes, each may have few rows or many."""
+"""The number of sizes up to which a program's products have few rows or many alike."""
 
 
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
-    """The product with the tile that was measured to be best, if one was."""
+    """The product with the tile that was measured to be fastest, if one was."""
     rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
     # for sizes that vary all of this makes a difference to speed alone, and asks them nothing
     left = place_of(hint(rows) * hint(steps) * spec.item)
@@ -100,7 +100,7 @@ def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
 
 
 def decide(key: Hashable, choice: Choice) -> None:
-    """Products of a class take this from now on."""
+    """Record the tile that all products of a class take from now on."""
     _choices[key] = choice
 
 

@@ -81,7 +81,7 @@ class LLVMModule:
         self.globals[text] = None
 
     def give(self, name: str, kind: str, label: str) -> list[Emitter]:
-        """Add a parameter to a function, and pass it on in all callers, which are returned."""
+        """Add a parameter to a function and all its callers, which pass it on and are returned."""
         self.functions[name].parameters.insert(0, (kind, label))
         called, given = f"@{name}(", f"@{name}({kind} %{label}, "
         callers = [f for f in self.functions.values() if any(called in x for x in f.lines)]
@@ -123,7 +123,7 @@ class Emitter:
         self.numbers = count()
 
     def value(self, text: str) -> str:
-        """Append an instruction that has a result; gives the result's name."""
+        """Append an instruction and return the name of its result."""
         name = f"%v{next(self.numbers)}"
         self.lines.append(f"  {name} = {text}")
         return name
@@ -157,7 +157,7 @@ class Emitter:
         return any(name == label for _, name in self.parameters)
 
     def call(self, returns: str, name: str, *arguments: tuple[str, str]) -> str:
-        """Call a function, declaring it when it is not ours; arguments are (type, value) pairs."""
+        """Emit a call; an external function is declared. Arguments are (type, value) pairs."""
         if name not in self.module.functions:
             kinds = ", ".join([kind for kind, _ in arguments])
             self.module.declare(f"declare {returns} @{name}({kinds})")
@@ -171,7 +171,7 @@ class Emitter:
     # integers and addresses (i64 and ptr)
 
     def add(self, a: str | int, b: str | int) -> str:
-        """a + b on i64; folds when both are known."""
+        """a + b on i64; folded when both are constants."""
         if isinstance(a, int) and isinstance(b, int):
             return str(a + b)
         if spells(b, 0):
@@ -223,7 +223,7 @@ class Emitter:
         body: Callable[..., Sequence[str] | None],
         carried: Sequence[tuple[str, str]] = (),
     ) -> list[str]:
-        """Run body(i, *state) for i in range(low, high, step), maybe never; gives the last state.
+        """Emit a loop: body(i, *state) for i in range(low, high, step), with its last state.
 
         carried lists (type, first value) pairs; body returns their next values in the same order.
         """
@@ -256,7 +256,7 @@ class Emitter:
         return state
 
     def when(self, condition: str, body: Callable[[], None]) -> None:
-        """Run body if the i1 `condition` holds."""
+        """Emit body under a branch, if the i1 `condition` holds."""
         inside, after = self.fresh("then"), self.fresh("after")
         self.do(f"br i1 {condition}, label %{inside}, label %{after}")
         self.label(inside)
@@ -267,7 +267,7 @@ class Emitter:
     def either(
         self, condition: str, body: Callable[[], object], other: Callable[[], object]
     ) -> None:
-        """Run the one body if the i1 `condition` holds, the other if not."""
+        """Emit a branch: `body` if the i1 `condition` holds, else `other`."""
         yes, no, after = self.fresh("yes"), self.fresh("no"), self.fresh("after")
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
         for label, do in ((yes, body), (no, other)):
@@ -302,7 +302,7 @@ class Emitter:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
     def store_far(self, value: str, pointer: str, kind: str, align: int) -> None:
-        """Write a value that nobody reads soon, past the caches; `settle` must follow."""
+        """Store a value that nothing reads soon, past the caches; `settle` must follow."""
         self.module.define("!0 = !{i32 1}")
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}, !nontemporal !0")
 
@@ -311,7 +311,7 @@ class Emitter:
         self.do("fence seq_cst")
 
     def prefetch(self, pointer: str, write: bool = False, near: int = 3) -> None:
-        """Ask for a line of memory that will be read, or written; any address will do.
+        """Emit a prefetch of a cache line that will be read, or written; any address is valid.
 
         near: 3 for the first cache, 2 for the second.
         """
@@ -349,9 +349,9 @@ class Emitter:
     def gather(
         self, places: str, on: str | None, spare: str, scalar: str, fill: str = "zeroinitializer"
     ) -> str:
-        """Read each lane from its own place; those that are off hold fill.
+        """Load each lane from its own address; lanes that are off hold fill.
 
-        They read `spare`, which must exist: a branch for each costs more.
+        Lanes that are off read `spare`, which must exist: a branch for each costs more.
         """
         kind, lanes, mask = vector(scalar), vector("ptr"), vector("i1")
         if on is not None:
@@ -384,7 +384,7 @@ class Emitter:
 
 
 def spells(x: object, number: int) -> bool:
-    """Whether an operand is this very number, in the text."""
+    """Whether an operand is the constant `number` in the text."""
     return x == str(number) if isinstance(x, str) else isinstance(x, int) and x == number
 
 

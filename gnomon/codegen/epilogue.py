@@ -59,7 +59,7 @@ class EpilogueCode:
         return {*self.ending.kernel.rows, self.ending.kernel.inner}
 
     def finish(self, e: Emitter, place: VectorPlace, value: str) -> None:
-        """Compute and store."""
+        """Emit the epilogue on sums at a place: compute and store."""
         values, at = self._values(e, place)
         for load in self.sums:
             values.remember(load, [value])
@@ -70,7 +70,7 @@ class EpilogueCode:
             self.keep(e, place, value)
 
     def ask(self, e: Emitter, place: VectorPlace) -> None:
-        """Ask for the memory that `finish` will read."""
+        """Emit prefetches of the memory that `finish` will read."""
         values, at = self._values(e, place)
         for load in self.streams:
             found = values.address(load.params["buffer"], load.inputs[0], load.dtype, at)
@@ -78,6 +78,7 @@ class EpilogueCode:
                 e.prefetch(found[0])
 
     def _values(self, e: Emitter, place: VectorPlace) -> tuple[ScalarValues, Position]:
+        """The scalar emitter of the epilogue at a place of the result, and its position."""
         pointers = [
             "null" if slot < 0 else e.load(e.offset(place.buffers, 8 * slot), "ptr", 8)
             for slot in self.ending.slots
@@ -90,7 +91,7 @@ class EpilogueCode:
 
 
 class AskingWriter(PackedWriter):
-    """A packed product that asks for its epilogue's operands while the microkernel counts."""
+    """A packed product that prefetches its epilogue's operands while the microkernel runs."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ Pattern = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class NumberedCode:
-    """A code, and the numbers that it is given."""
+    """A code, and the runtime arguments that it is called with."""
 
     code: Code
     numbers: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ class Opened:
     parts: tuple[Code, ...]
 
     def serves(self, numbers: Sequence[int]) -> Sequence[int] | None:
-        """The kernel's numbers that the code reads at run time; None if a fixed number differs."""
+        """The runtime arguments with which the code serves a kernel; None if a constant differs."""
         pairs = [*zip(self.pattern, numbers, strict=True)]
         if any(own is not None and (is_symbolic(n) or n != own) for own, n in pairs):
             return None
@@ -88,20 +88,20 @@ class Families:
             self._known.clear()
 
     def add(self, *kernel: Any) -> None:
-        """Remember a kernel whose code was written for its own numbers."""
+        """Register a kernel whose code was written for its own numbers."""
         self._fresh.append(kernel)
 
     def find(self, emit: Emit, first: int, *kernel: Any) -> NumberedCode | None:
         """Find or add code that serves a kernel and others of its family; None for a family of one.
 
-        Its numbers begin at slot `first`.
+        The runtime arguments begin at slot `first`.
         """
         return self._code(near, emit, first, kernel)
 
     def share(self, emit: Emit, first: int, *kernel: Any) -> NumberedCode | None:
-        """Code that reads all numbers of a kernel that may vary; None if there is none.
+        """Code that reads all of a kernel's numbers that may vary; None if there is none.
 
-        For kernels that lose nothing by it: those of a first program share it too.
+        For kernels that lose no speed by it: those of a first program share it too.
         """
         read = {k for k, varies in enumerate(may_vary(kernel)) if varies}
         return self._code(lambda *_: read, emit, first, kernel)
@@ -131,13 +131,13 @@ ChooseNumbers = Callable[[ArtifactFamily[Opened], Dissected], set[int]]
 
 
 def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
-    """The positions at which a kernel's numbers differ from a code's fixed ones."""
+    """The positions at which a kernel's numbers differ from a code's constants."""
     pairs = enumerate(zip(pattern, numbers, strict=True))
     return [k for k, (own, n) in pairs if own is not None and own != n]
 
 
 def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
-    """The numbers to read at run time so that the code also serves the most similar kernel."""
+    """The numbers to make runtime arguments to serve the most similar kernel too."""
     known = tuple(map(hint, taken.numbers))
     patterns = reversed([*family.samples])
     nearest = min(patterns, key=lambda pattern: len(apart(pattern, known)), default=known)
@@ -147,7 +147,7 @@ def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
 def open_code(
     family: ArtifactFamily[Opened], taken: Dissected, read: set[int], write: Callable[..., Opened]
 ) -> None:
-    """Emit code with these numbers, and those that follow from them, as runtime arguments."""
+    """Emit code with some numbers, and those that follow from them, as runtime arguments."""
     numbers = [*map(hint, taken.numbers)]
     # no leaves at all say that an axis is one with another
     read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
@@ -162,14 +162,14 @@ def open_code(
 
 
 def varying(numbers: Sequence[int]) -> set[int]:
-    """The places of numbers that are known only when a program runs."""
+    """The positions of numbers that are known only when a program runs."""
     return {k for k, n in enumerate(numbers) if is_symbolic(n)}
 
 
 def written(
     emit: Emit, first: int, kernel: tuple, pattern: Pattern, numbers: Sequence[int]
 ) -> Opened:
-    """The code that reads the open numbers of a pattern."""
+    """Emit the code for a pattern, with its open numbers as runtime arguments."""
     module, symbol = LLVMModule(), "opened"
     lifting = Lifting(module, symbol, first)
     pairs = zip(pattern, numbers, strict=True)
@@ -192,9 +192,9 @@ _families = memo(Families())
 
 
 def code_of(kernel: LoopKernel, sizes_vary: bool = False, *shares: str) -> NumberedCode:
-    """A loop kernel's code, and its numbers if the code serves several sizes.
+    """A loop kernel's code, and its runtime arguments if the code serves several sizes.
 
-    shares: how threads share its work, where it is not in stretches.
+    shares: how threads share its work, if not in runs of rows.
     """
     own = (kernel, *shares)
     if own not in _codes:
@@ -208,7 +208,7 @@ def code_of(kernel: LoopKernel, sizes_vary: bool = False, *shares: str) -> Numbe
 
 
 def alone(*kernel: Any) -> NumberedCode:
-    """A loop kernel's own code."""
+    """A loop kernel's code with all of its numbers as constants."""
     given = NumberedCode(emit_loops(*kernel))
     _families.add(*kernel)
     return given

@@ -26,17 +26,17 @@ LARGEST = {float8_e4m3fn: 448.0, float8_e5m2: 57344.0}
 
 
 def on_words(e: Emitter, name: str, a: str, b: str | int) -> str:
-    """An operation on words."""
+    """Emit an integer operation on vectors of 32-bit words."""
     return e.value(f"{name} {WORDS} {a}, {splat(b, 'i32') if isinstance(b, int) else b}")
 
 
 def on_floats(e: Emitter, name: str, a: str, b: float) -> str:
-    """An operation on floats, with a number."""
+    """Emit a float operation on a vector and a constant."""
     return e.value(f"{name} {FLOATS} {a}, {splat(b)}")
 
 
 def cast(e: Emitter, name: str, value: str, kinds: tuple[str, str]) -> str:
-    """A conversion."""
+    """Emit a conversion between vector types."""
     return e.value(f"{name} {kinds[0]} {value} to {kinds[1]}")
 
 
@@ -46,7 +46,7 @@ def chosen(e: Emitter, condition: str, kind: str, yes: str, no: str) -> str:
 
 
 def widened(e: Emitter, value: str, dtype: DType) -> str:
-    """Bytes as float32."""
+    """Emit the conversion of 8-bit floats, as bytes, to float32."""
     if dtype is float8_e5m2:  # the upper half of a half
         wide = cast(e, "zext", value, (BYTES, SHORTS))
         bits = e.value(f"shl {SHORTS} {wide}, {splat(8, 'i16')}")
@@ -60,7 +60,7 @@ def widened(e: Emitter, value: str, dtype: DType) -> str:
 
 
 def narrowed(e: Emitter, value: str, dtype: DType) -> str:
-    """Rounded float32 as bytes."""
+    """Emit the conversion of float32 that are already rounded to 8-bit floats, as bytes."""
     if dtype is float8_e5m2:
         bits = cast(e, "bitcast", cast(e, "fptrunc", value, (FLOATS, HALVES)), (HALVES, SHORTS))
         high = e.value(f"lshr {SHORTS} {bits}, {splat(8, 'i16')}")
@@ -73,12 +73,12 @@ def narrowed(e: Emitter, value: str, dtype: DType) -> str:
 
 
 def is_unknown(e: Emitter, value: str) -> str:
-    """Whether floats are NaN."""
+    """Emit the mask of NaN."""
     return e.value(f"fcmp uno {FLOATS} {value}, zeroinitializer")
 
 
 def rounded(e: Emitter, value: str, dtype: DType) -> str:
-    """A float32 rounded to such a number, still in float32: to nearest even, denormals kept."""
+    """Round a float32 to an 8-bit float, still in float32: to nearest even, denormals kept."""
     cut = 23 - MANTISSA[dtype]
     bits = cast(e, "bitcast", value, (FLOATS, WORDS))
     sign, size = on_words(e, "and", bits, -(1 << 31)), on_words(e, "and", bits, (1 << 31) - 1)

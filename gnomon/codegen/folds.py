@@ -31,7 +31,7 @@ class Folds:
         return scalar.apply(self.e, COMBINE[fold.params["monoid"]], [a, b], dtype, dtype)
 
     def accumulate(self, fold: Node, total: str, value: str, on: str | None) -> str:
-        """A total folded with a value where lanes are on."""
+        """A total, folded with a value in the lanes that are on."""
         if on is not None:
             dtype, start = neutral(fold)
             kind = vector(scalar.register(dtype))
@@ -43,7 +43,7 @@ class Folds:
         return self.whole(fold, [self.sixteen(fold, totals)])
 
     def sixteen(self, fold: Node, totals: Sequence[str]) -> str:
-        """64 lanes to sixteen: the first two halvings."""
+        """64 lanes folded to sixteen: the first two halvings."""
         a, b, c, d = totals
         return self.combine(fold, self.combine(fold, a, c), self.combine(fold, b, d))
 
@@ -83,7 +83,7 @@ class Folds:
         return scalar.apply(self.e, "cast", [total], neutral(fold)[0], fold.dtype)
 
     def lifted(self, fold: Node, values: ScalarValues) -> list[str]:
-        """The value that a fold takes in at each position, in the dtype that it runs in."""
+        """The operands of a fold at each position, in the dtype in which it accumulates."""
         body, dtype = fold.inputs[1], neutral(fold)[0]
         return [scalar.apply(self.e, "cast", [v], body.dtype, dtype) for v in values.vectors(body)]
 
@@ -93,7 +93,7 @@ class Folds:
         return vector(scalar.register(dtype)), start
 
     def spill(self, fold: Node, value: str, table: str, k: str) -> None:
-        """Put a leaf's total into a table."""
+        """Store a leaf's total in a table."""
         e, kind = self.e, scalar.register(neutral(fold)[0])
         if kind == "i1":
             value, kind = e.value(f"zext {vector('i1')} {value} to {vector('i8')}"), "i8"
@@ -107,11 +107,11 @@ class Folds:
         return self.tree(fold, self.row(fold, table, leaves))
 
     def row(self, fold: Node, table: str, leaves: int) -> list[str]:
-        """The row that a table holds for each leaf."""
+        """The part of a table that holds a total for each leaf."""
         return [self._unspill(fold, self.e.offset(table, k * SLOT)) for k in range(leaves)]
 
     def _climb(self, fold: Node, table: str, leaves: Lifted) -> None:
-        """Fold neighbours in the table until the first place holds them all."""
+        """Fold neighbours in the table until the first entry holds the total."""
         e = self.e
 
         def pair(k: str) -> None:
@@ -122,6 +122,7 @@ class Folds:
         climb(e, leaves, pair)
 
     def _unspill(self, fold: Node, place: str) -> str:
+        """Load a leaf's total from a table."""
         kind = scalar.register(neutral(fold)[0])
         if kind != "i1":
             return self.e.load(place, vector(kind), 8)
@@ -130,9 +131,9 @@ class Folds:
 
 
 def climb(e: Emitter, leaves: Lifted, pair: Callable[[str], None]) -> None:
-    """The perfect tree over a table in memory: pair(k) puts 2 k and 2 k + 1 into k, level by level.
+    """Emit the perfect binary tree over a table: pair(k) puts 2 k and 2 k + 1 into k, by levels.
 
-    The number of leaves is a power of two that is read at run time.
+    The number of leaves is a power of two that is a runtime argument.
     """
 
     def level(k: str) -> None:

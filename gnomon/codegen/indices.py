@@ -22,14 +22,14 @@ I64 = vector("i64")
 
 @dataclass(frozen=True)
 class Position:
-    """Sixteen elements: the first one's index, and which of them exist (None: all)."""
+    """Sixteen elements of a row: the first one's index, the mask of those that exist or None."""
 
     index: str
     mask: str | None
 
 
 class Indices:
-    """Emits the indices of a plan; names are remembered per scope."""
+    """Emitter of the index arithmetic of a plan; SSA names are remembered per scope."""
 
     def __init__(self, e: Emitter, plan: LoopPlan) -> None:
         self.e, self.plan = e, plan
@@ -56,13 +56,14 @@ class Indices:
             layers.pop()
 
     def _known(self, key: object, layers: list[dict]):
+        """The remembered values of a key in the open scopes, or None."""
         for layer in reversed(layers):
             if key in layer:
                 return layer[key]
         return None
 
     def vectors(self, node: Node) -> list[str]:
-        """A scalar's value at every position; what does not vary is one splat, repeated."""
+        """A scalar's value at every position; one that does not vary is one splat, repeated."""
         found = self._known(node, self.scopes)
         if found is None:
             found = self._emit(node)
@@ -84,6 +85,7 @@ class Indices:
         return found
 
     def _scalar_index(self, node: Node) -> str:
+        """Emit an index that does not vary along the row, as i64."""
         e = self.e
         if node.op == "range":
             return self.rows[node]
@@ -98,6 +100,7 @@ class Indices:
         return e.value(f"extractelement {I64} {self.vectors(node)[0]}, i32 0")
 
     def _scalar_division(self, node: Node) -> str:
+        """Emit a floor division or remainder of an i64."""
         e, (x, divisor) = self.e, node.inputs
         k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
         value = e.add(self.scalar_index(x), shift * k)
@@ -107,7 +110,7 @@ class Indices:
         return e.add(quotient, -shift)
 
     def _emit(self, node: Node) -> list[str]:
-        """An index at every position: what varies is added to what does not, which is a scalar."""
+        """Emit an index at every position: the varying part plus the scalar one."""
         e = self.e
         if not self.plan.varies(node):
             return [e.broadcast(self.scalar_index(node), "i64")]
@@ -154,6 +157,7 @@ class Indices:
         return totals
 
     def _vector_division(self, node: Node, x: str) -> str:
+        """Emit a floor division or remainder of a vector of positions."""
         e, f, divisor = self.e, node.params["f"], node.inputs[1]
         k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
         kind, by = "i32" if is_narrow(node) else "i64", self.everywhere(k)

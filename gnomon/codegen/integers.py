@@ -13,12 +13,12 @@ V1 = vector("i1")
 
 
 def instruction(name: str) -> Callable:
-    """A binary instruction, or a comparison."""
+    """The emitter of a binary LLVM instruction, or of a comparison."""
     return lambda e, kind, a, b: e.value(f"{name} {vector(kind)} {a}, {b}")
 
 
 def intrinsic(name: str) -> Callable:
-    """An LLVM intrinsic of any arity on one vector type."""
+    """The emitter of an LLVM intrinsic of any arity on one vector type."""
 
     def emit(e: Emitter, kind: str, *operands: str) -> str:
         short = {"float": "f32", "double": "f64"}.get(kind, kind)
@@ -35,18 +35,18 @@ def one(kind: str) -> str:
 
 
 def sign_integer(e: Emitter, kind: str, a: str) -> str:
-    """-1, 0 or 1."""
+    """The sign of signed integers: -1, 0 or 1."""
     below = intrinsic("llvm.smin")(e, kind, a, one(kind))
     return intrinsic("llvm.smax")(e, kind, below, splat(-1, kind))
 
 
 def sign_unsigned(e: Emitter, kind: str, a: str) -> str:
-    """0 or 1."""
+    """The sign of unsigned integers: 0 or 1."""
     return intrinsic("llvm.umin")(e, kind, a, one(kind))
 
 
 def guarded_division(name: str, signed: bool) -> Callable:
-    """Integer division that gives 0 for a divisor of 0, floors, and wraps at the least integer."""
+    """The emitter of integer division: 0 for a divisor of 0, floors, wraps at the least integer."""
 
     def emit(e: Emitter, kind: str, a: str, b: str) -> str:
         v = vector(kind)
@@ -79,7 +79,7 @@ def floored(e: Emitter, kind: str, a: str, b: str, name: str) -> str:
 
 
 def power_integer(signed: bool) -> Callable:
-    """Exact integer powers by squaring; negative exponents give 0 unless the base is 1 or -1."""
+    """The emitter of integer powers by squaring; negative exponents give 0 unless x is 1 or -1."""
 
     def emit(e: Emitter, kind: str, a: str, b: str) -> str:
         v, bits = vector(kind), int(kind[1:])
@@ -97,7 +97,7 @@ def power_integer(signed: bool) -> Callable:
 
 
 def negative_power(e: Emitter, kind: str, a: str, b: str, power: str) -> str:
-    """The power where the exponent is not negative; else 1, -1 or 0."""
+    """Select the power if the exponent is not negative, else 1, -1 or 0."""
     v = vector(kind)
     odd = e.value(f"icmp ne {v} {e.value(f'and {v} {b}, {one(kind)}')}, zeroinitializer")
     flips = e.value(f"select {V1} {odd}, {v} {splat(-1, kind)}, {v} {one(kind)}")
@@ -111,7 +111,7 @@ def negative_power(e: Emitter, kind: str, a: str, b: str, power: str) -> str:
 
 
 def mul_high(signed: bool) -> Callable:
-    """The upper half of a product."""
+    """The emitter of the upper half of a product."""
     extend = "sext" if signed else "zext"
 
     def emit(e: Emitter, kind: str, a: str, b: str) -> str:
@@ -126,7 +126,7 @@ def mul_high(signed: bool) -> Callable:
 
 
 def integers(signed: bool) -> dict[str, Callable]:
-    """The functions on integers of one signedness."""
+    """The table of emitters on integers, signed or unsigned."""
     s = "s" if signed else "u"
     return {
         "add": instruction("add"),
@@ -166,7 +166,7 @@ def absolute(e: Emitter, kind: str, a: str) -> str:
 
 
 def shift(name: str, arithmetic: bool) -> Callable:
-    """A shift; amounts of the width and more push everything out."""
+    """The emitter of a shift; amounts of the width and more shift everything out."""
 
     def emit(e: Emitter, kind: str, a: str, b: str) -> str:
         v, bits = vector(kind), int(kind[1:])

@@ -31,11 +31,11 @@ Reading = Callable[[RuntimeArguments], int]
 
 
 class Unliftable(TypeError):
-    """A number was needed where code cannot read it, so that it has to be part of the text."""
+    """Raised where a number cannot be a runtime argument, since it must be part of the text."""
 
 
 class Lifting:
-    """The numbers that one code reads when it runs: the slots from `first` on."""
+    """The runtime arguments of one code, in the slots from `first` on, and its guards."""
 
     def __init__(self, module: LLVMModule, symbol: str, first: int) -> None:
         self.module, self.symbol, self.first = module, symbol, first
@@ -46,18 +46,19 @@ class Lifting:
         self.derived: list[Reading] = []
 
     def number(self, value: int) -> Lifted:
-        """The next slot, which holds `value` in the program that the code is written for."""
+        """The next runtime argument, which is `value` in the first program."""
         k = len(self.given)
         self.given.append(value)
         return self._slot(f"n{k}", k, operator.itemgetter(k))
 
     def derive(self, key: str, reading: Reading) -> Lifted:
-        """A number that the caller computes from the others and passes after them."""
+        """A host-computed argument: derived from the others and passed after them."""
         k = len(self.given) + len(self.derived)
         self.derived.append(reading)
         return self._slot(key, k, reading)
 
     def _slot(self, key: str, k: int, reading: Reading) -> Lifted:
+        """The runtime argument in slot k, loaded where it is used."""
         place = f"getelementptr i8, ptr %buffers, i64 {8 * (self.first + k)}"
         return Lifted(
             self, key, reading, lambda: self.put(f"load i64, ptr {self.put(place)}, align 8")
@@ -68,19 +69,19 @@ class Lifting:
         return (*numbers, *(reading(numbers) for reading in self.derived))
 
     def put(self, text: str) -> str:
-        """Write an instruction; gives its result's name."""
+        """Append an instruction and return its result's name."""
         name = f"{STEM}{len(self.lines)}"
         self.lines[name] = f"  {name} = {text}"
         return name
 
     def holds(self, numbers: RuntimeArguments) -> bool:
-        """Whether every decision falls the same way for other numbers."""
+        """Whether every guard has the same outcome for other numbers."""
         return all(reading(numbers) == outcome for reading, outcome in self.guards.values())
 
     def close(self) -> None:
-        """Put what makes the numbers at the entry of each function that uses them.
+        """Emit the loads of runtime arguments at the entry of each function that uses them.
 
-        A function finds them behind the kernel's buffers, which it is given by its callers.
+        The arguments are behind the kernel's buffers, which callers pass on.
         """
         module = self.module
         if any(NAME.search(text) for text in module.globals):
@@ -94,7 +95,7 @@ class Lifting:
                 waiting += module.give(function.name, "ptr", "buffers")
 
     def _needed(self, lines: Sequence[str]) -> list[str]:
-        """The instructions behind the numbers that these lines use, in order."""
+        """The instructions that compute the runtime arguments of these lines, in order."""
         waiting, needed = ["\n".join(lines)], set()
         while waiting:
             new = {*NAME.findall(waiting.pop())} - needed
@@ -229,17 +230,17 @@ def by_caller(
 
 
 def is_number(x: object) -> bool:
-    """Whether something is an integer, known or not."""
+    """Whether something is an integer, constant or runtime argument."""
     return isinstance(x, int | Lifted)
 
 
 def known(x: object, value: int) -> bool:
-    """Whether a number is part of the text, and is this one."""
+    """Whether a number is a constant in the text, and equals `value`."""
     return isinstance(x, int) and x == value
 
 
 def divided(lifting: Lifting, a: object, b: object) -> str:
-    """The quotient, rounded down."""
+    """Emit the quotient of two integers, rounded down."""
     put = lifting.put
     quotient, rest = put(f"sdiv i64 {a}, {b}"), put(f"srem i64 {a}, {b}")
     apart = put(f"icmp slt i64 {put(f'xor i64 {rest}, {b}')}, 0")
@@ -248,7 +249,7 @@ def divided(lifting: Lifting, a: object, b: object) -> str:
 
 
 def remainder(lifting: Lifting, a: object, b: object) -> str:
-    """The remainder of a quotient that is rounded down."""
+    """Emit the remainder of the division that rounds down."""
     whole = lifting.put(f"mul i64 {divided(lifting, a, b)}, {b}")
     return lifting.put(f"sub i64 {a}, {whole}")
 
@@ -277,7 +278,7 @@ def reading_of(x: object) -> Reading:
 
 
 def joined(sign: str, function: Callable, a: object, b: object) -> tuple[Lifting, str, Reading]:
-    """The key of two numbers with a sign between, and what it comes to."""
+    """The key and the value of an expression: two numbers and the sign between them."""
     if not (is_number(a) and is_number(b)):
         raise Unliftable(f"lifted: {a!r} {sign} {b!r} is not of two integers.")
     one = a if isinstance(a, Lifted) else b
@@ -286,7 +287,7 @@ def joined(sign: str, function: Callable, a: object, b: object) -> tuple[Lifting
 
 
 def combined(sign: str, a: object, b: object) -> Lifted:
-    """A number computed of two."""
+    """A runtime integer computed from two numbers by an operator."""
     function, write = ARITHMETIC[sign]
     if sign in "//%" and isinstance(b, Lifted):
         decided("==", b, 0)
@@ -295,7 +296,7 @@ def combined(sign: str, a: object, b: object) -> Lifted:
 
 
 def decided(sign: str, a: object, b: object) -> bool:
-    """The relation of two numbers, kept as a guard."""
+    """Compare two numbers; the outcome is recorded as a guard."""
     lifting, key, reading = joined(sign, DECISIONS[sign], a, b)
     outcome = reading(lifting.given)
     lifting.guards[key] = (reading, outcome)

@@ -19,7 +19,7 @@ INT_CONDITIONS = {"less": "slt", "equal": "eq"}
 
 
 class LlvmAlgebra(Algebra):
-    """Values are SSA names or constants of `<lanes x scalar>`."""
+    """Algebra whose values are SSA names or constants of `<lanes x scalar>`."""
 
     def __init__(self, emitter: Emitter, scalar: str, lanes: int = LANES) -> None:
         super().__init__(scalar)
@@ -38,7 +38,7 @@ class LlvmAlgebra(Algebra):
         return splat(number, self.integer, self.lanes)
 
     def intrinsic(self, name: str, *values: Value) -> Value:
-        """Call an LLVM intrinsic on floats."""
+        """The function that calls an LLVM intrinsic on floats."""
         full = f"llvm.{name}.v{self.lanes}{short(self.scalar)}"
         return self.emitter.call(self.kind, full, *((self.kind, value) for value in values))
 
@@ -65,20 +65,20 @@ class LlvmAlgebra(Algebra):
         return self.emitter.value(f"fcmp {CONDITIONS[name]} {self.kind} {x}, {y}")
 
     def both(self, p: Value, q: Value) -> Value:
-        """Masks: p and q."""
+        """The mask of lanes that both masks have on."""
         return self.emitter.value(f"and {self.mask_kind} {p}, {q}")
 
     def either(self, p: Value, q: Value) -> Value:
-        """Masks: p or q."""
+        """The mask of lanes that at least one of two masks has on."""
         return self.emitter.value(f"or {self.mask_kind} {p}, {q}")
 
     def invert(self, p: Value) -> Value:
-        """Masks: not p."""
+        """The mask of lanes that another has off."""
         on = splat(-1, "i1", self.lanes)
         return self.emitter.value(f"xor {self.mask_kind} {p}, {on}")
 
     def select(self, mask: Value, yes: Value, no: Value) -> Value:
-        """Floats: yes where the mask is on, else no."""
+        """The lanes of float `yes` where the mask is on, else those of `no`."""
         return self.emitter.value(
             f"select {self.mask_kind} {mask}, {self.kind} {yes}, {self.kind} {no}"
         )
@@ -117,7 +117,7 @@ class LlvmAlgebra(Algebra):
     def rarely(
         self, mask: Value, special: Callable[[], Sequence[Value]], usual: Sequence[Value]
     ) -> list[Value]:
-        """A branch around the special case, which a whole vector takes where one lane does."""
+        """Emit a branch around the special case, taken by a whole vector if one lane needs it."""
         e, before = self.emitter, self.emitter.block
         some = e.call("i1", f"llvm.vector.reduce.or.v{self.lanes}i1", (self.mask_kind, mask))
         inside, after = e.fresh("rare"), e.fresh("after")
@@ -139,7 +139,7 @@ class LlvmAlgebra(Algebra):
         state: Sequence[Value],
         body: Callable[..., Sequence[Value]],
     ) -> list[Value]:
-        """A loop over a table in the module, so that the text is that of one row."""
+        """Emit a loop over a table of constants in the module, with the text of one row."""
         e, width, count = self.emitter, len(rows[0]), len(rows)
         numbers = ", ".join(f"{self.scalar} {literal(x, self.scalar)}" for row in rows for x in row)
         size, bytes_ = width * count, self.layout.bits // 8

@@ -65,7 +65,7 @@ class LoopWriter(RowWriter):
         self.e.ret()
 
     def _all(self) -> None:
-        """Every row, or every chunk, of this thread."""
+        """Emit every row, or every chunk, of this thread."""
         if self.whole_rows or not self.plan.passes:
             self._rows(self._row)
         else:
@@ -109,7 +109,7 @@ class LoopWriter(RowWriter):
             rest = self.e.value(f"udiv i64 {rest}, {n}")
 
     def _row(self) -> None:
-        """All passes of one row, then what is stored once per row."""
+        """Emit all passes of one row, then the stores of once per row."""
         for run in self.plan.passes:
             self._prepare(run.targets())
             self._pass(run)
@@ -125,7 +125,7 @@ class LoopWriter(RowWriter):
         self.values.scratch.clear()
 
     def _chunks(self) -> None:
-        """Every chunk of every row of this thread, for one pass that sums nothing along the row."""
+        """Emit every chunk of every row of this thread, for one pass without sums along the row."""
         if self.kernel.flat:
             self._flat()
             return
@@ -148,7 +148,7 @@ class LoopWriter(RowWriter):
         self.shares.tasks(self.e, self._count() * chunks, task)
 
     def _flat(self) -> None:
-        """One row of a size that is read at run time."""
+        """Emit the one row of a kernel whose size is a runtime argument."""
         self.values.enter((Position("0", None),))
         if self.shares.strided:
             (run,) = self.plan.passes
@@ -159,7 +159,7 @@ class LoopWriter(RowWriter):
         self.values.leave()
 
     def _span(self, low: str, high: str) -> None:
-        """A stretch of a row whose ends are known at run time."""
+        """Emit a part of a row whose ends are runtime values."""
         (run,) = self.plan.passes
         e, step = self.e, LANES * self.group
         self._prepare(run.targets())

@@ -13,10 +13,10 @@ from gnomon.codegen.emitter import BITS
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor, as microkernels see it; caches in bytes, of L3 one core's share.
+    """A processor as microkernels see it; caches in bytes, of L3 one core's share.
 
-    `instructions` are those that kernels ask for by name, and the register ("mxcsr" or "fpcr")
-    that says what denormals are.
+    `instructions` are those that kernels select by name, and the register ("mxcsr" or "fpcr") that
+    controls denormals.
     """
 
     name: str
@@ -31,10 +31,10 @@ class Machine:
     it decides between two codes (decision 0043)."""
 
     shares: tuple[str, ...] = ()
-    """How threads share the work of loops (shares.py), where it is not in stretches."""
+    """The ways in which threads share the work of loops (shares.py), besides runs of rows."""
 
     def is_far(self, size: int) -> bool:
-        """Whether `size` bytes do not fit into the last cache."""
+        """Whether `size` bytes exceed the last-level cache."""
         return size > self.last
 
     def lanes(self, scalar: str) -> int:

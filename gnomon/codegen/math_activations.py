@@ -41,7 +41,7 @@ def faded(a: Algebra, x: Value, y: Value, s: Value) -> Value:
 
 
 def with_end(a: Algebra, x: Value, result: Value) -> Value:
-    """The result; NaN at −∞, which is infinitely much times nothing."""
+    """The result, with NaN at −∞, which is ∞ · 0 of the formula."""
     return a.fma(a.at_most(x, 0.0), a.const(0.0), result)
 
 
@@ -63,7 +63,7 @@ def mish(a: Algebra, x: Value) -> Value:
 
 
 def gelu(a: Algebra, x: Value) -> Value:
-    """x · erfc(−x / √2) / 2: what is positive of x, less |x| · erfc(|x| / √2) / 2."""
+    """x · erfc(−x / √2) / 2, computed as max(x, 0) − |x| · erfc(|x| / √2) / 2."""
     w = a.at_most(a.abs(x), NORMAL_END[a.scalar])
     half, root = a.scale(w, -0.5), a.scale(w, sqrt(0.5))
     exponent = a.mul(half, w)

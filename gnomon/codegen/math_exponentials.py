@@ -25,7 +25,7 @@ EXP2_RANGE = {"float": (-151.0, 128.0), "double": (-1076.0, 1024.0)}
 
 
 def through_double(function: Callable[..., Value]) -> Callable[..., Value]:
-    """Compute in double whatever the type: for functions where speed matters less than length."""
+    """Wrap a function to compute in double for all types, where speed matters less than length."""
 
     @wraps(function)
     def rounded_once(a: Algebra, *values: Value) -> Value:

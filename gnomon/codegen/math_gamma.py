@@ -34,7 +34,7 @@ FARTHEST = 25.0
 
 
 def stepped_down(a: Algebra, x: Value) -> tuple[Value, Value, Value]:
-    """x from 1 to 8 brought below 3 by whole steps; the product of these, their inverses' sum."""
+    """x from 1 to 8, reduced below 3 by steps of 1; the steps' product, their inverses' sum."""
 
     def step(row: list[Value], y: Value, product: Value, total: Value) -> list[Value]:
         high = a.less_equal(a.const(3.0), y)
@@ -83,7 +83,7 @@ def half_period(a: Algebra, rest: Value) -> tuple[Value, Value]:
 
 
 def precise_sine(a: Algebra, rest: Value) -> Value:
-    """sin(π · rest) for |rest| ≤ 1/2, with what the angle loses as a double."""
+    """sin(π · rest) for |rest| ≤ 1/2, corrected for the rounding of the angle to a double."""
     sine, cosine = half_period(a, rest)
     angle = a.scale(rest, pi)
     more = a.fma(rest, a.const(PI_LOW), a.fma(rest, a.const(pi), a.neg(angle)))
@@ -92,7 +92,7 @@ def precise_sine(a: Algebra, rest: Value) -> Value:
 
 
 def from_whole(a: Algebra, w: Value) -> Value:
-    """The distance of a number from its nearest whole one."""
+    """The distance of a number from the nearest integer."""
     return a.sub(w, a.round(w))
 
 
@@ -113,7 +113,7 @@ def mirrored_lgamma(a: Algebra, w: Value) -> Value:
 
 
 def above_four(a: Algebra, w: Value, beside: Value) -> Value:
-    """lgamma of −w for 1 < w < 4: by a difference, a polynomial, or what is right beside zeros.
+    """lgamma of −w for 1 < w < 4: by a difference, a polynomial, or an expansion at the zeros.
 
     The difference has all digits unless it is small; few of them below 3, where both are not.
     """
@@ -126,9 +126,9 @@ def above_four(a: Algebra, w: Value, beside: Value) -> Value:
 
 
 def stepped_up(a: Algebra, w: Value) -> Value:
-    """lgamma of −w for 1 < w < 4: lgamma(1 + y) − log(y w (w − 1) …), y the next above 0.
+    """lgamma of −w for 1 < w < 4, stepped up to y > 0: lgamma(1 + y) − log(y w (w − 1) …).
 
-    All factors are exact, and so is their product but for what two doubles lose.
+    All factors are exact, and their product is precise to two doubles.
     """
     y = a.sub(a.neg(a.floor(a.neg(w))), w)
 
@@ -144,9 +144,9 @@ def stepped_up(a: Algebra, w: Value) -> Value:
 
 
 def beside_zero(a: Algebra, w: Value, rest: Value) -> Value:
-    """lgamma of −w for 2 < w < 25, from the distance d to the nearer zero of its interval.
+    """lgamma of −w for 2 < w < 25, from the distance d to the nearer zero in its interval.
 
-    It is what both log(1 / sin(πw)) and −lgamma(1 + w) gain on the way, each to all digits.
+    It is the sum of the changes of log(1 / sin(πw)) and −lgamma(1 + w) from the zero, each precise.
     """
     zero, floor = a.const(0.0), a.floor(w)
 

@@ -50,7 +50,7 @@ def exponent_and_fraction(a: Algebra, x: Value) -> tuple[Value, Value]:
 
 
 def log_sum(a: Algebra, e: Value, f: Value) -> Value:
-    """e · log 2 + log(1 + f)."""
+    """The sum e · log 2 + log(1 + f)."""
     high, low = (a.const(part) for part in LN2[a.scalar])
     square = a.mul(f, f)
     if a.scalar == "float":
@@ -65,7 +65,7 @@ def log_sum(a: Algebra, e: Value, f: Value) -> Value:
 
 
 def log_ends(a: Algebra, x: Value, ordinary: Value) -> Value:
-    """The logarithm of x where it is positive and finite; elsewhere what it tends to, or NaN."""
+    """The logarithm `ordinary` where x is positive and finite; elsewhere its limit, or NaN."""
     zero = a.const(0.0)
     ends = a.select(a.equal(x, zero), a.const(-inf), a.select(a.less(x, zero), a.const(nan), x))
     inside = a.both(a.less(zero, x), a.less(x, a.const(inf)))
@@ -162,7 +162,7 @@ def log_pair(a: Algebra, x: Value) -> tuple[Value, Value]:
 
 
 def exp_pair(a: Algebra, x: Value, tail: Value) -> Value:
-    """e^(x + tail) in double within 0.6 of a last place, so that whole powers come out whole."""
+    """e^(x + tail) in double within 0.6 ulp, so that powers of integers are exact."""
     n = nearest(a, x, LOG2_E)
     high, low = (a.const(-part) for part in LN2["double"])
     above = a.fma(n, high, x)  # exact

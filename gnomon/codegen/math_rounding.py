@@ -56,7 +56,7 @@ def nextafter(a: Algebra, x: Value, y: Value) -> Value:
 
 
 def brought_near(a: Algebra, x: Value, y: Value) -> Value:
-    """x, or where it is very far beyond y what large multiples of y leave of it."""
+    """x, or its remainder by a large multiple of y if x is far beyond y."""
 
     def less_multiples(row: list[Value], rest: Value) -> list[Value]:
         multiple = a.mul(a.mul(y, row[0]), row[1])
@@ -70,7 +70,7 @@ def brought_near(a: Algebra, x: Value, y: Value) -> Value:
 
 
 def rest_of_division(a: Algebra, x: Value, y: Value, stages: int) -> Value:
-    """x less the largest multiple of y that is no larger; neither is negative, both are doubles."""
+    """The exact remainder of x by y for x ≥ 0 and y > 0, both doubles."""
     rest = brought_near(a, x, y) if stages == STAGES["double"] else x
     for _ in range(stages):
         quotient = a.trunc(a.div(rest, y))
@@ -102,7 +102,7 @@ def signs_differ(a: Algebra, x: Value, y: Value) -> Value:
 
 
 def turned(a: Algebra, rest: Value, y: Value) -> Value:
-    """The mask of remainders of division towards zero that are not Python's."""
+    """The mask of truncated remainders whose sign differs from Python's."""
     return a.both(a.invert(a.equal(rest, a.const(0.0))), signs_differ(a, rest, y))
 
 

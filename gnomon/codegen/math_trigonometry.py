@@ -27,7 +27,7 @@ TAN_EIGHTH = sqrt(2) - 1
 
 
 def quadrant_of(a: Algebra, x: Value, rows: int) -> tuple[Value, Value]:
-    """The angle less its nearest multiple of a quarter period, and that multiple's low bits."""
+    """The angle less its nearest multiple of π / 2, and the low bits of that multiple."""
     magic = a.const(a.layout.magic)
     shifted = a.fma(x, a.const(2 / pi), magic)
     usual = less_multiple(a, x, a.sub(shifted, magic), HALF_PI_PARTS), shifted
@@ -68,7 +68,7 @@ def sine_and_cosine(a: Algebra, r: Value) -> tuple[Value, Value]:
 
 
 def is_set(a: Algebra, i: Value, bit: int) -> Value:
-    """The mask of integers that have a bit."""
+    """The mask of integers that have a bit set."""
     return a.invert(a.int_compare("equal", a.int_and(i, a.int_const(bit)), a.int_const(0)))
 
 
@@ -111,7 +111,7 @@ def tan(a: Algebra, x: Value) -> Value:
 
 
 def arcsine_part(a: Algebra, x: Value) -> tuple[Value, Value]:
-    """asin(|x|) for |x| ≤ 1/2, else half of acos(|x|); and where it is the latter."""
+    """asin(|x|) for |x| ≤ 1/2, else acos(|x|) / 2, and the mask of the latter."""
     size = a.abs(x)
     steep = a.less(a.const(0.5), size)
     z = a.select(steep, a.scale(a.sub(a.const(1.0), size), 0.5), a.mul(size, size))
@@ -120,7 +120,7 @@ def arcsine_part(a: Algebra, x: Value) -> tuple[Value, Value]:
 
 
 def complement(a: Algebra, whole: tuple[float, float], x: Value) -> Value:
-    """A constant of two parts less x."""
+    """A constant of two parts, less x."""
     return a.sub(a.const(whole[0]), a.shift(x, -whole[1]))
 
 

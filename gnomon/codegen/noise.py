@@ -9,7 +9,7 @@ WORD, PAIR = vector("i32"), vector("i64")
 
 
 class LlvmWords(WordArithmetic):
-    """Words as vectors of i32."""
+    """Threefry's words as vectors of i32."""
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
@@ -27,13 +27,13 @@ class LlvmWords(WordArithmetic):
         return self.emitter.value(f"xor {WORD} {a}, {b}")
 
     def turned(self, a: Word, by: int) -> Word:
-        """The bits of a turned left."""
+        """The bits of a, rotated left."""
         name, amount = f"llvm.fshl.v{LANES}i32", splat(by, "i32")
         return self.emitter.call(WORD, name, (WORD, a), (WORD, a), (WORD, amount))
 
 
 def emit_threefry(e: Emitter, first: str, second: str, counter: str) -> str:
-    """The noise; LLVM drops what joins words and what takes them apart again."""
+    """Emit Threefry's random bits of a key and a counter."""
     upper = e.value(f"lshr {PAIR} {counter}, {splat(32, 'i64')}")
     low, high = (
         e.value(f"zext {WORD} {x} to {PAIR}")

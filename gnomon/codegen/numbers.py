@@ -32,7 +32,7 @@ NUMBERS = {"range": ("size",), "fold": ("leaves",), "checked": ("last",), "const
 
 @dataclass(frozen=True)
 class OpenKernel(LoopKernel):
-    """A loop kernel some of whose numbers are read at run time, and what to take for them."""
+    """A loop kernel with some numbers as runtime arguments, and the values of these."""
 
     lifted: Mapping[NumberKey, Any] | None = None
 
@@ -43,7 +43,7 @@ class OpenKernel(LoopKernel):
 
 
 class KernelNumbers:
-    """The numbers of a kernel as code reads them; some are known only at run time."""
+    """The numbers of a kernel, as its code reads them: constants or runtime arguments."""
 
     def __init__(self, kernel: LoopKernel) -> None:
         self.lifted = (kernel.lifted if isinstance(kernel, OpenKernel) else None) or {}
@@ -65,7 +65,7 @@ class KernelNumbers:
         return self._of(const, "value")
 
     def offset(self, affine: Node) -> Any:
-        """The offset of an affine sum; a divisor is nothing else."""
+        """The constant term of an affine index."""
         return self._of(affine, "offset")
 
     def terms(self, index: Node) -> tuple[dict[Node, Any], Any]:
@@ -77,7 +77,7 @@ class KernelNumbers:
         return dict(zip(index.inputs, found, strict=True)), self.offset(index)
 
     def shift(self, division: Node) -> Any:
-        """The multiple of the divisor to add to the dividend, which may be a runtime argument."""
+        """The multiple of the divisor added to a dividend, which may be a runtime argument."""
         return self.lifted.get((division, "shift", 0), floor_shift(division))
 
     def _of(self, node: Node, name: str) -> Any:
@@ -97,7 +97,7 @@ def is_narrow(division: Node) -> bool:
 
 
 def numbers_of(kernel: LoopKernel) -> dict[NumberKey, int]:
-    """Every number of a kernel by its place, in an order that follows from the outline."""
+    """Every number of a kernel by its place, in an order that its outline determines."""
     found: dict[NumberKey, int] = {}
     for node in ordered(kernel):
         if (kernel.flat and node is kernel.inner) or is_flag(node):
@@ -113,17 +113,17 @@ def numbers_of(kernel: LoopKernel) -> dict[NumberKey, int]:
 
 
 def ordered(kernel: LoopKernel) -> list[Node]:
-    """The ranges of rows, the inner one, then every scalar that is not one of these."""
+    """The ranges of rows, the inner one, then all other scalars, in a fixed order."""
     return list(dict.fromkeys((*kernel.rows, kernel.inner, *kernel.nodes())))
 
 
 def is_flag(node: Node) -> bool:
-    """Whether a node is a truth, which is part of the text."""
+    """Whether a node is a boolean, which is part of the text."""
     return node.op == "const" and node.dtype is bool_
 
 
 def word(const: Node) -> int:
-    """The bits of a constant as a register holds it."""
+    """The bits of a constant in a register."""
     kept = const.params["value"]
     if is_symbolic(kept) and const.dtype in (int32, int64):
         return kept
@@ -134,7 +134,7 @@ def word(const: Node) -> int:
 
 
 def outline(kernel: LoopKernel) -> str:
-    """A content hash of all that code depends on beside numbers, and of which of these agree."""
+    """A content hash of all that code depends on except numbers, and of equal ones."""
     nodes = ordered(kernel)
     place = {node: k for k, node in enumerate(nodes)}
     rows = tuple(outline_of(node, place) for node in nodes)
@@ -145,33 +145,33 @@ def outline(kernel: LoopKernel) -> str:
 
 
 def outline_of(node: Node, place: Mapping[Node, int]) -> tuple[object, ...]:
-    """The outline of a node: all of it that is no number."""
+    """The outline of a node: all of it except its numbers."""
     blank = ("coefs", "offset", "name", *(() if is_flag(node) else NUMBERS.get(node.op, ())))
     return (row_of(node, place, blank), node.dtype.name, is_quotient(node) and is_narrow(node))
 
 
 def agreeing(nodes: list[Node]) -> tuple[int, ...]:
-    """The index of each fold's pass: folds over one range with equal leaves share it."""
+    """The pass of each fold: folds over one range with equal leaves share one."""
     folds = [node for node in nodes if node.op == "fold"]
     return tuple(next(k for k, x in enumerate(folds) if share(x, node)) for node in folds)
 
 
 def share(one: Node, other: Node) -> bool:
-    """Whether two folds are over one range, with as many leaves."""
+    """Whether two folds run over one range with the same number of leaves."""
     return one.inputs[0] is other.inputs[0] and agree(one.params["leaves"], other.params["leaves"])
 
 
 # descriptions
 
 WHOLE = (str, bytes, bool, float, type(None), DType, Machine)
-"""What has no numbers in it that vary; a processor's stay as they are."""
+"""Types without numbers that vary; a processor's numbers are constants."""
 
 
 @dataclass(frozen=True)
 class Dissected:
-    """A description without its numbers, these, and which of them follow from which other.
+    """A description without its numbers, the numbers, and which of them follow from which other.
 
-    A count of leaves follows from a size: it varies with it, if not between any two sizes.
+    A number of leaves follows from a size: it varies with the size, if not between any two sizes.
     """
 
     outline: Hashable
@@ -180,7 +180,7 @@ class Dissected:
 
 
 def dissected(x: object) -> Dissected:
-    """A description taken apart.
+    """Separate a description from its numbers.
 
     >>> dissected(("scan", 3, (4, True)))
     Dissected(outline=('tuple', 'scan', 'int', ('tuple', 'int', True)), numbers=(3, 4), follows={})
@@ -192,7 +192,7 @@ def dissected(x: object) -> Dissected:
 
 
 def without(x: object, numbers: list[int], follows: dict[int, int]) -> Hashable:
-    """A description without its numbers, which go to the end of the list."""
+    """A description without its numbers, which are appended to the list."""
     if isinstance(x, WHOLE):
         return x
     if isinstance(x, int):
@@ -213,7 +213,7 @@ def without(x: object, numbers: list[int], follows: dict[int, int]) -> Hashable:
 
 
 def leaves_follow(kernel: LoopKernel, first: int) -> dict[int, int]:
-    """The place of each count of leaves, and of the size that it follows from."""
+    """The place of each number of leaves, and of the size that determines it."""
     places = {place: first + k for k, place in enumerate(numbers_of(kernel))}
     folds = [node for node, name, _ in places if name == "leaves"]
     sizes = ((fold, (fold.inputs[0], "size", 0)) for fold in folds)
@@ -221,7 +221,7 @@ def leaves_follow(kernel: LoopKernel, first: int) -> dict[int, int]:
 
 
 def parts_of(x: object) -> list[tuple[str, object, str | None]]:
-    """The parts of a tuple or a dataclass: name, value, and the field that it follows from."""
+    """The parts of a tuple or a dataclass: name, value, and the field that determines it."""
     if not is_dataclass(x):
         return [("", part, None) for part in x]
     return [(name, getattr(x, name), leader) for name, leader in leaders_of(type(x))]
@@ -230,7 +230,7 @@ def parts_of(x: object) -> list[tuple[str, object, str | None]]:
 @memo
 @cache
 def leaders_of(kind: type) -> list[tuple[str, str | None]]:
-    """The fields of a dataclass, each with the one that it follows from."""
+    """The fields of a dataclass, each with the one that determines it."""
     return [(f.name, f.metadata.get("follows")) for f in fields(kind)]
 
 

@@ -18,7 +18,7 @@ __all__ = ["OpaqueCall", "written"]
 
 @dataclass(frozen=True)
 class OpaqueCall:
-    """A hand-written kernel by name, what writes it of which description, and its buffers.
+    """A call of a hand-written kernel: name, emitter, description, buffers.
 
     Buffers are outputs first.
     """
@@ -39,7 +39,7 @@ class OpaqueCall:
     """The call that packs an operand for it."""
 
     def given(self, sizes_vary: bool = False) -> NumberedCode:
-        """The call's code, and its numbers, which are passed after buffers and reports."""
+        """The call's code, and its runtime arguments, which follow buffers and reports."""
         first = len(self.buffers) + (2 if self.checks else 0)
         return written(self.name, self.emit, self.spec, first, sizes_vary)
 
@@ -57,7 +57,7 @@ SHARED = frozenset(
 def written(
     name: str, emit: Emit, spec: tuple[Any, ...], first: int, sizes_vary: bool = False
 ) -> NumberedCode:
-    """The code of a hand-written kernel, and the numbers that it is given from slot `first` on.
+    """The code of a hand-written kernel, and its runtime arguments from slot `first` on.
 
     It is made once per description, or for many; the symbol follows from the description.
     """
@@ -73,7 +73,7 @@ def written(
 
 
 def alone(name: str, emit: Emit, spec: tuple[Any, ...]) -> NumberedCode:
-    """The code of a kernel compiled for one description, with no numbers to pass."""
+    """The code of a hand-written kernel for one description, without runtime arguments."""
     module, symbol = LLVMModule(), f"{name}_{digest(repr(spec))}"
     scratch = emit(module, symbol, *spec)
     _families[name].add(*spec)

@@ -28,7 +28,7 @@ def phase_specs(node: Node) -> tuple[MatmulSpec, ...]:
 
 
 def strides_of(x: Node) -> tuple[int, tuple[int, ...]]:
-    """An operand's first element, and its strides."""
+    """An operand's first element and strides in its buffer."""
     found = plain(x) if x.rank == 4 else stored(x)
     return found.offset, tuple(axis[0][1] for axis in found.axes)
 

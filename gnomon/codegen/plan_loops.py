@@ -23,7 +23,7 @@ CHEAP = frozenset({"range", "affine", "const", "load"})
 
 @dataclass
 class Pass:
-    """One run along the inner range: what it folds, stores, and keeps for later passes."""
+    """One pass along the inner range: its folds, stores, and values saved for later passes."""
 
     folds: list[Node] = field(default_factory=list)
     stores: list[Store] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Pass:
 
 
 class LoopPlan:
-    """Levels and dependences of a kernel's scalars, and its passes in order."""
+    """The plan of a loop kernel: levels and dependences of its scalars, and its passes in order."""
 
     def __init__(self, kernel: LoopKernel) -> None:
         self.kernel = kernel
@@ -64,6 +64,7 @@ class LoopPlan:
         return node.op == "fold" and node.inputs[0] is self.kernel.inner
 
     def _study(self, node: Node) -> None:
+        """Compute the level and the dependences of a scalar."""
         inner = frozenset().union(*(self.depends[x] for x in node.inputs))
         level = max((self.level[x] for x in node.inputs), default=0)
         if node.op == "range":
@@ -80,7 +81,7 @@ class LoopPlan:
         )
 
     def _passes(self) -> list[Pass]:
-        """Folds and stores by level; sums of different leaves take passes of their own."""
+        """The folds and stores by level; sums with different leaves take separate passes."""
         found: dict[tuple[int, int], Pass] = {}
         for node in self.nodes:
             if self.is_lane_fold(node):
@@ -109,7 +110,8 @@ class LoopPlan:
     def _needed_from_before(self, run: Pass, level: int) -> list[Node]:
         """Costly scalars of earlier levels that a pass reads, the outermost of each expression.
 
-        A row holds one value per element: what changes inside a fold of another axis has several.
+        A row of scratch holds one value per element: what varies inside a fold of another axis has
+        several.
         """
         own = {*self.kernel.rows, self.kernel.inner}
         found, stack, seen = [], list(run.targets()), set()
@@ -129,7 +131,7 @@ class LoopPlan:
 @memo
 @cache
 def streamable(kernel: LoopKernel) -> tuple[int, ...]:
-    """The buffers that are written along rows, if all of it is in whole aligned vectors."""
+    """The buffers written along rows in whole aligned vectors, so that stores may stream."""
     plan = LoopPlan(kernel)
     folds = [x for x in plan.nodes if plan.is_lane_fold(x)]
     pieces = [kernel.inner.params["size"] // x.params["leaves"] for x in folds]
@@ -177,9 +179,9 @@ def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
 
 
 def at_hand(plan: LoopPlan, values: Sequence[Node]) -> set[Node]:
-    """The values that the last pass computes for a block of elements along with these.
+    """The values that the last pass computes for a block of elements along with `values`.
 
-    Not what earlier passes did for it: what folds read, and what was kept.
+    Values of earlier passes for the block are excluded: operands of folds, and saved ones.
     """
     kept = {node for run in plan.passes for node in run.kept}
     found, stack = set(), list(values)

@@ -34,7 +34,7 @@ SHARED = "threads that share columns would compute it several times"
 
 
 def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
-    """A contract in the words of the kernel."""
+    """The product's description for a contract of a and b."""
     left, right, out = split_spec(node.params["spec"])
     made = stored(node)
     sides = [dict(zip(names, x.axes, strict=True)) for names, x in ((left, a), (right, b))]
@@ -65,7 +65,7 @@ def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
 
 
 def nest_of(nests: Sequence[Nest | None], leaves: int) -> list[Axis]:
-    """One letter as the axes of a product, cut as finely as its finest operand needs."""
+    """A letter as the axes of a product, cut where an operand's strides change."""
     sizes = common([nest for nest in nests if nest is not None])
     assert sizes is not None, f"contract: {nests} do not fit together"
     strides = [[0] * len(sizes) if nest is None else cut(nest, sizes) for nest in nests]
@@ -74,7 +74,7 @@ def nest_of(nests: Sequence[Nest | None], leaves: int) -> list[Axis]:
 
 
 def mirrored(spec: MatmulSpec) -> MatmulSpec:
-    """Exchange the operands of a product, so that its result has contiguous columns."""
+    """A product with its operands exchanged, so that its result has contiguous columns."""
 
     def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
         return tuple(Axis(x.size, x.b, x.a, x.c, x.leaves) for x in axes)
@@ -92,7 +92,7 @@ def mirrored(spec: MatmulSpec) -> MatmulSpec:
 
 
 def contract(node: Node, machine: Machine, kept: Collection[Node] | None = ()) -> OpaqueCall:
-    """A matrix product; it reads a right factor that is `kept` in panels."""
+    """The call of a matrix product; a `kept` right factor is prepacked."""
     a, b, spec = oriented(node)
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
@@ -107,7 +107,7 @@ def contract(node: Node, machine: Machine, kept: Collection[Node] | None = ()) -
 def in_panels(
     spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node] | None
 ) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
-    """The product that reads B in panels, these, and what packs them, if that is quicker."""
+    """The product with a prepacked B, its panels, and the packing call, if that is faster."""
     if kept is None or not wants_panels(spec, b in kept):
         return spec, b, None
     if spec.tile == (0, 0):
@@ -124,7 +124,7 @@ _oriented: WeakKeyDictionary[Node, tuple[Nested, Nested, MatmulSpec]] = memo(Wea
 
 
 def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
-    """A product's factors and description, so that columns are neighbours where they can be."""
+    """A product's factors and description, with contiguous columns if possible."""
     found = _oriented.get(node)
     if found is None:
         # epilogues, prologues and the kernel ask
@@ -133,7 +133,7 @@ def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
 
 
 def with_neighbours(node: Node, a: Nested, b: Nested) -> tuple[Nested, Nested, MatmulSpec]:
-    """A product's factors, in the order in which columns are neighbours, and its description."""
+    """A product's factors, in the order that makes columns contiguous, and its description."""
     spec = product_of(node, a, b)
     # a single column is a vector of results as well
     upright = count(spec.columns) == 1 or spec.columns[-1].c != 1
@@ -143,7 +143,7 @@ def with_neighbours(node: Node, a: Nested, b: Nested) -> tuple[Nested, Nested, M
 
 
 def carries_epilogue(node: Node) -> bool:
-    """Whether a product's kernel can go on with its sums: row by row, in the sums' own dtype."""
+    """Whether a product can have an epilogue: its sums are row by row, in their own dtype."""
     if not node.size or node.dtype not in (float32, float64):
         return False
     _, _, spec = oriented(node)
@@ -156,7 +156,7 @@ def carries_epilogue(node: Node) -> bool:
 
 
 def opens(node: Node) -> Factor | None:
-    """The factor that a product's kernel can compute while it copies it: row-major, of all rows."""
+    """The factor that a prologue may compute while it is packed: row-major, with all rows."""
     if not node.size or node.inputs[0].dtype not in (float32, float64):
         return None
     a, b, spec = oriented(node)
@@ -182,9 +182,9 @@ def contract_with(
     machine: Machine,
     kept: Collection[Node] | None = (),
 ) -> OpaqueCall:
-    """A matrix product with a prologue, an epilogue, or both.
+    """The call of a matrix product with a prologue, an epilogue, or both.
 
-    It is stored itself if it is asked for.
+    The product itself is written too if `stored`.
     """
     a, b, spec = oriented(node)
     start = prologue_of(a.node, before, count(spec.steps), stored) if before else None

@@ -66,7 +66,7 @@ class AskingUnpackedWriter(UnpackedWriter, AskingWriter):
 
 
 class OpeningWriter(AskingWriter):
-    """A packed product with a prologue, and perhaps an epilogue."""
+    """A packed product with a prologue, and maybe an epilogue."""
 
     def __init__(
         self,
@@ -82,17 +82,17 @@ class OpeningWriter(AskingWriter):
 
     @property
     def stride(self) -> int:
-        """Values from one row of the strip to the next: a whole vector may stick out."""
+        """The stride of a strip's rows in values, with a margin of one vector."""
         return self.cut.deep + LANES
 
     @property
     def strip(self) -> str:
-        """The address of the strip: behind all other scratch memory."""
+        """The address of the strip of computed rows, behind all other scratch memory."""
         slots = max(packing.slots for packing in self.packings.values())
         return self.e.offset(self.scratch.offsets, 8 * slots)
 
     def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
-        """Panels of the left factor are made of the strip."""
+        """The packing of an operand; the left factor's reads the strip."""
         if operand == "b":
             return super().packing(operand, across)
         scalar, high = self.tile.scalar, self.tile.rows
@@ -100,7 +100,7 @@ class OpeningWriter(AskingWriter):
         return Packing(scalar, high, *walks, Source(self.spec.scalar))
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch, the strip included."""
+        """Write all functions; gives the bytes of scratch, the strip included."""
         return super().write() + self.tile.rows * self.stride * self.tile.item
 
     def write_parts(self) -> None:

@@ -57,7 +57,7 @@ class RowWriter:
         self.whole_rows = any(run.folds for run in self.plan.passes) or len(self.plan.passes) > 1
 
     def _side_by_side(self) -> int:
-        """Long bodies have enough to do with one vector; chains take turns."""
+        """The number of vectors computed together: one for long bodies."""
         values = [s.value for s in self.kernel.stores]
         if self._has_chains():
             return self.shares.columns // LANES
@@ -83,7 +83,7 @@ class RowWriter:
         return self.e.offset(first, self.e.mul(self.team.member, size))
 
     def _prepare(self, targets: Sequence[Node]) -> None:
-        """Compute, before a loop opens, all that does not vary in it."""
+        """Emit, before a loop opens, all that does not vary in it."""
         seen: set[Node] = set()
         stack = list(targets)
         rows = set(self.kernel.rows)
@@ -110,7 +110,7 @@ class RowWriter:
                 self.values.fixed(node)
 
     def _pass(self, run: Pass) -> None:
-        """One run along a row, leaf by leaf where it sums."""
+        """Emit one pass along a row, leaf by leaf where it sums."""
         if not run.folds and not is_lifted(self.size):
             if self.team.members > 1:
                 self._strided(run, self.team.member, self.team.members)
@@ -130,7 +130,7 @@ class RowWriter:
             self.values.remember(fold, [self.folds.result(fold, total)])
 
     def _by_members(self, run: Pass) -> list[str]:
-        """The total of each fold that no order changes, over blocks that members take in turns."""
+        """The total of each fold that is independent of order, over blocks that members share."""
         e, team, folds, step = self.e, self.team, self.folds, LANES * GROUP
         state = [folds.start(fold) for fold in run.folds for _ in range(GROUP)]
         full = self.size - self.size % step
@@ -183,7 +183,7 @@ class RowWriter:
         return self._split(blocks.joined(accs) if blocks else accs, len(run.folds))
 
     def _group(self, run: Pass, low: str, i: str, *accs: str) -> list[str]:
-        """A whole group of a leaf."""
+        """Emit a complete group of a leaf."""
         at = self.e.add(low, i)
         positions = [Position(self.e.add(at, LANES * u), None) for u in range(GROUP)]
         return self._body(run, positions, list(accs))
@@ -191,7 +191,7 @@ class RowWriter:
     def _open_tail(
         self, run: Pass, low: str, full: Lifted | str, size: Lifted | int, accs: list[str]
     ) -> list[str]:
-        """The last, incomplete group of a leaf whose size is read at run time, if there is one."""
+        """Emit the incomplete last group of a leaf with a runtime size, if there is one."""
         e = self.e
 
         def group(i: str, *accs: str) -> list[str]:
@@ -205,7 +205,7 @@ class RowWriter:
         return e.loop(full, size, LANES * GROUP, group, list(zip(kinds, accs, strict=True)))
 
     def _tail(self, run: Pass, low: str, full: int, size: int, accs: list[str]) -> list[str]:
-        """The last, incomplete group of a leaf."""
+        """Emit the incomplete last group of a leaf."""
         if full == size:
             return accs
         positions = []
@@ -232,9 +232,9 @@ class RowWriter:
         return accs
 
     def _write(self, run: Pass, positions: Sequence[Position]) -> None:
-        """Keep and store a block's values.
+        """Emit the stores of a block's values to scratch and results.
 
-        Where all members of a team have them, none stores before the others have read.
+        If all members of a team have the values, none stores before the others have read.
         """
         if self.team.members > 1 and not self.whole_rows:
             for store in run.stores:
@@ -259,14 +259,14 @@ class RowWriter:
                         self.e.prefetch(self.e.offset(reach[0], size))
 
     def _all_of(self, run: Pass, size: int) -> None:
-        """A row whose size is known: no vectors that never run."""
+        """Emit a row of constant size, without vectors that would never run."""
         full = size - size % (LANES * self.group)
         if full:
             self._vectors(run, "0", str(full), self.group)
         self._tail(run, "0", full, size, [])
 
     def _strided(self, run: Pass, number: str, count: str | int) -> None:
-        """Every count-th block of vectors of a row, from the number-th on, then of what is left."""
+        """Emit every count-th block of vectors of a row, from the number-th on, then the rest."""
         e, step, size = self.e, LANES * self.group, str(self.size)
         middle = e.value(f"and i64 {size}, {-step}")
 

@@ -42,7 +42,7 @@ def constant(value: object, dtype: DType) -> str:
 
 
 def widen(e: Emitter, value: str, dtype: DType) -> str:
-    """A vector as loaded -> as computed with."""
+    """Convert a vector as loaded to the type that is computed with."""
     if dtype is bool_:
         return e.value(f"icmp ne {vector('i8')} {value}, zeroinitializer")
     if dtype is float16:
@@ -55,7 +55,7 @@ def widen(e: Emitter, value: str, dtype: DType) -> str:
 
 
 def narrow(e: Emitter, value: str, dtype: DType) -> str:
-    """A vector as computed with -> as stored; a bfloat16 must have been rounded."""
+    """Convert a vector to its type in memory; a bfloat16 must have been rounded."""
     if dtype is bool_:
         return e.value(f"zext {V1} {value} to {vector('i8')}")
     if dtype is float16:
@@ -108,7 +108,7 @@ def apply(e: Emitter, f: str, operands: list[str], given: DType, result: DType) 
 
 
 def cast(e: Emitter, value: str, given: DType, result: DType) -> str:
-    """A value in another dtype; floats are cut to integers, anything is a truth value by != 0."""
+    """Convert a value to another dtype; floats are truncated, != 0 is a truth value."""
     a, b = vector(register(given)), vector(register(result))
     if given is result:
         return value
@@ -131,10 +131,10 @@ def cast(e: Emitter, value: str, given: DType, result: DType) -> str:
 
 
 def to_integer(e: Emitter, value: str, given: DType, result: DType) -> str:
-    """Truncation, 0 for NaN: one result on every CPU.
+    """Emit truncation to an integer, 0 for NaN: one result on every CPU.
 
-    int32 and int64 stop at their limits. The others keep the low bits of a wider signed integer,
-    as PyTorch's do on x86, and are 0 beyond that.
+    int32 and int64 saturate. The others keep the low bits of a wider signed integer, as PyTorch's
+    do on x86, and are 0 beyond that.
     """
     kind = register(given)
     if result in (int32, int64):
@@ -193,7 +193,7 @@ def sign(e: Emitter, kind: str, a: str) -> str:
 
 
 def classify(test: str) -> Callable:
-    """A test of |a| against infinity."""
+    """The emitter of a test of |a| against infinity."""
 
     def emit(e: Emitter, kind: str, a: str) -> str:
         size = intrinsic("llvm.fabs")(e, kind, a)

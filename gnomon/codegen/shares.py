@@ -28,7 +28,7 @@ LONG_ROW = 1024
 
 @dataclass(frozen=True)
 class WorkShares:
-    """The way in which threads share work.
+    """The division of a kernel's work among threads.
 
     chunk: elements of a row that one task takes, where rows may be cut; columns: the same where
     elements have sums of their own.
@@ -39,14 +39,14 @@ class WorkShares:
     strided: bool
 
     def tasks(self, e: Emitter, count: object, body: Callable[[str], None]) -> None:
-        """Run body(task) for each task of this thread."""
+        """Emit body(task) for each task of this thread."""
         if self.strided:
             e.loop("%thread", str(count), "%threads", body)
         else:
             e.loop(*self.stretch(e, str(count), 1), 1, body)
 
     def stretch(self, e: Emitter, total: str, unit: int) -> tuple[str, str]:
-        """The thread's part of 0..total, cut at multiples of unit."""
+        """The thread's part of 0..total, with ends at multiples of unit."""
         units = e.value(f"add i64 {total}, {unit - 1}")
         units = e.value(f"udiv i64 {units}, {unit}")
         ends = []
@@ -56,7 +56,7 @@ class WorkShares:
         return ends[0], ends[1]
 
     def members(self, plan: LoopPlan, numbers: KernelNumbers) -> int:
-        """The number of vectors of threads that do a task together.
+        """The number of vectors of threads that share one task as a team.
 
         A team does it where leaves are many and long.
         """
@@ -83,7 +83,7 @@ SHARES = {
 
 
 class WorkTeam:
-    """The threads that do a task together, each with its number; mostly one alone."""
+    """The threads that share a task, each with its number; mostly one alone."""
 
     def __init__(self, e: Emitter, shares: WorkShares, members: int) -> None:
         self.e, self.strided, self.members = e, shares.strided, members
@@ -94,7 +94,7 @@ class WorkTeam:
             e.module.define(f"; threads {members * LANES}")
 
     def each(self, count: int | Lifted, body: Callable[[str], None]) -> None:
-        """Run body(k) for all k, each by one member; then what was written is there for all."""
+        """Emit body(k) for all k, each by one member, and a barrier."""
         if self.members == 1 or self.apart:
             self.e.loop(0, count, 1, body)
             return
@@ -104,12 +104,12 @@ class WorkTeam:
         self.meet()
 
     def taken(self, values: list[str]) -> list[str]:
-        """Values that all members have read, so that what they were read from may be written."""
+        """Values that all members have loaded, so that their source may be overwritten."""
         if self.members > 1:
             self.meet()
         return values
 
     def meet(self) -> None:
-        """Wait for each other, where there are others."""
+        """Emit a barrier of the team, if it has other members."""
         if self.strided and not self.apart:
             self.e.call("void", "meet")

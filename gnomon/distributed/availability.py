@@ -43,7 +43,7 @@ BY_DEVICE = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
 
 
 class ConnectionName(str):
-    """The name of a backend in small letters, as a string; `torch.distributed.Backend`.
+    """The lower-case name of a backend, as a string; `torch.distributed.Backend`.
 
     >>> ConnectionName("GLOO") == ConnectionName.GLOO == "gloo"
     True
@@ -62,7 +62,7 @@ class ConnectionName(str):
 
 
 class DebugLevel(Enum):
-    """The levels of messages that programs can ask for; ranks always compare their collectives."""
+    """The levels of debug messages in PyTorch; ranks always compare collectives."""
 
     OFF, INFO, DETAIL = range(3)
 
@@ -78,12 +78,12 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Set the level that get_debug_level gives; messages here are those of GNOMON_DEBUG."""
+    """Set the level that get_debug_level returns; Gnomon's messages follow GNOMON_DEBUG."""
     _level[:] = [level]
 
 
 def set_debug_level_from_env() -> None:
-    """Set the level that TORCH_DISTRIBUTED_DEBUG says, OFF where it is not set."""
+    """Set the level from TORCH_DISTRIBUTED_DEBUG, OFF if it is not set."""
     name = os.environ.get(LEVEL, "OFF").upper()
     if name not in DebugLevel.__members__:
         known = ", ".join(DebugLevel.__members__)
@@ -92,7 +92,7 @@ def set_debug_level_from_env() -> None:
 
 
 def is_gloo_available() -> bool:
-    """Whether "gloo" connects ranks: here it is a name for what does."""
+    """Whether the backend name "gloo" is accepted, an alias of Gnomon's backend."""
     return True
 
 
@@ -102,22 +102,22 @@ def is_mpi_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL connects ranks: not here."""
+    """Whether NCCL connects ranks: False."""
     return False
 
 
 def is_ucc_available() -> bool:
-    """Whether UCC connects ranks: not here."""
+    """Whether UCC connects ranks: False."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether XCCL connects ranks: not here."""
+    """Whether XCCL connects ranks: False."""
     return False
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether an agent of torchrun's started this process."""
+    """Whether torchrun started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
@@ -160,7 +160,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_pg_count() -> int:
-    """The number of groups that were made, the one of all ranks included; 0 where there is none."""
+    """The number of groups, the one of all ranks included; 0 before they are connected."""
     return 0 if default_group() is None else membership().made + 1
 
 

@@ -41,11 +41,11 @@ REMEDIES = {
     "Kubernetes": "Set MASTER_ADDR to the first pod's name in the job's service, and MASTER_PORT. "
     "Or start ranks by MPI, as an MPIJob does.",
 }
-"""What to do where ranks were started and do not meet, by who started them."""
+"""The remedy by launcher, for ranks that were started and do not connect."""
 
 
 class BackendKind(NamedTuple):
-    """The properties of a backend: what its ranks are, who starts them, and by what they meet."""
+    """The properties of a backend: threads or processes, its launcher, and its transport."""
 
     processes: bool
     """Whether ranks are processes."""
@@ -66,14 +66,14 @@ BACKENDS = {
 
 
 def check(caller: str, name: str, allowed: Sequence[str] = tuple(BACKENDS)) -> None:
-    """Refuse a name that no backend has, or none of those that are allowed."""
+    """Refuse the name of an unknown backend, or of one that is not allowed."""
     if name not in allowed:
         known = ", ".join(allowed)
         raise ConfigError(f"{caller}: expected one of {known}: got {name!r}.")
 
 
 def place() -> Environment:
-    """The place of this rank; MPI is asked where a launcher left signs but no number."""
+    """The place of this rank; MPI is asked if a launcher set its variables without a rank."""
     found = environment()
     if found.size > 1 or not was_launched():
         return found
@@ -85,9 +85,9 @@ def place() -> Environment:
 def connected(
     patience: float | None = None, wanted: str | None = None, where: tuple[str, int] | None = None
 ) -> Backend:
-    """The backend, which all ranks ask for; of ranks that are threads, each has its own.
+    """The backend of this process, made once; ranks that are threads have their own.
 
-    where: the host and port at which ranks find each other; None where the environment says it.
+    where: the host and port at which ranks connect; None if the environment names them.
     """
     found, seat = environment(), membership().seat
     if seat is not None:
@@ -108,7 +108,7 @@ def met(
     wanted: str | None,
     where: tuple[str, int] | None = None,
 ) -> Backend:
-    """The other ranks: by MPI, or by sockets where no MPI started them and they know where."""
+    """Connect with the other ranks: by MPI, or by sockets if MPI did not start them."""
     where, wanted = where or meeting_place(), wanted or wanted_backend()
     if wanted is None and found.size > 1 and where is not None and not by_mpi(found):
         # a program that says of itself which rank it is, and meets at its own machine, is on one

@@ -36,14 +36,14 @@ INNER = "_checkpoint_wrapped_module"
 
 
 class CheckpointImpl(Enum):
-    """PyTorch's two ways of computing twice; here there is one."""
+    """PyTorch's two implementations of recomputation, which are one."""
 
     REENTRANT = auto()
     NO_REENTRANT = auto()
 
 
 class ActivationWrapper(WrapperModule):
-    """A module around another that says what becomes of its activations."""
+    """Base of wrappers that set how a module's activations are stored."""
 
     inner = INNER
 
@@ -81,7 +81,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 class OffloadWrapper(ActivationWrapper):
-    """A module whose activations are kept in main memory: here all are.
+    """A module whose activations are in main memory, as they all are.
 
     Shapes: input (*s) -> (*t)
 
@@ -105,7 +105,7 @@ def checkpoint_wrapper(
     checkpoint_fn: Callable | None = None,
     **checkpoint_fn_kwargs: Any,
 ) -> Module:
-    """The module in a wrapper that recomputes its activations, by checkpoint_fn where one is given.
+    """Wrap a module to recompute its activations, by checkpoint_fn if given.
 
     >>> from gnomon.nn import Linear
     >>> checkpoint_wrapper(Linear(3, 2)).in_features
@@ -115,12 +115,12 @@ def checkpoint_wrapper(
 
 
 def offload_wrapper(module: Module) -> Module:
-    """The module in a wrapper that keeps its activations in main memory."""
+    """Wrap a module to store its activations in main memory."""
     return OffloadWrapper(module)
 
 
 def every_module(module: Module) -> bool:
-    """Every module inside."""
+    """Return True for every module."""
     return True
 
 
@@ -130,7 +130,7 @@ def apply_activation_checkpointing(
     check_fn: Callable[[Module], bool] = every_module,
     auto_wrap_policy: Policy | WrapPolicy | None = None,
 ) -> None:
-    """Put modules inside of a model, not itself, into wrappers, as check_fn or a policy says.
+    """Wrap modules inside of a model that check_fn or a policy selects.
 
     >>> from gnomon.nn import Linear, Sequential
     >>> model = Sequential(Linear(3, 2))

@@ -54,7 +54,7 @@ Began = Work | None
 
 
 def handed(work: Work, async_op: bool, tensors: Sequence[Tensor] = ()) -> Began:
-    """A Work, which writes some tensors, for who asked for one; else it is waited for."""
+    """The Work of a collective for asynchronous callers; others wait for it and get None."""
     if async_op:
         work.tensors = tensors
         return work
@@ -63,24 +63,24 @@ def handed(work: Work, async_op: bool, tensors: Sequence[Tensor] = ()) -> Began:
 
 
 def root_of(group: ProcessGroup, rank: int | None, place: int | None, name: str) -> int:
-    """The place in a group of the rank that is named, by its number among all or in the group."""
+    """The index in a group of the root, given by its global rank or its rank in the group."""
     if (rank is None) == (place is None):
         raise ShapeError(f"{name}: name one rank, by its number among all or in the group.")
     return group.place_of(rank) if place is None else place
 
 
 def first_or(group: ProcessGroup, rank: int | None, place: int | None, name: str) -> int:
-    """The root's place in a group; the first of all ranks where none is named."""
+    """The root's index in a group; of global rank 0 by default."""
     return root_of(group, 0 if rank is None and place is None else rank, place, name)
 
 
 def whole(tensors: Sequence[Tensor]) -> list[Part]:
-    """A tensor of each rank, or for it, in rank order."""
+    """A list of tensors, one of each rank in rank order, as one tensor."""
     return [Part(k, x, 0, x.numel()) for k, x in enumerate(tensors)]
 
 
 def fits(name: str, target: Tensor, source: Tensor, times: int = 1, over: int = 1) -> None:
-    """Refuse tensors whose elements do not fit: times so many, or so many of one's."""
+    """Refuse tensors whose numbers of elements do not fit a collective."""
     if target.dtype is not source.dtype or target.numel() * over != source.numel() * times:
         relation = f"{times} times" if times > 1 else f"a {over}th of" if over > 1 else "as many as"
         raise ShapeError(
@@ -90,11 +90,11 @@ def fits(name: str, target: Tensor, source: Tensor, times: int = 1, over: int = 
 
 
 def ignored(made: Node) -> None:
-    """Does nothing with a result."""
+    """Ignore a result."""
 
 
 def barrier(group: Group = None, async_op: bool = False, device_ids: object = None) -> Began:
-    """Return when all ranks have come here."""
+    """Return when all ranks have called it."""
     known = found(group)
     if known is not None:
         return handed(gathered(known, "barrier", zeros(1), ignored), async_op)
@@ -191,7 +191,7 @@ def counted(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
 
 
 def at_root(name: str, tensors: Sequence[Tensor], root: int, group: ProcessGroup) -> list[Part]:
-    """A tensor of each rank, or for it, on the one rank that has them; nothing on others."""
+    """The list of every rank's tensors on the root; None on others, where it must be empty."""
     if group.rank() != root:
         return []
     counted(name, tensors, group)
@@ -254,7 +254,7 @@ def all_to_all_single(
 def stretches(
     group: ProcessGroup, tensor: Tensor, sizes: Sequence[int] | None, name: str
 ) -> list[Part]:
-    """The rows of a tensor that are for each rank, or from it."""
+    """The rows of a tensor for each rank, or from it."""
     rows, ranks = tensor.shape[0], group.size()
     sizes = list(sizes) if sizes else [rows // ranks] * ranks
     if len(sizes) != ranks or sum(sizes) != rows:

@@ -27,20 +27,20 @@ Hook = Callable[[Group, GradBucket], Future]
 
 
 def first_of(future: Future) -> Tensor:
-    """The tensor that a collective wrote."""
+    """The tensor of a collective's result."""
     found = future.value()
     return found[0] if isinstance(found, (list, tuple)) else found
 
 
 def allreduce_hook(process_group: Group, bucket: GradBucket) -> Future:
-    """The averages that there are without a hook, to the bit."""
+    """Average gradients as without a hook, to the bit."""
     work = all_reduce(bucket.buffer(), ReduceOp.AVG, process_group, async_op=True)
     assert work is not None, "it was asked for"
     return work.get_future().then(first_of)
 
 
 def compressed(process_group: Group, bucket: GradBucket, dtype: DType) -> Future:
-    """The averages of gradients that travel in another dtype."""
+    """Average gradients that are sent in another dtype."""
     row = bucket.buffer()
     small = row.to(dtype) / get_world_size(process_group)
     work = all_reduce(small, ReduceOp.SUM, process_group, async_op=True)
@@ -49,12 +49,12 @@ def compressed(process_group: Group, bucket: GradBucket, dtype: DType) -> Future
 
 
 def fp16_compress_hook(process_group: Group, bucket: GradBucket) -> Future:
-    """The averages of gradients that travel as float16."""
+    """Average gradients that are sent as float16."""
     return compressed(process_group, bucket, float16)
 
 
 def bf16_compress_hook(process_group: Group, bucket: GradBucket) -> Future:
-    """The averages of gradients that travel as bfloat16."""
+    """Average gradients that are sent as bfloat16."""
     return compressed(process_group, bucket, bfloat16)
 
 
@@ -70,10 +70,10 @@ def narrowed(hook: Hook, dtype: DType) -> Hook:
 
 
 def fp16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook whose gradients are float16."""
+    """A hook that casts gradients to float16 for another hook."""
     return narrowed(hook, float16)
 
 
 def bf16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook whose gradients are bfloat16."""
+    """A hook that casts gradients to bfloat16 for another hook."""
     return narrowed(hook, bfloat16)

@@ -20,7 +20,7 @@ SUMS = frozenset({"SUM", "AVG", "PREMUL_SUM"})
 
 
 def by_parts(collective: Callable[P, R]) -> Callable[P, R]:
-    """Give a collective complex tensors too; what it returns of them is complex again."""
+    """A decorator that makes a collective accept complex tensors."""
     called = signature(collective)
 
     @wraps(collective)
@@ -46,19 +46,19 @@ def is_complex(value: object) -> bool:
 
 
 def of_first(value: Any) -> Any:
-    """The first of a list, or a value that is none."""
+    """The first item of a list; any other value unchanged."""
     return (value[0] if value else None) if isinstance(value, (list, tuple)) else value
 
 
 def real(value: Any) -> Any:
-    """An argument with both parts of complex numbers along a last axis, as the same memory."""
+    """Complex tensors as real ones with both parts along a last axis, as the same memory."""
     if not is_complex(value):
         return value
     return view_as_real(value) if isinstance(value, Paired) else [real(each) for each in value]
 
 
 def refuse_fold(name: str, value: object) -> None:
-    """Refuse a fold that is not the one of each part."""
+    """Refuse a fold that does not act on each part separately."""
     fold = value.upper() if isinstance(value, str) else getattr(value, "name", "")
     if isinstance(value, (str, Reduction)) and fold not in SUMS:
         raise DtypeError(

@@ -28,7 +28,7 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """Ranks along axes; all ranks make it, those that are not in it too.
+    """A mesh of ranks with named axes, made by all ranks, members or not.
 
     >>> import gnomon as gn
     >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("dp",))
@@ -58,7 +58,7 @@ class DeviceMesh:
 
     @staticmethod
     def of(axes: Mapping[str, int] | Iterable[tuple[str, int]]) -> DeviceMesh:
-        """The mesh of the first ranks by the names and sizes of its axes; it connects no ranks.
+        """The mesh of the first ranks with these axis names and sizes; it connects no ranks.
 
         >>> mesh = DeviceMesh.of({"data": 2, "tensor": 2})
         >>> mesh.place(3), mesh.beside(3, "data")
@@ -98,18 +98,18 @@ class DeviceMesh:
         return int(self.ranks.size) if mesh_dim is None else self.ranks.shape[mesh_dim]
 
     def place(self, rank: int) -> dict[str, int]:
-        """The place of a rank along every axis; nothing where it is not in the mesh."""
+        """The coordinates of a rank in the mesh; empty if it is not in the mesh."""
         found = np.argwhere(self.ranks == rank).tolist()
         return dict(zip(self.names, found[0], strict=True)) if found else {}
 
     def groups(self, *along: str) -> list[list[int]]:
-        """The ranks that differ along some axes alone, in order, for every place along others."""
+        """The groups of ranks that differ along some axes only, in order."""
         numbers = sorted(range(self.ndim), key=lambda k: self.names[k] in along)
         count = prod(n for name, n in self.axes if name in along)
         return self.ranks.transpose(numbers).reshape(-1, count).tolist()
 
     def beside(self, rank: int, axis: str) -> list[int]:
-        """The ranks that differ from one along an axis alone, itself among them, in order."""
+        """The ranks that differ from one along an axis only, itself included, in order."""
         return next(ranks for ranks in self.groups(axis) if rank in ranks)
 
     def get_rank(self) -> int:
@@ -125,7 +125,7 @@ class DeviceMesh:
         return self.get_group(mesh_dim).rank()
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The ranks that differ from this one along an axis alone."""
+        """The group of ranks that differ from this one along an axis only."""
         if mesh_dim is None and self.ndim > 1:
             raise ArgumentError(
                 f"get_group: the DeviceMesh has {self.ndim} dimensions: expected `mesh_dim`: "
@@ -156,7 +156,7 @@ class DeviceMesh:
         return mesh_dim % self.ndim
 
     def __getitem__(self, names: str | Sequence[str]) -> DeviceMesh:
-        """The part of the mesh along some of its axes in which this rank stands."""
+        """The submesh along some of its axes that contains this rank."""
         if self.mesh_dim_names is None:
             raise LayoutError("mesh: Cannot slice a DeviceMesh without mesh_dim_names.")
         asked = (names,) if isinstance(names, str) else tuple(names)
@@ -170,7 +170,7 @@ class DeviceMesh:
         return self.along(kept)
 
     def along(self, kept: Sequence[int]) -> DeviceMesh:
-        """The part along some axes, by their numbers, in which this rank stands."""
+        """The submesh along some axes, by number, that contains this rank."""
         if len(kept) == self.ndim:
             return self
         here = self.get_coordinate() or [0] * self.ndim
@@ -182,9 +182,9 @@ class DeviceMesh:
         return made
 
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
-        """All its ranks along one axis, which the mesh that this is a part of has by a name too.
+        """The mesh with all its ranks along one axis, which its root mesh then has by name.
 
-        An axis alone is the same one under another name: layouts have it once.
+        A single axis is the same one under another name: layouts have it once.
         """
         name = mesh_dim_name or "_".join(self.mesh_dim_names or unnamed(self.ndim))
         row = self.ranks.reshape(-1)
@@ -208,7 +208,7 @@ class DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
 ) -> DeviceMesh:
-    """The mesh of the first ranks, the last axis fastest; connects the ranks where none did.
+    """The mesh of the first ranks, the last axis fastest; connects the ranks if nothing did.
 
     >>> import gnomon as gn
     >>> init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))["tp"]
@@ -226,7 +226,7 @@ def init_device_mesh(
 
 
 def check(ranks: np.ndarray, names: tuple[str, ...] | None) -> None:
-    """Refuse ranks that are not there, and names that say nothing."""
+    """Refuse ranks that do not exist, and invalid axis names."""
     if not is_initialized():
         init_process_group()
     world = membership().world().size()
@@ -245,12 +245,12 @@ def check(ranks: np.ndarray, names: tuple[str, ...] | None) -> None:
 
 
 def identity(mesh: DeviceMesh) -> tuple[Any, ...]:
-    """The key of a mesh, which equal ones share."""
+    """The key of a mesh, by which equal ones share groups."""
     return mesh.device_type, mesh.shape, mesh.ranks.tobytes(), mesh.mesh_dim_names
 
 
 def joined(mesh: DeviceMesh) -> tuple[str, ...]:
-    """The names of a mesh's axes; its groups are made unless an equal mesh has them."""
+    """The names of a mesh's axes; its groups are made unless an equal mesh made them."""
     check(mesh.ranks, mesh.mesh_dim_names)
     member = membership()
     for known in member.meshes:
@@ -265,5 +265,5 @@ def joined(mesh: DeviceMesh) -> tuple[str, ...]:
 
 
 def unnamed(count: int) -> list[str]:
-    """The names of groups along axes that have none."""
+    """The generated names of mesh axes without names."""
     return [f"dim {k}" for k in range(count)]

@@ -21,7 +21,7 @@ __all__ = ["as_rank", "leave"]
 
 @contextmanager
 def as_rank() -> Iterator[None]:
-    """Inside, what ends the program badly ends all ranks; alone, Python's own way is kept."""
+    """A context in which an unhandled exception ends all ranks, if there are several."""
     found = environment()
     if found.size == 1:
         yield
@@ -43,7 +43,7 @@ def as_rank() -> Iterator[None]:
 
 
 def end_together() -> None:
-    """Wait for all ranks to end: whoever waits for one that will not come gives up by itself."""
+    """Wait for all ranks to end; ranks that wait for a failed one time out by themselves."""
     known = watch.of_process()
     if known is not None:
         known.note = "at the end of its program"
@@ -54,7 +54,7 @@ def end_together() -> None:
 
 
 def leave(code: int, cause: object) -> None:
-    """Say what happened and go, without the goodbyes that would wait for the other ranks."""
+    """Print the failure and exit at once, without waiting for other ranks."""
     rank, known = environment().rank, watch.of_process()
     reason, text = said_of(cause)
     known_already = known.fail(reason, code) if known is not None else False
@@ -70,7 +70,7 @@ def leave(code: int, cause: object) -> None:
 
 
 def said_of(cause: object) -> tuple[str, str]:
-    """The failure of a rank, in a line and in whole; an error with the user's own calls."""
+    """A rank's failure in one line and in full, with the user's calls."""
     if isinstance(cause, int):
         return f"exit code {cause}", ""
     if not isinstance(cause, BaseException):
@@ -83,5 +83,5 @@ def said_of(cause: object) -> tuple[str, str]:
 
 
 def is_start(file: str) -> bool:
-    """Whether a frame belongs to what starts a script."""
+    """Whether a frame belongs to Python's start of a script."""
     return file.startswith("<frozen") or os.path.dirname(file) == os.path.dirname(__file__)

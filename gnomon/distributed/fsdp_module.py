@@ -27,14 +27,14 @@ outermost: ContextVar[Module | None] = ContextVar("outermost", default=None)
 
 
 class UnshardHandle:
-    """The result of an `unshard` that should not wait: there is nothing to wait for."""
+    """The handle of an asynchronous `unshard`, which is always complete."""
 
     def wait(self) -> None:
         """Do nothing: programs gather what they read."""
 
 
 class FSDPModule:
-    """A module that was given to fully_shard."""
+    """A module that was passed to fully_shard."""
 
     _unit_number: int
     """The number of the unit that its own parameters are."""
@@ -44,12 +44,12 @@ class FSDPModule:
     def set_reduce_scatter_max_input_buffers(
         self, max_input_buffers: int | str, *, recurse: bool = True
     ) -> None:
-        """Limit the reductions of gradients that may be under way where one of these begins.
+        """Limit the reductions of gradients that may be under way when one of these starts.
 
-        What a reduction sends is there until all ranks have it: more of them let the backward pass
-        go on, and take memory. "auto" takes the fewest with which a simulated run of the program
-        waits no longer than with all; gn.distributed.explain lists what was compared. No value
-        depends on it.
+        A reduction holds its operand until all ranks have it: more of them let the backward pass go
+        on, and take memory. "auto" takes the fewest with which a simulated run of the program waits
+        no longer than with all; gn.distributed.explain lists what was compared. No value depends on
+        it.
 
         >>> import gnomon as gn
         >>> from gnomon.distributed.fsdp import fully_shard
@@ -65,7 +65,7 @@ class FSDPModule:
                 p.data = in_unit(p.detach(), Unit(module._unit_number, max_input_buffers))
 
     def _sharded(self, recurse: bool) -> Iterator[FSDPModule]:
-        """The module, and those in it that were given to fully_shard too."""
+        """The module, and those inside that were passed to fully_shard."""
         assert isinstance(self, Module), "a fully sharded module is a module"
         inner = self.modules() if recurse else (self,)
         return (each for each in inner if isinstance(each, FSDPModule))
@@ -76,7 +76,7 @@ class FSDPModule:
         return [p for p in self.parameters() if unit_of(p).number == self._unit_number]
 
     def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
-        """forward() between its hooks, of which a call that raises leaves nothing behind."""
+        """Call forward() between its hooks, and clean up after an exception."""
         assert isinstance(self, Module), "a fully sharded module is a module"
         module, rows, policy = outermost.get(), own_rows.get(), self._precision
         dtype = policy.param_dtype
@@ -91,11 +91,11 @@ class FSDPModule:
     # when parameters are there: the program's order says it
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Do nothing: programs gather what they read. Whole values are p.full_tensor()."""
+        """Do nothing: programs gather the parameters that they read. See p.full_tensor()."""
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
-        """Do nothing: between two programs each rank has its part alone."""
+        """Do nothing: between two programs each rank has only its part."""
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Do nothing: gathered parameters are freed after their last reader in each pass."""
@@ -106,7 +106,7 @@ class FSDPModule:
         """Do nothing: gathered parameters are freed after their last reader in each pass."""
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Do nothing: what a backward pass does not read is not gathered for it."""
+        """Do nothing: a backward pass gathers only parameters that it reads."""
 
     def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
         """Do nothing: a unit is gathered when the unit two before it is no longer read."""
@@ -115,7 +115,7 @@ class FSDPModule:
         """Do nothing: a unit is gathered when the unit two before it is no longer read."""
 
     def set_post_optim_event(self, event: Any) -> None:
-        """Do nothing: what a program reads is there when it begins."""
+        """Do nothing: parameters are up to date when a program starts."""
 
     def set_separate_reduce_scatter_group(
         self, enable: bool = True, *, recurse: bool = True
@@ -123,7 +123,7 @@ class FSDPModule:
         """Do nothing: transfers of one group do not wait for each other."""
 
     def reset_iter_state(self) -> None:
-        """End a forward pass that an error left."""
+        """End a forward pass that an error interrupted."""
         outermost.set(None)
         own_rows.set(())
 
@@ -132,7 +132,7 @@ class FSDPModule:
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Do nothing: every backward pass reduces its gradients, and the sums are the same.
+        """Do nothing: every backward pass reduces its gradients, with equal sums.
 
         One message for several microbatches is gn.accumulate(loss, batch, microbatches=n).
         """
@@ -149,27 +149,27 @@ class FSDPModule:
     # how values move and are summed: what one curve rests on
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """Refused: gradients are averaged over ranks, as one process's over all rows."""
+        """Refuse: gradients are averaged over ranks, like one process's over all rows."""
         raise ArgumentError(
             f"set_gradient_divide_factor: expected none: got {factor}. Gradients are those of the "
             "mean over all ranks' rows, to the bit. Multiply the loss instead."
         )
 
     def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
-        """Refused: a program's messages are its own."""
+        """Refuse: programs determine their own messages."""
         refuse("set_all_reduce_hook", "change gradients between backward() and step()")
 
     def set_custom_all_gather(self, comm: Any) -> None:
-        """Refused: a program's messages are its own."""
+        """Refuse: programs determine their own messages."""
         refuse("set_custom_all_gather", "choose a backend by init_process_group")
 
     def set_custom_reduce_scatter(self, comm: Any) -> None:
-        """Refused: a program's messages are its own."""
+        """Refuse: programs determine their own messages."""
         refuse("set_custom_reduce_scatter", "choose a backend by init_process_group")
 
 
 def refuse(name: str, instead: str) -> None:
-    """Raise: nobody else's function moves or folds values."""
+    """Raise an error for user functions that would move or fold values."""
     raise ArgumentError(
         f"{name}: expected nothing: got a function. Ranks fold in one order, which gives one "
         f"process's bits, and programs are native code; {instead}."
@@ -178,7 +178,7 @@ def refuse(name: str, instead: str) -> None:
 
 @cache
 def sharded_class(kind: type[Module]) -> type[Module]:
-    """A module's class with FSDPModule before it; as it is where that is so already."""
+    """A module's class with FSDPModule as a base; unchanged if it has that base."""
     if issubclass(kind, FSDPModule):
         return kind
 

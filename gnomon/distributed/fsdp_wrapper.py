@@ -75,7 +75,7 @@ HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 
 
 class BackwardPrefetch(Enum):
-    """The moment at which PyTorch gathers the next unit: a program's order says it here."""
+    """PyTorch's moments to gather the next unit; ignored, since programs order transfers."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
@@ -83,17 +83,16 @@ class BackwardPrefetch(Enum):
 
 @dataclass
 class CPUOffload:
-    """Whether parameters lie in main memory: here they do."""
+    """PyTorch's option to store parameters in main memory, where they always are."""
 
     offload_params: bool = False
 
 
 class FullyShardedDataParallel(WrapperModule):
-    """A module of whose parameters each rank keeps a part, and inside of it others by a policy.
+    """A module with parameters sharded over ranks, and wrappers inside of it by a policy.
 
     Parameters keep their shapes and names, whatever `use_orig_params` says. `device_id`,
-    `cpu_offload`, `backward_prefetch`, `forward_prefetch` and `limit_all_gathers` do nothing: no
-    value depends on them.
+    `cpu_offload`, `backward_prefetch`, `forward_prefetch` and `limit_all_gathers` have no effect.
 
     Shapes: input (*s) -> (*t)
 
@@ -161,7 +160,7 @@ class FullyShardedDataParallel(WrapperModule):
         return self._modules[INNER](*inputs, **named)
 
     def check_is_root(self) -> bool:
-        """Whether no other wrapper is around this one."""
+        """Whether no other wrapper contains this one."""
         return self._is_root
 
     @staticmethod
@@ -171,21 +170,21 @@ class FullyShardedDataParallel(WrapperModule):
         return [m for m in found if m._is_root or not root_only]
 
     def named_parameters(self, *given: Any, **named: Any) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their paths, in summon_full_params those of the plain module."""
+        """The parameters with their paths; in summon_full_params without the wrappers' names."""
         for name, value in super().named_parameters(*given, **named):
             yield (name.replace(f"{INNER}.", "") if _summoned.get() else name), value
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """Scale all gradients so that their norm over all ranks is at most max_norm; the norm."""
+        """Scale all gradients to a norm over all ranks of at most max_norm; returns the norm."""
         return clip_grad_norm_(list(self.parameters()), max_norm, norm_type)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Do nothing: every backward pass reduces its gradients, and the sums are the same."""
+        """Do nothing: every backward pass reduces its gradients, with equal sums."""
         yield
 
     def register_comm_hook(self, state: object, hook: Callable) -> None:
-        """Refused: a program's messages are its own."""
+        """Refuse: programs determine their own messages."""
         raise ArgumentError(
             "register_comm_hook: expected nothing: got a function. Ranks fold in one order, which "
             "gives one process's bits; change gradients between backward() and step()."
@@ -201,7 +200,7 @@ class FullyShardedDataParallel(WrapperModule):
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """Inside, parameters are plain tensors of whole values; changes stay, if `writeback`."""
+        """A context with parameters as plain, whole tensors; changes persist if `writeback`."""
         if rank0_only and writeback:
             raise NotImplementedError(
                 "summon_full_params: changes of one rank are not those of all. Say writeback=False."
@@ -232,7 +231,7 @@ class FullyShardedDataParallel(WrapperModule):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:
-        """Set the kind of state that all wrappers in a module give; that of before."""
+        """Set the type of state dicts of all wrappers in a module; returns the previous one."""
         made = settings_of(state_dict_type, state_dict_config, optim_state_dict_config)
         before = FullyShardedDataParallel.get_state_dict_type(module)
         for each in FullyShardedDataParallel.fsdp_modules(module):
@@ -241,7 +240,7 @@ class FullyShardedDataParallel(WrapperModule):
 
     @staticmethod
     def get_state_dict_type(module: Module) -> StateDictSettings:
-        """The kind of state that the wrappers in a module give."""
+        """The type of state dicts of the wrappers in a module."""
         found = FullyShardedDataParallel.fsdp_modules(module)
         return found[0]._settings if found else StateDictSettings()
 
@@ -253,7 +252,7 @@ class FullyShardedDataParallel(WrapperModule):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> Iterator[None]:
-        """Inside, the wrappers in a module give states of a kind."""
+        """A context in which the wrappers in a module return state dicts of a type."""
         configs = state_dict_config, optim_state_dict_config
         before = FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, *configs)
         try:
@@ -308,7 +307,7 @@ def refuse_state(name: str, state: object) -> None:
 
 
 def mesh_of(group: ProcessGroup | None, strategy: ShardingStrategy | None) -> DeviceMesh:
-    """The ranks of a group, all where none is given, along the axes that a strategy asks for."""
+    """The mesh for a strategy over the ranks of a group, by default all."""
     if isinstance(group, tuple):
         raise ArgumentError(
             "FullyShardedDataParallel: expected one process_group: got several. Give device_mesh= "
@@ -352,5 +351,5 @@ def own_parameters(module: Module) -> Iterator[Parameter]:
 def collected(
     module: FullyShardedDataParallel, state: dict[str, Any], prefix: str, notes: object
 ) -> None:
-    """Turn the values of a state into what the module's settings say."""
+    """Convert the values of a state dict as the module's settings say."""
     shown(state, module._settings, prefix)

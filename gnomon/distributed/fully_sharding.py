@@ -37,12 +37,12 @@ __all__ = [
 
 @dataclass
 class OffloadPolicy:
-    """The place of parameters between their uses: where they are."""
+    """PyTorch's policy of the memory of parameters between uses; it has no effect."""
 
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Main memory as the place of parameters: here all lie there."""
+    """PyTorch's policy to store parameters in main memory, where they always are."""
 
     pin_memory: bool = True
 
@@ -57,11 +57,11 @@ def fully_shard(
     offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Tensor] | None = None,
 ) -> Any:
-    """A module, or several as one unit, of whose parameters each rank keeps a part.
+    """Shard the parameters of a module, or of several as one unit, over ranks.
 
-    Layers come first, then what they are in. Along a mesh of two axes parameters are replicated
-    over the first. A parameter is split along its first axis that ranks divide, if there is one.
-    Gathered parameters are let go after each use, whatever `reshard_after_forward` says, and lie in
+    Inner layers are sharded before the modules around them. Along a mesh of two axes parameters are
+    replicated over the first. A parameter is split along its first axis that ranks divide, if any.
+    Gathered parameters are freed after each use, whatever `reshard_after_forward` says, and are in
     main memory, whatever `offload_policy` says. With `mp_policy` a unit computes in another dtype.
 
     >>> import gnomon as gn
@@ -110,13 +110,13 @@ def is_sharded_along(tensor: Tensor, mesh: DeviceMesh) -> bool:
 
 
 def no_wish(p: Tensor) -> None:
-    """Leave it open along which axis a parameter is split."""
+    """Return None: no preference for the axis along which a parameter is split."""
 
 
 def row_over(
     name: str, p: Tensor, mesh: DeviceMesh, asked: Split | None, unit: Unit
 ) -> ParameterLayout:
-    """The row of a parameter, which along mesh axes that it has is used without being gathered."""
+    """The table row of a parameter; along its existing mesh axes it is used without a gather."""
     have = value_layout(p)
     sizes, taken = list(divided(tuple(p.shape), have, "fully_shard")), [k for *_, k in splits(have)]
     free = [k for k in range(p.ndim) if k not in taken] + taken
@@ -129,7 +129,7 @@ def row_over(
 
 
 def entering(mesh: DeviceMesh) -> Callable:
-    """A hook that makes one rank's rows the batch of all ranks."""
+    """A hook that combines each rank's rows to the batch of all ranks."""
 
     def enter(module: Module, inputs: tuple, named: dict[str, Any]) -> Any:
         if outermost.get() not in (None, module):
@@ -150,7 +150,7 @@ def entering(mesh: DeviceMesh) -> Callable:
 
 
 def leaving(mesh: DeviceMesh) -> Callable:
-    """A hook that makes the result one rank's again, of whose loss gradients are averaged."""
+    """A hook that reduces a result to one rank's rows, with averaged gradients."""
 
     def leave(module: Module, inputs: tuple, output: Any) -> Any:
         if outermost.get() is not module:
@@ -163,7 +163,7 @@ def leaving(mesh: DeviceMesh) -> Callable:
 
 
 def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
-    """The rows of all ranks, of which a tensor is this one's."""
+    """The rows of all ranks, from each rank's own."""
     if not x.ndim or is_sharded_along(x, mesh):
         return x
     layout = tuple((name, n, Split(0)) for name, n in mesh.axes)
@@ -171,10 +171,10 @@ def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
 
 
 def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
-    """One rank's rows of a result, of whose loss gradients are averaged.
+    """One rank's rows of a result, with averaged gradients.
 
-    Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
-    mean of what ranks ask of it.
+    A value made of all ranks' rows, such as a loss, is whole on each rank, and its gradient is the
+    mean of the gradients on ranks.
     """
     placed = {name: each for name, _, each in value_layout(x) if name in mesh.names}
     split = any(isinstance(each, Split) for each in placed.values())
@@ -184,7 +184,7 @@ def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
 
 
 def over_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """A structure with its tensors changed."""
+    """A nested structure with its tensors changed."""
     found: list[Tensor] = []
     tree = flatten(value, found)
     return unflatten(tree, [change(x) for x in found])

@@ -48,7 +48,7 @@ __all__ = [
 
 
 def member(name: str, group: Group) -> ProcessGroup:
-    """A group that this rank is in."""
+    """A group, refused if this rank is not in it."""
     known = found(group)
     if known is None:
         raise ArgumentError(f"{name}: this rank is not in the group. Call it on its ranks only.")
@@ -68,7 +68,7 @@ def reduction(op: Reduction | str) -> Reduction:
 
 
 def linear(name: str, op: Reduction, x: Tensor, ranks: int) -> tuple[Tensor, float]:
-    """The summand of a fold, and the divisor of its sum; other folds have no gradient."""
+    """The summand of a linear fold, and the divisor of its sum; other folds have no gradient."""
     if op.monoid in ("add", "average"):
         scaled = x if op.factor is None else x * op.factor
         return scaled, float(ranks) if op.monoid == "average" else 1.0
@@ -98,7 +98,7 @@ def all_gather_single(self: Tensor, gather_dim: int = 0, group: Group = None) ->
 
 
 def gathering(group: ProcessGroup, axis: int) -> tuple[Do, Do]:
-    """A gather along an axis, and the scattered sum that is its gradient."""
+    """A gather along an axis, with the reduce-scatter that is its gradient."""
     ranks = group.size()
 
     def gather(x: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ def all_reduce_coalesced(
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
-    """The tensor: what a collective gives is there."""
+    """The tensor itself: results of collectives are complete."""
     return tensor
 
 

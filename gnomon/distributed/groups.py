@@ -41,14 +41,14 @@ __all__ = [
 
 
 class GroupMember:
-    """The stand-in for a group on the ranks that are not in it."""
+    """The stand-in for a group on ranks outside of it."""
 
     WORLD = None
     NON_GROUP_MEMBER = "not in this group"
 
 
 class group:
-    """The names of groups that are always there."""
+    """The names of the predefined groups."""
 
     WORLD = None
 
@@ -102,7 +102,7 @@ def init_process_group(
 
 
 def has_rank() -> bool:
-    """Whether a launcher says which rank this is, or it is a thread among others."""
+    """Whether a launcher set this process's rank, or it is a thread among ranks."""
     return environment().size > 1 or membership().seat is not None
 
 
@@ -113,7 +113,7 @@ def backend_of(
     patience: float | None,
     where: tuple[str, int] | None,
 ) -> Backend:
-    """The backend of a name."""
+    """The backend of a name, connected with the other ranks."""
     seat = membership().seat
     if name == "fake":
         return FakeBackend(max(rank, 0), max(world_size, 1))
@@ -129,7 +129,7 @@ def backend_of(
 
 
 def found(group: Group = None) -> ProcessGroup | None:
-    """A group, all ranks where none is named; None where this rank is not in it."""
+    """A group, by default of all ranks; None if this rank is not in it."""
     if group is None:
         return membership().world()
     if isinstance(group, ProcessGroup):
@@ -142,7 +142,7 @@ def found(group: Group = None) -> ProcessGroup | None:
 
 
 def is_available() -> bool:
-    """Whether there are process groups at all."""
+    """Whether process groups are available: True."""
     return True
 
 
@@ -152,13 +152,13 @@ def is_initialized() -> bool:
 
 
 def get_rank(group: Group = None) -> int:
-    """The number of this rank in a group, -1 where it is not in it."""
+    """The index of this rank in a group, -1 outside of it."""
     known = found(group)
     return -1 if known is None else known.rank()
 
 
 def get_world_size(group: Group = None) -> int:
-    """The number of ranks in a group, -1 where this rank is not in it."""
+    """The number of ranks in a group, -1 outside of it."""
     known = found(group)
     return -1 if known is None else known.size()
 
@@ -172,23 +172,23 @@ def get_backend(group: Group = None) -> str:
 
 
 def get_process_group_ranks(group: Group) -> list[int]:
-    """The numbers among all of a group's ranks."""
+    """The global ranks of a group."""
     known = found(group)
     return [] if known is None else list(known.ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The number among all of a rank of a group."""
+    """The global rank of a rank in a group."""
     return group.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The number in a group of one of all ranks."""
+    """The index in a group of a global rank."""
     return group.place_of(global_rank)
 
 
 def new_group(ranks: Sequence[int] | None = None, *args: Any, **ignored: Any) -> Any:
-    """A group of some ranks, in order; all ranks make it, those that are not in it too."""
+    """A group of some ranks, in order; all ranks call it, members or not."""
     world = membership().world()
     made = membership().make(list(world.ranks) if ranks is None else sorted(ranks))
     return GroupMember.NON_GROUP_MEMBER if made is None else made
@@ -197,7 +197,7 @@ def new_group(ranks: Sequence[int] | None = None, *args: Any, **ignored: Any) ->
 def split_group(
     parent_pg: ProcessGroup | None = None, split_ranks: Sequence[Sequence[int]] = (), **ignored: Any
 ) -> ProcessGroup | None:
-    """The group of this rank among several that share out the ranks of one; None if in none."""
+    """The group of this rank among the parts of another group; None if it is in none."""
     parent = found(parent_pg)
     if parent is None:
         return None
@@ -206,7 +206,7 @@ def split_group(
 
 
 def destroy_process_group(group: Group = None) -> None:
-    """Leave a group, or all of them with the first; MPI itself ends with the process."""
+    """Leave a group; leaving the group of all ranks leaves all."""
     known = found(group)
     if known is not None:
         membership().remove(known)

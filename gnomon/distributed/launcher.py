@@ -45,7 +45,7 @@ VALUED = ("-n", "--ranks", "--hosts", "--backend", "--patience", "--restarts")
 
 @dataclass(frozen=True)
 class Launch:
-    """Ranks to start: how many, of which command, on which hosts."""
+    """A launch: number of ranks, command, hosts."""
 
     command: tuple[str, ...]
     ranks: int
@@ -65,7 +65,7 @@ class Launch:
         return [mpiexec(), *hosts, "-n", str(self.ranks), *self.of_rank()]
 
     def of_rank(self) -> list[str]:
-        """The command of each rank: a script of Python's ends the job when it raises."""
+        """The command of each rank, wrapped so that a script's exception ends the job."""
         program, *rest = self.command
         runs = [sys.executable, "-m"]
         if Path(program).name.startswith("python"):
@@ -77,11 +77,11 @@ class Launch:
 
     @property
     def threads(self) -> int:
-        """Threads of each rank: its share of the cores, where all ranks are on this machine."""
+        """The threads of each rank: its share of the cores, if all ranks are on this machine."""
         return 0 if self.hosts else max(1, usable_cores() // self.ranks)
 
     def in_threads(self) -> int:
-        """Run all ranks in this process; the exit code."""
+        """Run all ranks as threads of this process; returns the exit code."""
         python, *words = self.of_rank()
         if python != sys.executable or self.hosts:
             raise ConfigError(
@@ -92,13 +92,13 @@ class Launch:
         return run_threads(script, self.ranks, self.threads, self.patience)
 
     def environment(self) -> dict[str, str]:
-        """The environment of ranks: this process's, their threads, patience, Open MPI's flags."""
+        """The environment of ranks: this process's, threads, timeout, Open MPI's flags."""
         share = {"GNOMON_NUM_THREADS": str(self.threads)} if self.threads else {}
         patience = {} if self.patience is None else {"GNOMON_PATIENCE": str(self.patience)}
         return OF_OPEN_MPI | share | dict(os.environ) | patience
 
     def run(self) -> int:
-        """Start the ranks and wait for them; the exit code."""
+        """Start the ranks and wait for them; returns the exit code."""
         if self.ranks < 1:
             raise ConfigError(f"launch: -n: expected int >= 1: got {self.ranks}.")
         launched = [name for name, kind in BACKENDS.items() if kind.launched]
@@ -122,7 +122,7 @@ class Launch:
         return own or code
 
     def call(self, given: Mapping[str, str]) -> int:
-        """Start all ranks with these variables, and wait for them; the exit code."""
+        """Start all ranks with these variables, and wait for them; returns the exit code."""
         if self.backend == "node":
             return run_processes(self.arguments(), self.ranks, self.backend, given)
         return subprocess.call(self.arguments(), env=given)
@@ -137,7 +137,7 @@ class Launch:
 
 
 def mpiexec() -> str:
-    """The program that starts ranks: of this environment, or else of the system."""
+    """The path of mpiexec: of this environment, or else of the system."""
     beside = Path(sys.executable).with_name("mpiexec")
     found = str(beside) if beside.exists() else shutil.which("mpiexec")
     if found is None:
@@ -146,7 +146,7 @@ def mpiexec() -> str:
 
 
 def delimited(words: Sequence[str]) -> list[str]:
-    """A command line in which a command or a script, with options of its own, stands behind "--".
+    """A command line with "--" before the command or script and its options.
 
     >>> delimited(["launch", "-n", "2", "train", "--mesh", "data=2"])
     ['launch', '-n', '2', '--', 'train', '--mesh', 'data=2']

@@ -15,7 +15,7 @@ ALONE = DeviceMesh.of(())
 
 
 def mesh_of(text: str) -> DeviceMesh:
-    """A mesh as the command line spells it.
+    """A mesh in the command line's notation.
 
     >>> mesh_of("data=2,tensor=4").axes
     (('data', 2), ('tensor', 4))
@@ -45,7 +45,7 @@ def local_part(mesh: DeviceMesh, rank: int, layout: MeshLayout, whole: np.ndarra
 
 
 def whole_of(mesh: DeviceMesh, layout: MeshLayout, parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The array of which every rank holds its part; replicas are taken from the first rank."""
+    """The whole array of all ranks' parts; replicas are taken from the first rank."""
     held, split = list(parts), {name: axis for name, _, axis in splits(layout)}
     for name, count in reversed(mesh.axes):
         groups = [held[k : k + count] for k in range(0, len(held), count)]

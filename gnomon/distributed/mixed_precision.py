@@ -101,7 +101,7 @@ def cast_float(value: Any, dtype: DType) -> Any:
 def computing_in(
     module: Module, own: Sequence[Tensor], policy: MixedPrecisionPolicy
 ) -> Iterator[None]:
-    """A block in which parameters of a module, those in `own`, have the dtype of a policy."""
+    """A context in which a module's own parameters have the dtype of a policy."""
     dtype = policy.param_dtype
     if dtype is None:
         yield
@@ -124,7 +124,7 @@ def computing_in(
 
 
 def policy_of(wanted: MixedPrecision) -> MixedPrecisionPolicy:
-    """The dtypes in which a unit computes."""
+    """The dtypes in which a unit computes, from a policy."""
     dtypes = (wanted.param_dtype, wanted.reduce_dtype, wanted.buffer_dtype)
     refuse_other_dtypes("FullyShardedDataParallel", wanted, *dtypes)
     if wanted.keep_low_precision_grads:
@@ -138,7 +138,7 @@ def policy_of(wanted: MixedPrecision) -> MixedPrecisionPolicy:
 
 
 def keep_precision(module: Module, classes: tuple[type[Module], ...]) -> None:
-    """Cast what goes into modules of some classes to float32, and their results back."""
+    """Make modules of some classes compute in float32, and cast their results back."""
     for inner in module.modules():
         if isinstance(inner, classes) and not keeps_precision(inner):
             object.__setattr__(inner, "_keeps_precision", True)
@@ -148,21 +148,21 @@ def keep_precision(module: Module, classes: tuple[type[Module], ...]) -> None:
 
 
 def keeps_precision(module: Module) -> bool:
-    """Whether a module computes in float32, whatever the unit does."""
+    """Whether a module computes in float32, whatever the unit's dtype is."""
     return "_keeps_precision" in vars(module)
 
 
 def enter_wide(
     dtypes: list[DType | None], module: Module, inputs: tuple, named: dict[str, Any]
 ) -> Any:
-    """Note the dtype of a module's first input of floats, and cast all of them to float32."""
+    """Record the dtype of a module's first floating-point input, and cast all to float32."""
     floats = (x.dtype for x in tensors_in((inputs, named)) if x.dtype.is_floating_point)
     dtypes.append(next(floats, None))
     return cast_floats((inputs, named), float32)
 
 
 def leave_wide(dtypes: list[DType | None], module: Module, inputs: tuple, output: Any) -> Any:
-    """Cast a module's result to the dtype that its input had."""
+    """Cast a module's result to the recorded dtype of its input."""
     return cast_floats(output, dtypes.pop())
 
 

@@ -35,22 +35,22 @@ __path__: list[str] = []  # PyTorch has a module below this one: gnomon/lazy.py
 
 
 def exchanged(x: Tensor, goes: Sequence[int], comes: Sequence[int], group: Group) -> Tensor:
-    """Rows of every rank's x for this rank."""
+    """The rows of every rank's x for this rank."""
     return F.all_to_all_single(x, list(comes), list(goes), group)
 
 
 def only(place: int, count: int, ranks: int) -> list[int]:
-    """Counts of rows for each rank: all for one, none for the others."""
+    """The counts of rows for each rank: all for one, none for the others."""
     return [count * (k == place) for k in range(ranks)]
 
 
 def beside(shown: Tensor, made: Tensor) -> Tensor:
-    """A value of this rank's, whose gradient is computed with the others' all the same."""
+    """A value of this rank whose gradient takes part in the collective's."""
     return shown + made.reshape(-1)[:0].sum() if made.requires_grad else shown
 
 
 def written(target: Tensor, made: Tensor) -> Tensor:
-    """A result, which is written to the tensor that was given for it."""
+    """A result, written to a given tensor."""
     if tuple(target.shape) != tuple(made.shape):
         raise ShapeError(
             f"distributed: expected an output of {tuple(made.shape)}: got {tuple(target.shape)}."

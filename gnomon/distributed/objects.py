@@ -65,9 +65,9 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Put a rank's objects into a list; gives the rank, or -1 where this one is not in the group.
+    """Store a rank's objects in a list; returns the rank, or -1 outside of the group.
 
-    Objects are unpickled: only of ranks that are trusted.
+    Objects are unpickled: use it only between trusted ranks.
     """
     refuse_capture()
     if found(group) is None:
@@ -92,7 +92,7 @@ def all_gather_object(object_list: list, obj: Any, group: Group = None) -> None:
 
 
 def filled(name: str, objects: list, group: ProcessGroup) -> list:
-    """A list that has a place for each rank."""
+    """A list with a place for each rank, checked."""
     if len(objects) != group.size():
         raise ShapeError(
             f"{name}: expected a list of {group.size()}, a place for each rank: got {len(objects)}."

@@ -23,9 +23,9 @@ __path__: list[str] = []  # PyTorch has a module below this one: gnomon/lazy.py
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """An optimizer of a class, whose state each rank keeps for its own parameters alone.
+    """An optimizer of a class, whose state each rank has for its own parameters only.
 
-    Parameters go to ranks by their sizes, largest first, each to the rank with the least.
+    Parameters are assigned to ranks by size, largest first, each to the rank with the least.
 
     >>> import gnomon as gn
     >>> gn.distributed.init_process_group("threads")
@@ -77,7 +77,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             self.optim.add_param_group(self._own_part(group))
 
     def _own_part(self, group: dict[str, Any]) -> dict[str, Any]:
-        """A group with this rank's parameters alone."""
+        """A parameter group with only this rank's parameters."""
         return {**group, "params": [p for p in group["params"] if self._owners[p] == self.rank]}
 
     def _local(self) -> Optimizer:
@@ -91,7 +91,7 @@ class ZeroRedundancyOptimizer(Optimizer):
     def step(
         self, closure: Callable[[], Any] | None = None, *, only_if: Tensor | None = None
     ) -> Any:
-        """Change this rank's parameters, and take those of the others from them."""
+        """Update this rank's parameters, and receive the others' from their ranks."""
         call_hooks(self._shared.before, self._before, self, closure)
         loss = self._local().step(closure, only_if=only_if)
         others = [k for k in range(self.world_size) if k != self.rank]
@@ -115,7 +115,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return [number for number, p in enumerate(listed) if self._owners[p] == rank]
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the state of all ranks to one, by its number among all; all ranks call it."""
+        """Gather the state of all ranks on a global rank; all ranks call it."""
         every: list[dict[str, Any]] = [{}] * self.world_size
         gather_object(self._local().state_dict(), every, to, self.process_group)
         leads = self.process_group.ranks[self.rank] == to

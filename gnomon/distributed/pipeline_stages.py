@@ -25,9 +25,9 @@ Tensors = tuple[Tensor, ...]
 
 
 class PipelineStage:
-    """A part of a model: of so many stages the one of its number, which ranks have in turn.
+    """One of the stages of a model, which are assigned to ranks in turn.
 
-    device: where it is. Shapes need no arguments: a stage tells the next one what it sends.
+    device: the stage's device. Shapes need no arguments: a stage sends them to the next one.
     """
 
     def __init__(
@@ -53,21 +53,21 @@ class PipelineStage:
 
     @property
     def is_first(self) -> bool:
-        """Whether batches begin here."""
+        """Whether this is the first stage."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether losses are computed here."""
+        """Whether this is the last stage, which computes losses."""
         return self.stage_index == self.num_stages - 1
 
     def beside(self, step: int) -> int:
-        """The rank, among all, of the next stage, or with -1 of the one before."""
+        """The global rank of the next stage, or with -1 of the one before."""
         return get_global_rank(self.group, (self.stage_index + step) % self.group.size())
 
 
 class StepOfStage:
-    """A stage's part of one step: what it waits for, keeps for gradients, and has sent.
+    """A stage's state in one step: awaited messages, values for gradients, and sends under way.
 
     Messages to a stage have its number for their tag: activations come from the stage before it,
     gradients, whose tags follow, from the one behind.
@@ -92,7 +92,7 @@ class StepOfStage:
         """What stages of this rank have handed over, by the tags that messages would have."""
 
     def inputs(self, number: int) -> Tensors:
-        """The arguments of a microbatch: the batch's, or what the stage before has sent."""
+        """The arguments of a microbatch: the batch's, or those received from the stage before."""
         stage = self.stage
         if stage.is_first:
             return self.chunks[number]
@@ -107,13 +107,13 @@ class StepOfStage:
         return self.received(places, before, stage.stage_index)
 
     def received(self, places: Sequence[Tensor], source: int, tag: int) -> Tensors:
-        """Tensors that another stage has sent, in their order."""
+        """Tensors received from another stage, in their order."""
         for place in places:
             irecv(place, source, self.stage.group, tag).wait()
         return tuple(places)
 
     def send(self, tensors: Tensors, step: int) -> None:
-        """Send tensors to the next stage, or with -1 to the one before, and go on."""
+        """Start to send tensors to the next stage, or with -1 to the one before."""
         stage, tensors = self.stage, tuple(x.detach() for x in tensors)
         target = stage.stage_index + step
         tag = target if step > 0 else stage.num_stages + target
@@ -124,7 +124,7 @@ class StepOfStage:
         self.sent += [isend(x, rank, stage.group, tag) for x in tensors]
 
     def forward(self, number: int) -> Any:
-        """The stage's result for a microbatch, which the next stage gets."""
+        """Compute the stage's result for a microbatch, and send it to the next stage."""
         stage, given = self.stage, self.inputs(number)
         if not stage.is_first:
             given = tuple(x.requires_grad_(x.is_floating_point() or x.is_complex()) for x in given)
@@ -140,7 +140,7 @@ class StepOfStage:
         return made
 
     def backward(self, number: int) -> None:
-        """Compute the gradients of a microbatch; the stage before gets those of its inputs."""
+        """Compute the gradients of a microbatch; send those of its inputs to the stage before."""
         stage, (given, results) = self.stage, self.waiting.pop(number)
         if number in self.losses:
             self.losses[number].backward()
@@ -160,6 +160,6 @@ class StepOfStage:
             self.send(tuple(none), -1)
 
     def end(self) -> None:
-        """Wait until all that was sent has arrived."""
+        """Wait until all sends are complete."""
         for work in self.sent:
             work.wait()

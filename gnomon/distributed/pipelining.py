@@ -71,9 +71,9 @@ class PipelineSchedule:
         raise NotImplementedError
 
     def one_by_one(self, warmup: int, forward: list[int], backward: list[int]) -> Iterator[Pass]:
-        """Some forward passes, then backward and forward ones by turns.
+        """Some forward passes, then alternating backward and forward passes.
 
-        forward, backward: the stages' places in order. A place comes once for each microbatch.
+        forward, backward: the stages' places in order. A place occurs once for each microbatch.
         """
         begun, ended = [0] * len(self.stages), [0] * len(self.stages)
         for k in range(len(forward) + warmup):
@@ -124,14 +124,14 @@ class PipelineSchedule:
         return part.stage.is_last and self.loss_fn is not None
 
     def ended(self, parts: Sequence[StepOfStage], losses: list | None) -> None:
-        """Wait for what was sent, and give the losses of the microbatches in their order."""
+        """Wait for all sends, and return the losses of the microbatches in order."""
         for part in parts:
             part.end()
             if losses is not None and self.has_loss(part):
                 losses[:] = [loss for _, loss in sorted(part.losses.items())]
 
     def scale(self) -> None:
-        """Make gradients of a sum of losses those of their mean, if they are to be."""
+        """The factor of gradients that turns a sum of losses into their mean, if requested."""
         if self.scale_grads and self.loss_fn is not None:
             with no_grad():
                 for p in (p for x in self.stages for p in x.submod.parameters()):
@@ -157,7 +157,7 @@ class PipelineSchedule:
         return merged(outputs) if outputs else None
 
     def begun(self, args: tuple, kwargs: dict[str, Any]) -> list[StepOfStage]:
-        """The parts of this rank's stages in a step over a batch."""
+        """The states of this rank's stages for a step over a batch."""
         chunks, named = self.cut(args), self.cut(kwargs)
         parts = [StepOfStage(x, chunks, named) for x in self.stages]
         if self.stages[0].group.size() == 1:
@@ -188,7 +188,7 @@ class PipelineScheduleSingle(PipelineSchedule):
         super().__init__([stage], n_microbatches, *given, **named)
 
     def passes(self) -> Iterator[Pass]:
-        """Forward passes, of which so many come ahead as the schedule says."""
+        """The passes of a step: `ahead` forward passes first, then alternating ones."""
         places = [0] * self.n_microbatches
         return self.one_by_one(self.ahead(), places, places)
 
@@ -215,13 +215,13 @@ class ScheduleGPipe(PipelineScheduleSingle):
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """One forward pass, one backward pass, as soon as the first microbatch has come back.
+    """One forward pass, one backward pass, alternating after the first microbatch returns.
 
     A stage keeps the activations of as many microbatches as there are stages from it on.
     """
 
     def ahead(self) -> int:
-        """The stages behind this one, whose forward and backward passes come in between."""
+        """The number of stages after this one."""
         (stage,) = self.stages
         return min(stage.num_stages - 1 - stage.stage_index, self.n_microbatches - 1)
 
@@ -230,7 +230,7 @@ class PipelineScheduleMulti(PipelineSchedule):
     """Base of schedules of several stages on each rank: one of the first, one of the next, ..."""
 
     def rounds(self, size: int) -> Iterator[int]:
-        """The places of stages, where so many microbatches go through one before the next."""
+        """The stages' places by rounds of `size` microbatches through one stage before the next."""
         for begin in range(0, self.n_microbatches, size):
             for place in range(len(self.stages)):
                 yield from [place] * min(size, self.n_microbatches - begin)
@@ -277,7 +277,7 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
             )
 
     def passes(self) -> Iterator[Pass]:
-        """Forward passes until the first microbatch has come back, then by turns."""
+        """Forward passes until the first microbatch returns, then alternating ones."""
         group, forward = self.stages[0].group, [*self.rounds(self.of_round)]
         behind = 2 * (group.size() - 1 - group.rank())
         warmup = (len(self.stages) - 1) * self.of_round + behind
@@ -310,7 +310,7 @@ def get_schedule_class(schedule_name: str) -> type[PipelineSchedule]:
 
 
 def merged(outputs: Sequence[Any]) -> Any:
-    """The results of microbatches as those of the batch."""
+    """The results of microbatches, concatenated to those of the batch."""
     if isinstance(outputs[0], tuple):
         return tuple(map(merged, zip(*outputs, strict=True)))
     return FUNCTIONS["cat"](list(outputs))

@@ -47,7 +47,7 @@ class ParameterLayout(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardingPlan:
-    """A table of names and mesh axes; mesh axes that it does not name hold everything alike.
+    """A replicated tensor with the same value, whose rows each rank computes with from here on.
 
     >>> plan, mesh = ShardingPlan(), DeviceMesh.of({"shard": 2, "tensor": 2})
     >>> plan.layout(mesh, ("intermediate", "width"), (64, 32))
@@ -85,13 +85,13 @@ class ShardingPlan:
     def keeps(self, mesh: DeviceMesh, names: Sequence[str]) -> tuple[str, ...]:
         """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
 
-        Of an axis that shares out every parameter, a name has its own to itself.
+        An axis that shards every parameter is used by one of a parameter's axes only.
         """
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
 
     def travel(self, mesh: DeviceMesh) -> TokenTravel | None:
-        """The travelling of tokens, along one mesh axis; None where they stay."""
+        """The exchange of tokens along a mesh axis; None without one."""
         named = {self.axes.get(name) for name in self.token_dispatch}
         return next((TokenTravel(each) for each in mesh.divided if each[0] in named), None)
 
@@ -113,7 +113,7 @@ class ShardingPlan:
         return table
 
     def refuse_idle(self, table: Sequence[ParameterLayout], mesh: DeviceMesh) -> None:
-        """Refuse a mesh axis of several ranks over which neither rows nor a parameter is split."""
+        """Refuse a mesh axis of several ranks over which neither rows nor parameters are split."""
         split = {name for row in table for name, _, each in row.layout if each != REPLICATED}
         for name, ranks in mesh.divided:
             if name not in split and name not in self.rows:
@@ -129,7 +129,7 @@ PLAN = ShardingPlan()
 
 
 def bound_of(where: str, value: object) -> int | str:
-    """A number of reductions under way, or "auto".
+    """A bound of concurrent reductions: a number, or "auto".
 
     >>> bound_of("plan", 2), bound_of("plan", AUTO)
     (2, 'auto')
@@ -142,7 +142,7 @@ def bound_of(where: str, value: object) -> int | str:
 
 
 def divisible(sizes: list[int], candidates: Sequence[int], ranks: int) -> int | None:
-    """The first axis that ranks divide, whose size becomes a part's; None where there is none."""
+    """The first axis whose size the ranks divide, updated to a part's; None without one."""
     for axis in candidates:
         if sizes[axis] % ranks == 0:
             sizes[axis] //= ranks
@@ -151,12 +151,12 @@ def divisible(sizes: list[int], candidates: Sequence[int], ranks: int) -> int | 
 
 
 def placed(axis: int | None) -> Placement:
-    """The placement that splits an axis, or none."""
+    """The placement that shards an axis, or Replicate for None."""
     return REPLICATED if axis is None else Split(axis)
 
 
 def layer_of(parameter: str) -> str:
-    """The part of a parameter's name that tells its layer; nothing outside of layers.
+    """The layer in a parameter's name; empty outside of layers.
 
     >>> layer_of("model.layers.3.mlp.up_proj.weight"), layer_of("model.norm.weight")
     ('model.layers.3', '')
@@ -167,20 +167,20 @@ def layer_of(parameter: str) -> str:
 
 
 def names_of(parameter: str, axes: AxisNames) -> Sequence[str]:
-    """The names of a parameter's axes; none where a model does not tell."""
+    """The names of a parameter's axes; none if the model does not name them."""
     return next((names for end, names in axes.items() if parameter.endswith(end)), ())
 
 
 def row_beside(
     name: str, p: Tensor, over: MeshLayout, keeps: tuple[str, ...], unit: Unit = ALONE
 ) -> ParameterLayout:
-    """The row of a parameter along further mesh axes, beside those that it has."""
+    """The table row of a parameter along further mesh axes, beside its existing ones."""
     layout = tuple(sorted((*value_layout(p), *over), key=lambda each: in_order(each[0])))
     return ParameterLayout(name, tuple(p.shape), layout, keeps, unit)
 
 
 def lay_out(module: Module, rows: Iterable[ParameterLayout]) -> None:
-    """Keep of every parameter of a table this rank's part; each stays the tensor that it is."""
+    """Replace the values of a table's parameters by this rank's parts, in the same tensors."""
     parameters = dict(module.named_parameters())
     for row in rows:
         p = parameters[row.name]
@@ -188,9 +188,9 @@ def lay_out(module: Module, rows: Iterable[ParameterLayout]) -> None:
 
 
 def distribute(model: Module, rows: Iterable[ParameterLayout], mesh: DeviceMesh) -> None:
-    """Lay a model's parameters out by a plan's table; what no axis splits is replicated.
+    """Shard a model's parameters by a plan's table; parameters without a split are replicated.
 
-    So is every buffer: as plain tensors they would vary.
+    Buffers are replicated too: as plain tensors they would vary.
     """
     everywhere = tuple((name, ranks, REPLICATED) for name, ranks in mesh.divided)
     if everywhere:

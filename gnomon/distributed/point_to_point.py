@@ -98,11 +98,11 @@ class P2POp:
 
     @property
     def part(self) -> Part:
-        """The whole tensor, to the other rank or from it."""
+        """The whole tensor as a message's part, to the other rank or from it."""
         return Part(self.place, self.tensor, 0, self.tensor.numel(), self.tag)
 
     def begin(self) -> Work | None:
-        """Begin it by itself; nothing where this rank is not in the group."""
+        """Start the message by itself; None if this rank is not in the group."""
         if self.group is None:
             return None
         return move(self.group, *(([self.part], []) if self.sends else ([], [self.part])))
@@ -118,9 +118,9 @@ class Works(list):
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> Works:
-    """Begin several messages together; gives a Work for each, in order.
+    """Start several messages together; returns a Work for each, in order.
 
-    Two ranks have a bounded number of them under way: a round begins once the one before is over.
+    Two ranks have a bounded number of them under way: a round starts once the one before is over.
     """
     if len({id(op.group) for op in p2p_op_list}) > 1:
         raise ArgumentError("batch_isend_irecv: all operations of a batch are of one group.")
@@ -144,9 +144,9 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> Works:
 
 
 def order_of(numbered: tuple[int, P2POp]) -> tuple[int, bool, int]:
-    """The round of a message; in it what is received comes first, and each pair of ranks in turn.
+    """The sort key of a message: its round, receives first, and pairs of ranks in turn.
 
-    Ranks that sort so meet as in a tournament: each with another one at a time.
+    In this order ranks meet as in a tournament: each with another one at a time.
     """
     number, op = numbered
     return number, op.sends, (op.group.rank() + op.place) % op.group.size()

@@ -20,7 +20,7 @@ LOOK = 0.02
 
 
 def run_processes(words: Sequence[str], ranks: int, backend: str, given: Mapping[str, str]) -> int:
-    """Run a command as so many ranks, which meet by a backend; the first bad exit code, or 0."""
+    """Run a command as so many ranks, connected by a backend; the first nonzero exit code, or 0."""
     started: list[subprocess.Popen] = []
     try:
         for variables in of_ranks(ranks, backend):
@@ -33,20 +33,20 @@ def run_processes(words: Sequence[str], ranks: int, backend: str, given: Mapping
 
 
 def of_ranks(ranks: int, backend: str) -> list[dict[str, str]]:
-    """The variables that tell each rank its place, and where all meet."""
+    """The variables of each rank with its place, and the address at which all connect."""
     size, where = str(ranks), {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     sizes = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, BACKEND: backend}
     return [{**where, **sizes, "RANK": str(k), "LOCAL_RANK": str(k)} for k in range(ranks)]
 
 
 def free_port() -> int:
-    """A port of this machine at which nobody listens."""
+    """A free TCP port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         return found.getsockname()[1]
 
 
 def watched(started: Sequence[subprocess.Popen]) -> int:
-    """Wait for all, or for a moment after the first that ended badly; its exit code."""
+    """Wait for all ranks, or a grace period after the first failure; returns its exit code."""
     code, end = 0, float("inf")
     while monotonic() < end:
         codes = [rank.poll() for rank in started]

@@ -53,7 +53,7 @@ def run_threads(words: Sequence[str], ranks: int, threads: int, patience: float 
 
 
 def program_of(words: Sequence[str]) -> Callable[[], object]:
-    """The program as something to call, again and again."""
+    """A callable that runs the program, several times if need be."""
     if words[0] == "-m":
         sys.argv = list(words[1:])
         return lambda: runpy.run_module(words[1], run_name="__main__")

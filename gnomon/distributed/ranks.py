@@ -36,7 +36,7 @@ def run_ranks(
     patience: float | None = None,
     world: World | None = None,
 ) -> list[T]:
-    """function(rank) on every rank as a thread; the first failure is raised and ends the others.
+    """The results of function(rank) on ranks as threads; the first failure ends the others.
 
     >>> run_ranks(DeviceMesh.of({"data": 2}), lambda rank: here.link_along("data").place)
     [0, 1]

@@ -17,10 +17,10 @@ RAY = Lazy("ray")
 
 
 class RayRank:
-    """The actor of one rank."""
+    """The Ray actor of one rank."""
 
     def place(self) -> tuple[str, int]:
-        """The address of its machine, and a port that is free there."""
+        """The address of the actor's machine, and a free port there."""
         with socket.create_server(("", 0)) as server:
             return RAY.util.get_node_ip_address(), server.getsockname()[1]
 
@@ -42,9 +42,9 @@ class RayLauncher:
         self.ranks, self.cores, self.options = ranks, cores, options
 
     def run(self, function: Callable[..., Any], *inputs: Any) -> list[Any]:
-        """function(*inputs) on every rank: what it gives, in rank order.
+        """The results of function(*inputs) on every rank, in rank order.
 
-        What a rank raises is raised here, and ends the others.
+        An exception on one rank is raised here, and ends the others.
         """
         actors = self._actors()
         try:
@@ -74,7 +74,7 @@ class RayLauncher:
 
 
 def variables_of(places: Sequence[tuple[str, int]]) -> list[dict[str, str]]:
-    """The variables of each rank by torchrun's names; the first one's machine is the meeting place.
+    """The variables of each rank by torchrun's names; all connect at the first one's machine.
 
     >>> first, second = variables_of([("10.0.0.1", 4000), ("10.0.0.2", 5000)])
     >>> second["MASTER_ADDR"], second["RANK"], second["LOCAL_RANK"]

@@ -20,7 +20,7 @@ __all__ = ["address_of", "file_of", "meet_by", "rendezvous"]
 
 
 def address_of(init_method: str | None) -> tuple[str, int] | None:
-    """The host and port that an init_method names; None where the environment or a file says it.
+    """The host and port in an init_method; None if the environment or a file names them.
 
     >>> address_of("tcp://10.1.1.20:23456")
     ('10.1.1.20', 23456)
@@ -50,7 +50,7 @@ def file_of(init_method: str | None) -> Path | None:
 
 
 def meet_by(store: Store, rank: int, size: int) -> tuple[str, int]:
-    """The host and port at which ranks meet, which the first one chooses and a store tells."""
+    """The host and port at which ranks connect, chosen by the first and shared in a store."""
     # each asks once for each time that ranks meet by this store
     time = f"gnomon/{store.add(f'gnomon/rank {rank}', 1)}"
     store.set(f"{time}/{rank}", platform.node())

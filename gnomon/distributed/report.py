@@ -68,7 +68,7 @@ def graphs_of(program: Compiled) -> list[Graph]:
 
 
 def of_graph(graph: Graph) -> Iterator[str]:
-    """The units and transfers of a program over a mesh, then what ranks repeat."""
+    """The units and transfers of a program over a mesh, then computations that ranks repeat."""
     block, (divided, repeated) = kernels_of(graph, context()), of_one_rank(graph)
     yield from map(str, units_of(block.parts))
     yield from sent(divided)
@@ -79,7 +79,7 @@ def of_graph(graph: Graph) -> Iterator[str]:
 
 
 class UnitUse(NamedTuple):
-    """A unit in a pass: its bytes, the call that begins to gather it, its first and last reader."""
+    """A unit's use in a pass: bytes, the start of its gather, first and last reader."""
 
     unit: int
     reader: str
@@ -96,7 +96,7 @@ class UnitUse(NamedTuple):
 
 
 def units_of(parts: Sequence[Kernel | ControlCall]) -> list[UnitUse]:
-    """The units whose parameters a program gathers, in the order in which that begins."""
+    """The units whose parameters a program gathers, in order."""
     begun: dict[Node, int] = {}
     read: dict[Node, list[int]] = {}
     for number, part in enumerate(parts):
@@ -112,7 +112,7 @@ def units_of(parts: Sequence[Kernel | ControlCall]) -> list[UnitUse]:
 
 
 def repetitions(graph: Graph) -> list[str]:
-    """A line for each product that all ranks of a mesh axis compute alike, of a share or more."""
+    """A line for each larger product that all ranks of a mesh axis repeat."""
     return of_one_rank(graph)[1]
 
 
@@ -134,20 +134,20 @@ def of_one_rank(graph: Graph) -> tuple[Graph, list[str]]:
 
 
 def sent(divided: Graph) -> Iterator[str]:
-    """A line for each group of collectives that follow one another: axis, bytes, source lines."""
+    """A line for each group of consecutive collectives: axis, bytes, source lines."""
     collectives = [x for x, times in executed(divided) if x.op in COLLECTIVES for _ in range(times)]
     for _, group in groupby(collectives, lambda node: (node.op, node.params["mesh"])):
         yield described(list(group))
 
 
 def is_repeated(node: Node, plan: Plan) -> bool:
-    """Whether all ranks compute a node of what they have alike, in part at least."""
+    """Whether all ranks of an axis compute a node from the same values, at least in part."""
     alike = [plan[x].given == REPLICATED for x in node.inputs]
     return plan[node].given == REPLICATED or (plan[node].given == VARYING and any(alike))
 
 
 def on_clock(run: Timeline) -> str:
-    """The time of a run by the model that chose its order, and what of it is waiting."""
+    """The simulated time of a run, and its share of waiting."""
     whole, stalls, moved = run.makespan, run.sum("stall"), run.sum("transfer")
     return (
         f"modelled: {1e3 * whole:.3f} ms, {1e3 * stalls:.3f} of it waiting for "
@@ -164,7 +164,7 @@ def described(nodes: Sequence[Node]) -> str:
 
 
 def at(node: Node) -> str:
-    """The first user line behind a node."""
+    """The first source line of a node."""
     return f"  [{node.sites[0]}]" if node.sites else ""
 
 

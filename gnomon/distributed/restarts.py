@@ -26,16 +26,17 @@ FINAL = (0, MISTAKE, *(128 + x for x in (signal.SIGINT, signal.SIGTERM)))
 
 @dataclass(frozen=True)
 class Restarts:
-    """The restarts that a job is given: how many, of which command, with how many ranks each."""
+    """A job with restarts: how many, the command, and the number of ranks of each."""
 
     most: int
     command: tuple[str, ...]
     """The command that continues the run of the first job."""
     ranks: Sequence[int]
-    """Of the first job and of each that follows; the last holds for all after it."""
+    """The numbers of ranks of the first job and of the following ones; the last holds for all
+    further ones."""
 
     def run(self, first: Launch) -> int:
-        """Start the job, and again while it fails; the last exit code."""
+        """Run the job, and restart it while it fails; returns the last exit code."""
         if first.backend == "threads" and self.most:
             raise ConfigError(
                 "launch: --restarts starts processes anew: --backend threads has but one. Leave "
@@ -53,9 +54,9 @@ class Restarts:
         return code
 
     def following(self, first: Launch, number: int, hosts: Path) -> Launch:
-        """The job that follows, without ranks found at fault; of no rank where that cannot be.
+        """The next job, without faulty ranks; of no rank if that is impossible.
 
-        hosts: where a file of the machines that are left is written.
+        hosts: the file to which the remaining machines are written.
         """
         count, left_out = self.ranks[min(number, len(self.ranks) - 1)], first.left_out
         job = replace(first, command=self.command, ranks=count)

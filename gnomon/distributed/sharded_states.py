@@ -35,7 +35,7 @@ by_parts: ContextVar[bool] = ContextVar("by_parts", default=False)
 
 
 class StateDictType(Enum):
-    """The kinds of states: whole values, what one rank has without a layout, or parts."""
+    """The types of state dicts: whole values, local ones, or sharded parts."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -58,7 +58,7 @@ class FullStateDictConfig(StateDictConfig):
 
 @dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """Options of a module's state of what one rank has, which is refused."""
+    """Options of a module's local state, which is refused."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class FullOptimStateDictConfig(OptimStateDictConfig):
 
 @dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """Options of an optimizer's state of what one rank has, which is refused."""
+    """Options of an optimizer's local state, which is refused."""
 
     offload_to_cpu: bool = False
 
@@ -98,7 +98,7 @@ class ShardedOptimStateDictConfig(OptimStateDictConfig):
 
 @dataclass
 class StateDictSettings:
-    """The kind of state that a module gives, and its options."""
+    """The type of a module's state dict, and its options."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)
@@ -138,7 +138,7 @@ def settings_of(
 
 
 def shown(state: dict[str, Any], settings: StateDictSettings, prefix: str) -> None:
-    """Turn the values of a state, those whose keys begin so, into what the settings say."""
+    """Convert the values of a state dict under a prefix as the settings say."""
     if by_parts.get() or settings.state_dict_type is not StateDictType.FULL_STATE_DICT:
         return
     alone = getattr(settings.state_dict_config, "rank0_only", False)

@@ -41,7 +41,7 @@ class Request(msgspec.Struct):
 
 
 class StoreTable:
-    """A table of keys, values and queues, which answers the requests of all threads."""
+    """The table of keys, values and queues behind a store, for requests from all threads."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
@@ -49,7 +49,7 @@ class StoreTable:
         self.changed = Condition()
 
     def answer(self, asked: Request) -> Any:
-        """Execute a request; its result, or None where a key did not come in time."""
+        """Execute a request; returns its result, or None after the timeout."""
         if asked.kind not in ANSWERS:
             raise ArgumentError(f"store: there is no question {brief(asked.kind)}.")
         with self.changed:
@@ -63,11 +63,11 @@ class StoreTable:
         return True
 
     def get(self, asked: Request) -> bytes | None:
-        """The value of a key, when it is there."""
+        """The value of a key, or None."""
         return self.values[asked.keys[0]] if self.wait(asked) else None
 
     def wait(self, asked: Request) -> bool:
-        """Whether all keys come in time."""
+        """Whether all keys exist."""
         return self.changed.wait_for(lambda: self.check(asked), asked.seconds)
 
     def check(self, asked: Request) -> bool:
@@ -75,7 +75,7 @@ class StoreTable:
         return all(key in self.values for key in asked.keys)
 
     def add(self, asked: Request) -> int:
-        """Add to the number of a key, 0 where there is none."""
+        """Add to the number of a key, initially 0."""
         try:
             made = int(self.values.get(asked.keys[0], b"0")) + int(asked.value)
         except ValueError:
@@ -84,12 +84,12 @@ class StoreTable:
         return made
 
     def append(self, asked: Request) -> bool:
-        """Put bytes behind those of a key."""
+        """Append bytes to the value of a key."""
         self.values[asked.keys[0]] = self.values.get(asked.keys[0], b"") + asked.value
         return True
 
     def compare_set(self, asked: Request) -> bytes:
-        """Set a value where the one before is as expected; the value that is there then."""
+        """Set a value if the present one is as expected; returns the value afterwards."""
         key = asked.keys[0]
         have = self.values.get(key)
         if have == asked.expected or (have is None and not asked.expected):
@@ -114,7 +114,7 @@ class StoreTable:
         return len(self.queues.get(asked.keys[0], ()))
 
     def queue_pop(self, asked: Request) -> bytes | None:
-        """The first value of a queue, when there is one."""
+        """The first value of a queue, or None."""
         if not self.changed.wait_for(lambda: self.queue_len(asked), asked.seconds):
             return None
         return self.queues[asked.keys[0]].pop(0)
@@ -152,11 +152,11 @@ class Store(ABC):
 
     @property
     def timeout(self) -> timedelta:
-        """The time for which a key is waited for."""
+        """The time to wait for a key."""
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Wait so long for keys from now on."""
+        """Set the time to wait for keys."""
         self._timeout = timeout
 
     def set(self, key: str, value: StoreValue) -> None:
@@ -164,7 +164,7 @@ class Store(ABC):
         self.ask(Request("set", [key], encoded(value)))
 
     def get(self, key: str) -> bytes:
-        """The value of a key, which is waited for.
+        """The value of a key, once it is set.
 
         Errors: DistStoreError where it does not come in time.
         """
@@ -174,11 +174,11 @@ class Store(ABC):
         return found
 
     def add(self, key: str, amount: int) -> int:
-        """Add to the number that a key holds, 0 where there is none; the sum."""
+        """Add to the number of a key, initially 0; returns the sum."""
         return self.ask(Request("add", [key], str(int(amount)).encode()))
 
     def append(self, key: str, value: StoreValue) -> None:
-        """Put bytes behind those that a key holds."""
+        """Append bytes to the value of a key."""
         self.ask(Request("append", [key], encoded(value)))
 
     def check(self, keys: Sequence[str]) -> bool:
@@ -186,7 +186,7 @@ class Store(ABC):
         return self.ask(Request("check", list(keys)))
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Return when all keys are there.
+        """Wait until all keys are set.
 
         Errors: DistStoreError where one does not come in time.
         """
@@ -195,12 +195,12 @@ class Store(ABC):
             raise late(keys, patience)
 
     def compare_set(self, key: str, expected_value: StoreValue, desired_value: StoreValue) -> bytes:
-        """Set a value where the one before is as expected, or "" for none; the value then."""
+        """Set a value if the present one is as expected, "" for none; returns the new one."""
         given = encoded(desired_value), encoded(expected_value)
         return self.ask(Request("compare_set", [key], *given))
 
     def delete_key(self, key: str) -> bool:
-        """Delete a key; whether it was there."""
+        """Delete a key; returns whether it existed."""
         return self.ask(Request("delete_key", [key]))
 
     def list_keys(self) -> list[str]:
@@ -208,7 +208,7 @@ class Store(ABC):
         return self.ask(Request("list_keys", []))
 
     def num_keys(self) -> int:
-        """The number of keys, including those that ranks set to find each other."""
+        """The number of keys, including those of rendezvous."""
         return len(self.ask(Request("list_keys", [])))
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
@@ -221,7 +221,7 @@ class Store(ABC):
             self.set(key, value)
 
     def has_extended_api(self) -> bool:
-        """Whether append, multi_get and multi_set are there."""
+        """Whether append, multi_get and multi_set are supported: True."""
         return True
 
     def queue_push(self, key: str, value: StoreValue) -> None:
@@ -233,7 +233,7 @@ class Store(ABC):
         return self.ask(Request("queue_len", [key]))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """The first value of a queue, which is waited for.
+        """The first value of a queue, once there is one.
 
         Errors: QueueEmptyError where there is none and `block` is False; DistStoreError where none
         comes in time.
@@ -246,7 +246,7 @@ class Store(ABC):
 
 
 def late(keys: Sequence[str], patience: timedelta) -> DistStoreError:
-    """The error of keys that did not come."""
+    """The error after a timeout for keys."""
     missing = f"Wait timeout: {', '.join(keys)} did not come in"
     return DistStoreError(f"store: {missing} {patience.total_seconds() * 1000:.0f} ms.")
 
@@ -269,13 +269,13 @@ class HashStore(Store):
 
 
 class FileStore(Store):
-    """A store of processes that see one file: each change is a record at its end."""
+    """A store in a file: each change is a record at its end."""
 
     def __init__(self, file_name: str | os.PathLike, world_size: int = -1) -> None:
         self.path, self.table, self._read = os.fspath(file_name), StoreTable(), 0
 
     def ask(self, asked: Request) -> Any:
-        """The result of a request; the file is read until its keys are there, or time is up."""
+        """The result of a request; the file is read until its keys exist, or the timeout passes."""
         if asked.kind.startswith("queue"):
             raise NotImplementedError("FileStore: queue support is not implemented.")
         end = monotonic() + asked.seconds
@@ -313,7 +313,7 @@ class FileStore(Store):
 
 
 class PrefixStore(Store):
-    """A part of another store: keys there begin with a prefix.
+    """A part of another store, whose keys begin with a prefix.
 
     >>> whole = HashStore()
     >>> PrefixStore("mine", whole).set("key", "value")

@@ -26,7 +26,7 @@ HERE = TAGS - 1
 def new_subgroups(
     group_size: int | None = None, group: Group = None, *args: Any, **ignored: Any
 ) -> tuple[Any, list[Any]]:
-    """The group of this rank, and all groups, of so many ranks each in order; all ranks make them.
+    """The group of this rank, and all groups, of consecutive ranks; all ranks call it.
 
     Errors: ArgumentError for a size that is not given, or that ranks are no multiple of.
     """
@@ -73,7 +73,7 @@ def new_subgroups_by_enumeration(
 def monitored_barrier(
     group: Group = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Return when all ranks have come here; the first one says which did not come in time.
+    """Return when all ranks have called it; the first rank names those that did not in time.
 
     wait_all_ranks: name all that did not come, and not the first alone.
 
@@ -108,7 +108,7 @@ def monitored_barrier(
 
 
 def came(work: Work, end: float) -> bool:
-    """Whether a message comes before a time."""
+    """Whether a message arrives before a deadline."""
     while not work.is_completed():
         if monotonic() > end:
             return False

@@ -30,14 +30,14 @@ WORKERS = "init/"
 
 
 class StoreAnswer(msgspec.Struct):
-    """The answer of a table, or the mistake in the question."""
+    """The answer of a store's server: a result or an error."""
 
     value: bytes | int | bool | list[str] | None = None
     wrong: str = ""
 
 
 class StoreServer(ThreadingTCPServer):
-    """Serves a table, each connection by a thread that ends with the process."""
+    """The server of a store's table, with a thread for each connection."""
 
     daemon_threads = True
     block_on_close = False
@@ -52,7 +52,7 @@ class StoreTalk(BaseRequestHandler):
     server: StoreServer
 
     def handle(self) -> None:
-        """Answer until the client goes, or says what is no question."""
+        """Answer requests until the client disconnects, or sends an invalid one."""
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with suppress(OSError, msgspec.MsgspecError, IndexError):
             while True:
@@ -60,7 +60,7 @@ class StoreTalk(BaseRequestHandler):
 
 
 def answered(table: StoreTable, asked: Request) -> StoreAnswer:
-    """The answer to a question, as it is sent."""
+    """The encoded answer to a request."""
     try:
         return StoreAnswer(table.answer(asked))
     except ArgumentError as error:
@@ -102,7 +102,7 @@ class TCPStore(Store):
             self._count(world_size, is_master)
 
     def _serve(self, multi_tenant: bool) -> None:
-        """Keep the table here; where another store of this port does, be its client."""
+        """Serve the table here; if another store serves this port, become its client."""
         alone = self.host == "localhost" or self.host.startswith(LOOPBACK)
         try:
             server = StoreServer(("127.0.0.1" if alone else "", self.port), StoreTalk)
@@ -119,7 +119,7 @@ class TCPStore(Store):
         weakref.finalize(self, closed, server)
 
     def _reached(self) -> socket.socket:
-        """A connection with the master, once it is there."""
+        """A connection with the master, retried until it listens."""
         seconds = self._timeout.total_seconds()
         end = monotonic() + seconds
         while True:

@@ -201,7 +201,7 @@ size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = set(EXCLUDE_WRAP_MODULES)
 
 @contextmanager
 def enable_wrap(*, wrapper_cls: Callable, **wrapper_kwargs: Any) -> Iterator[None]:
-    """A block inside of which `wrap` puts modules into wrappers with these settings."""
+    """A context in which `wrap` puts modules into wrappers with these settings."""
     if _wrapper.get() is not None:
         raise NotImplementedError("enable_wrap: one is open already, and does not hold another.")
     before = _wrapper.set(partial(wrapper_cls, **wrapper_kwargs))
@@ -212,7 +212,7 @@ def enable_wrap(*, wrapper_cls: Callable, **wrapper_kwargs: Any) -> Iterator[Non
 
 
 def wrap(module: Module, **wrap_overrides: Any) -> Module:
-    """Wrap a module inside of `enable_wrap`; elsewhere give it back unchanged."""
+    """Wrap a module inside of `enable_wrap`; return it unchanged elsewhere."""
     wrapper = _wrapper.get()
     return module if wrapper is None else wrapper(module, **wrap_overrides)
 

@@ -48,27 +48,34 @@ class Independent(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """The constraint that samples of Independent satisfy."""
         found, count = self.base_dist.support, self.reinterpreted_batch_ndims
         return constraints.independent(found, count) if count else found
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Independent:
+        """Independent with parameters expanded to a batch shape."""
         inner = self.event_shape[: self.reinterpreted_batch_ndims]
         base = self.base_dist.expand((*batch_shape, *inner))
         return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Independent."""
         return self.base_dist.rsample(sample_shape)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Independent."""
         return self.base_dist.sample(sample_shape)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Independent's density at a checked value."""
         return added(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
+        """The entropy of Independent, in nats."""
         return added(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of Independent, along a new first axis."""
         if self.reinterpreted_batch_ndims:
             raise NotImplementedError("Independent: the values of joined axes are too many.")
         return self.base_dist.enumerate_support(expand)
@@ -100,10 +107,12 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self) -> bool:
+        """Whether samples of TransformedDistribution are differentiable."""
         return self.base_dist.has_rsample
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """The constraint that samples of TransformedDistribution satisfy."""
         if not self.transforms:
             return self.base_dist.support
         found = self.transforms[-1].codomain
@@ -111,6 +120,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(found, missing) if missing > 0 else found
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        """TransformedDistribution with parameters expanded to a batch shape."""
         shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
         cut = len(shape) - len(self.base_dist.event_shape)
         base = self.base_dist.expand(shape[:cut])
@@ -119,10 +129,12 @@ class TransformedDistribution(Distribution):
         return made
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of TransformedDistribution."""
         with gn.no_grad():
             return self.forward(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of TransformedDistribution."""
         return self.forward(self.base_dist.rsample(sample_shape))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -132,6 +144,7 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of TransformedDistribution's density at a checked value."""
         event_dim, y = len(self.event_shape), value
         total: Any = 0.0
         for transform in reversed(self.transforms):
@@ -148,11 +161,13 @@ class TransformedDistribution(Distribution):
         return share if isinstance(sign, int) and sign == 1 else sign * (share - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of TransformedDistribution."""
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         return self.rising(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of TransformedDistribution, by cumulative probability."""
         return self.forward(self.base_dist.icdf(self.rising(value)))
 
 
@@ -225,9 +240,11 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """The constraint that samples of MixtureSameFamily satisfy."""
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        """MixtureSameFamily with parameters expanded to a batch shape."""
         made = self._get_checked_instance(MixtureSameFamily, _instance)
         component = self.component_distribution.expand((*batch_shape, self._num_component))
         mixture = self.mixture_distribution.expand(batch_shape)
@@ -242,23 +259,28 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mean(self) -> Tensor:
+        """The mean of MixtureSameFamily."""
         return self.weighted(self.component_distribution.mean)
 
     @property
     def variance(self) -> Tensor:
+        """The variance of MixtureSameFamily."""
         means = self.component_distribution.mean
         away = (means - self.mean.unsqueeze(-1 - self._event_ndims)) ** 2
         return self.weighted(self.component_distribution.variance) + self.weighted(away)
 
     def cdf(self, x: Tensor) -> Tensor:
+        """The cumulative distribution function of MixtureSameFamily."""
         parts = self.component_distribution.cdf(x.unsqueeze(-1 - self._event_ndims))
         return (parts * self.mixture_distribution.probs).sum(-1)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of MixtureSameFamily's density at a checked value."""
         parts = self.component_distribution.log_prob(value.unsqueeze(-1 - self._event_ndims))
         return (parts + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of MixtureSameFamily."""
         with gn.no_grad():
             chosen = self.mixture_distribution.sample(sample_shape)
             parts = self.component_distribution.sample(sample_shape)

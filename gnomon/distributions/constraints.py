@@ -86,6 +86,7 @@ class Dependent(Constraint):
         return Dependent(**kind) if function is None else DependentProperty(function, **kind)
 
     def check(self, value: Tensor) -> Tensor:
+        """Whether values satisfy Dependent, per event."""
         raise ArgumentError(
             "constraints.dependent: its bounds are another parameter's. Ask a distribution's "
             "support."
@@ -115,13 +116,16 @@ class IndependentConstraint(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether values of IndependentConstraint are discrete."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of IndependentConstraint."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
+        """Whether values satisfy IndependentConstraint, per event."""
         return everywhere(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
 
 
@@ -133,13 +137,16 @@ class MixtureSameFamilyConstraint(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether values of MixtureSameFamilyConstraint are discrete."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of MixtureSameFamilyConstraint."""
         return self.base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:
+        """Whether values satisfy MixtureSameFamilyConstraint, per event."""
         apart = value.unsqueeze(-1 - self.event_dim)
         return self.base_constraint.check(apart).all(-1)
 
@@ -273,13 +280,16 @@ class JoinedConstraint(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether values of JoinedConstraint are discrete."""
         return any(c.is_discrete for c in self.cseq)
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of JoinedConstraint."""
         return max(c.event_dim for c in self.cseq)
 
     def check(self, value: Tensor) -> Tensor:
+        """Whether values satisfy JoinedConstraint, per event."""
         parts = value.split(self.lengths, self.dim)
         return gn.cat([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
 
@@ -289,10 +299,12 @@ class StackedConstraint(JoinedConstraint):
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of StackedConstraint."""
         inner = max(c.event_dim for c in self.cseq)
         return inner + 1 if self.dim + inner < 0 else inner
 
     def check(self, value: Tensor) -> Tensor:
+        """Whether values satisfy StackedConstraint, per event."""
         parts = value.unbind(self.dim)
         return gn.stack([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
 

@@ -38,23 +38,29 @@ class Normal(Located, ExponentialFamily):
     _mean_carrier_measure = 0
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of Normal's normalizer, by natural parameters."""
         return -0.25 * x**2 / y + 0.5 * (-math.pi / y).log()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Normal."""
         shape = tuple(self._extended_shape(sample_shape))
         return self.loc + gn.randn(shape, dtype=self.loc.dtype) * self.scale
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Normal's density at a checked value."""
         away = value - self.loc
         return -(away**2) / (2 * self.scale**2) - self.scale.log() - HALF_LOG_TAU
 
     def entropy(self) -> Tensor:
+        """The entropy of Normal, in nats."""
         return 0.5 + HALF_LOG_TAU + self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Normal."""
         return 0.5 * (1 + (self.standardized(value) / math.sqrt(2)).erf())
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Normal, by cumulative probability."""
         return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
 
 
@@ -65,16 +71,20 @@ class Laplace(Located):
     variance = property(lambda self: 2 * self.scale**2)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Laplace's density at a checked value."""
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def entropy(self) -> Tensor:
+        """The entropy of Laplace, in nats."""
         return 1 + (2 * self.scale).log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Laplace."""
         away = self.standardized(value)
         return 0.5 - 0.5 * away.sign() * (-away.abs()).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Laplace, by cumulative probability."""
         away = value - 0.5
         return self.loc - self.scale * away.sign() * (-2 * away.abs()).log1p()
 
@@ -86,15 +96,19 @@ class Cauchy(Located):
     variance = property(lambda self: self.loc + math.inf)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Cauchy's density at a checked value."""
         return -math.log(math.pi) - self.scale.log() - (self.standardized(value) ** 2).log1p()
 
     def entropy(self) -> Tensor:
+        """The entropy of Cauchy, in nats."""
         return math.log(4 * math.pi) + self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Cauchy."""
         return self.standardized(value).atan() / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Cauchy, by cumulative probability."""
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
 
@@ -106,16 +120,20 @@ class Gumbel(Located):
     variance = property(lambda self: (math.pi**2 / 6) * self.scale**2)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Gumbel's density at a checked value."""
         y = -self.standardized(value)
         return (y - y.exp()) - self.scale.log()
 
     def entropy(self) -> Tensor:
+        """The entropy of Gumbel, in nats."""
         return self.scale.log() + (1 + EULER)
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Gumbel."""
         return (-(-self.standardized(value)).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Gumbel, by cumulative probability."""
         return self.loc - self.scale * (-value.log()).log()
 
 
@@ -131,22 +149,28 @@ class Uniform(Family):
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
+        """The constraint that samples of Uniform satisfy."""
         return constraints.interval(self.low, self.high)
 
     def _check_parameters(self) -> None:
+        """Refuse parameters outside of their constraints."""
         check("Uniform: low", constraints.less_than(self.high), self.low)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Uniform's density at a checked value."""
         inside = (self.low <= value) & (self.high > value)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def entropy(self) -> Tensor:
+        """The entropy of Uniform, in nats."""
         return (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Uniform."""
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Uniform, by cumulative probability."""
         return value * (self.high - self.low) + self.low
 
 
@@ -163,16 +187,21 @@ class Exponential(Family, ExponentialFamily):
     _mean_carrier_measure = 0
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
+        """The logarithm of Exponential's normalizer, by natural parameters."""
         return -(-x).log()
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Exponential's density at a checked value."""
         return self.rate.log() - self.rate * value
 
     def entropy(self) -> Tensor:
+        """The entropy of Exponential, in nats."""
         return 1.0 - self.rate.log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Exponential."""
         return 1 - (-self.rate * value).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Exponential, by cumulative probability."""
         return -(-value).log1p() / self.rate

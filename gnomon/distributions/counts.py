@@ -27,27 +27,33 @@ class Binomial(ByChance):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
+        """The constraint that samples of Binomial satisfy."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Binomial."""
         return gn.minimum(((self.total_count + 1) * self.probs).floor(), self.total_count)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Binomial."""
         shape = self._extended_shape(sample_shape)
         with gn.no_grad():
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Binomial's density at a checked value."""
         ways = (self.total_count + 1).lgamma() - (value + 1).lgamma()
         ways = ways - (self.total_count - value + 1).lgamma()
         return ways + value * self.logits - self.total_count * F.softplus(self.logits)
 
     def entropy(self) -> Tensor:
+        """The entropy of Binomial, in nats."""
         each = self.log_density(self.enumerate_support(False))
         return -(each.exp() * each).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of Binomial, along a new first axis."""
         most = int(self.total_count.max())
         if not bool((self.total_count == most).all()):
             raise NotImplementedError(
@@ -70,10 +76,12 @@ class NegativeBinomial(ByChance):
     variance = property(lambda self: self.mean / (-self.logits).sigmoid())
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of NegativeBinomial."""
         with gn.no_grad():
             return poisson(Gamma(self.total_count, (-self.logits).exp()).sample(sample_shape))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of NegativeBinomial's density at a checked value."""
         n = self.total_count
         shares = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         ways = (n + value).lgamma() - (value + 1).lgamma() - n.lgamma()
@@ -94,13 +102,16 @@ class Poisson(Family, ExponentialFamily):
     _natural_params = property(lambda self: (self.rate.log(),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
+        """The logarithm of Poisson's normalizer, by natural parameters."""
         return x.exp()
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Poisson."""
         with gn.no_grad():
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Poisson's density at a checked value."""
         return xlogy(value, self.rate) - self.rate - (value + 1).lgamma()
 
 
@@ -124,21 +135,25 @@ class Multinomial(ByCategorical):
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
+        """The constraint that samples of Multinomial satisfy."""
         return constraints.multinomial(self.total_count)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Multinomial."""
         with gn.no_grad():
             chosen = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
             nothing = gn.zeros(tuple(self._extended_shape(sample_shape)), dtype=self.probs.dtype)
             return nothing.scatter_add(-1, chosen, gn.ones(chosen.shape, dtype=nothing.dtype))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Multinomial's density at a checked value."""
         logits, value = gn.broadcast_tensors(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0.0)
         ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
         return ways + (logits * value).sum(-1)
 
     def entropy(self) -> Tensor:
+        """The entropy of Multinomial, in nats."""
         n = self.total_count
         each = Binomial(n, self.probs)
         values = each.enumerate_support(False)[1:]

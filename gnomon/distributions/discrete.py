@@ -72,25 +72,31 @@ class Bernoulli(ByChance, ExponentialFamily):
     _natural_params = property(lambda self: (self.logits,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
+        """The logarithm of Bernoulli's normalizer, by natural parameters."""
         return F.softplus(x)
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Bernoulli."""
         likelier = (self.probs >= 0.5).to(self.probs.dtype)
         return likelier.masked_fill(self.probs == 0.5, math.nan)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Bernoulli."""
         with gn.no_grad():
             return gn.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Bernoulli's density at a checked value."""
         logits, value = gn.broadcast_tensors(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
+        """The entropy of Bernoulli, in nats."""
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of Bernoulli, along a new first axis."""
         return self.listed(2, expand)
 
 
@@ -103,16 +109,19 @@ class Geometric(ByChance):
     variance = property(lambda self: (1 / self.probs - 1) / self.probs)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Geometric."""
         with gn.no_grad():
             share = open_share(self._extended_shape(sample_shape), self.probs.dtype)
             return (share.log() / (-self.probs).log1p()).floor()
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Geometric's density at a checked value."""
         sure = (self.probs == 1) & (value == 0)
         failures = value * (-self.probs.masked_fill(sure, 0.0)).log1p()
         return failures + self.probs.log()
 
     def entropy(self) -> Tensor:
+        """The entropy of Geometric, in nats."""
         each = F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
         return each / self.probs
 
@@ -158,9 +167,11 @@ class Categorical(Distribution):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
+        """The constraint that samples of Categorical satisfy."""
         return constraints.integer_interval(0, self.param_shape[-1] - 1)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of Categorical."""
         with gn.no_grad():
             count, shape = math.prod(sample_shape), self._extended_shape(sample_shape)
             if not math.prod(shape):
@@ -170,15 +181,18 @@ class Categorical(Distribution):
             return (drawn if 1 in drawn.shape else drawn.T).reshape(tuple(shape))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Categorical's density at a checked value."""
         index = value.long().unsqueeze(-1)
         index, logits = gn.broadcast_tensors(index, self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
+        """The entropy of Categorical, in nats."""
         logits = self.logits.clamp(min=LIMITS[self.logits.dtype].min)
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of Categorical, along a new first axis."""
         return values_along(self.param_shape[-1], self.batch_shape, gn.int64, expand)
 
 
@@ -197,6 +211,7 @@ class ByCategorical(Distribution):
         super().__init__(self.param_shape[:-1], self.param_shape[-1:], validate_args)
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        """ByCategorical with parameters expanded to a batch shape."""
         made = super().expand(batch_shape, _instance)
         made._categorical = self._categorical.expand(batch_shape)
         return made
@@ -216,18 +231,23 @@ class OneHotCategorical(ByCategorical):
 
     @property
     def mode(self) -> Tensor:
+        """The mode of OneHotCategorical."""
         return self.one_hot(self._categorical.mode)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of OneHotCategorical."""
         return self.one_hot(self._categorical.sample(sample_shape))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of OneHotCategorical's density at a checked value."""
         return self._categorical.log_prob(value.argmax(dim=-1))
 
     def entropy(self) -> Tensor:
+        """The entropy of OneHotCategorical, in nats."""
         return self._categorical.entropy()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of OneHotCategorical, along a new first axis."""
         return self.one_hot(self._categorical.enumerate_support(expand))
 
 
@@ -237,4 +257,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of OneHotCategoricalStraightThrough."""
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -51,6 +51,7 @@ class Distribution:
             self._check_parameters()
 
     def _check_parameters(self) -> None:
+        """Refuse parameters outside of their constraints."""
         for name, constraint in self.arg_constraints.items():
             value = vars(self).get(name)
             if isinstance(value, Tensor) and not is_dependent(constraint):
@@ -84,6 +85,7 @@ class Distribution:
         return made
 
     def _get_checked_instance(self, kind: type, instance: Any = None) -> Any:
+        """A new object for expand(), refused for subclasses with an __init__ and no expand()."""
         if instance is None and type(self).__init__ is not kind.__init__:
             raise NotImplementedError(
                 f"{type(self).__name__}: has an __init__ of its own. Give it an expand() too."
@@ -154,9 +156,11 @@ class Distribution:
         return self.entropy().exp()
 
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
+        """The shape of samples: sample, batch and event axes."""
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: Any) -> None:
+        """Refuse a value of a wrong type, of a wrong shape, or outside of the support."""
         name = type(self).__name__
         if not isinstance(value, Tensor):
             raise ArgumentError(f"{name}: log_prob takes a tensor: got {value!r}.")
@@ -198,6 +202,7 @@ class Family(Distribution):
     words: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
+        """Set the signature of a family to its parameters."""
         if "arg_constraints" in vars(cls) and "__init__" not in vars(cls):
             cls.words = (*cls.arg_constraints, "validate_args")
             defaults = cls.defaults | {"validate_args": None}
@@ -219,6 +224,7 @@ class Family(Distribution):
         Distribution.__init__(self, shape, validate_args=said["validate_args"])
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Family."""
         if not self.has_rsample:
             return super().rsample(sample_shape)
         like = next(x for x in vars(self).values() if isinstance(x, Tensor))
@@ -230,13 +236,16 @@ class ExponentialFamily(Distribution):
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
+        """The natural parameters of ExponentialFamily."""
         raise NotImplementedError(f"{type(self).__name__}: has no natural parameters here.")
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        """The logarithm of ExponentialFamily's normalizer, by natural parameters."""
         raise NotImplementedError(f"{type(self).__name__}: has no normalizer here.")
 
     @property
     def _mean_carrier_measure(self) -> Any:
+        """The mean of ExponentialFamily's carrier measure."""
         raise NotImplementedError(f"{type(self).__name__}: has no carrier measure here.")
 
     def entropy(self) -> Tensor:

@@ -29,12 +29,15 @@ class ExpTransform(RealTransform):
     codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of ExpTransform at x."""
         return x.exp()
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of ExpTransform at y."""
         return y.log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of ExpTransform at x, with value y."""
         return x
 
 
@@ -50,18 +53,23 @@ class PowerTransform(RealTransform):
 
     @property
     def sign(self) -> Tensor:
+        """The sign of the derivative of PowerTransform."""
         return self.exponent.sign()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of PowerTransform at x."""
         return x**self.exponent
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of PowerTransform at y."""
         return y ** (1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of PowerTransform at x, with value y."""
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of PowerTransform, from that of arguments."""
         return gn.broadcast_shapes(tuple(shape), tuple(self.exponent.shape))
 
     inverse_shape = forward_shape
@@ -73,15 +81,18 @@ class SigmoidTransform(RealTransform):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of SigmoidTransform at x."""
         limits = LIMITS[x.dtype]
         return x.sigmoid().clamp(limits.tiny, 1 - limits.eps)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of SigmoidTransform at y."""
         limits = LIMITS[y.dtype]
         y = y.clamp(limits.tiny, 1 - limits.eps)
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of SigmoidTransform at x, with value y."""
         return -F.softplus(-x) - F.softplus(x)
 
 
@@ -91,12 +102,15 @@ class SoftplusTransform(RealTransform):
     codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of SoftplusTransform at x."""
         return F.softplus(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of SoftplusTransform at y."""
         return (-(-y).expm1()).log() + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of SoftplusTransform at x, with value y."""
         return -F.softplus(-x)
 
 
@@ -106,12 +120,15 @@ class TanhTransform(RealTransform):
     codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of TanhTransform at x."""
         return x.tanh()
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of TanhTransform at y."""
         return y.atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of TanhTransform at x, with value y."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
@@ -122,9 +139,11 @@ class AbsTransform(Transform):
     said = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of AbsTransform at x."""
         return x.abs()
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of AbsTransform at y."""
         return y
 
 
@@ -140,10 +159,12 @@ class AffineTransform(Transform):
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of AffineTransform."""
         return self._event_dim
 
     @property
     def domain(self) -> Constraint:
+        """The constraint on arguments of AffineTransform."""
         real = constraints.real
         return constraints.independent(real, self._event_dim) if self._event_dim else real
 
@@ -151,21 +172,26 @@ class AffineTransform(Transform):
 
     @property
     def sign(self) -> Any:
+        """The sign of the derivative of AffineTransform."""
         if isinstance(self.scale, Tensor):
             return self.scale.sign()
         return (self.scale > 0) - (self.scale < 0)
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of AffineTransform at x."""
         return self.loc + self.scale * x
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of AffineTransform at y."""
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of AffineTransform at x, with value y."""
         scale = self.scale if isinstance(self.scale, Tensor) else x.new_tensor(self.scale)
         return added(scale.abs().log().expand(x.shape), self._event_dim)
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of AffineTransform, from that of arguments."""
         shapes = [tuple(getattr(x, "shape", ())) for x in (self.loc, self.scale)]
         return gn.broadcast_shapes(tuple(shape), *shapes)
 
@@ -179,7 +205,9 @@ class SoftmaxTransform(Transform):
     said = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of SoftmaxTransform at x."""
         return x.softmax(-1)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of SoftmaxTransform at y."""
         return y.log()

@@ -34,23 +34,29 @@ class Gamma(Family, ExponentialFamily):
     _natural_params = property(lambda self: (self.concentration - 1, -self.rate))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of Gamma's normalizer, by natural parameters."""
         return (x + 1).lgamma() - (x + 1) * (-y).log()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Gamma."""
         shape = self._extended_shape(sample_shape)
         return at_least_tiny(standard_gamma(self.concentration.expand(shape)) / self.rate)
 
     def log_prob(self, value: Tensor | float) -> Tensor:
+        """The logarithm of Gamma's density at a value."""
         return super().log_prob(gn.as_tensor(value, dtype=self.rate.dtype))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Gamma's density at a checked value."""
         c, rate = self.concentration, self.rate
         return xlogy(c, rate) + xlogy(c - 1, value) - rate * value - c.lgamma()
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Gamma."""
         return gn.special.gammainc(*gn.broadcast_tensors(self.concentration, self.rate * value))
 
     def entropy(self) -> Tensor:
+        """The entropy of Gamma, in nats."""
         c = self.concentration
         return c - self.rate.log() + c.lgamma() + (1 - c) * c.digamma()
 
@@ -81,6 +87,7 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Dirichlet."""
         c = self.concentration
         above = (c - 1).clamp(min=0)
         inside = above / above.sum(-1, keepdim=True)
@@ -88,9 +95,11 @@ class Dirichlet(ExponentialFamily):
         return gn.where((c < 1).all(-1, keepdim=True), corner, inside)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
+        """The logarithm of Dirichlet's normalizer, by natural parameters."""
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Dirichlet."""
         kind, shape = self.concentration.dtype, self._extended_shape(sample_shape)
         if not kind.is_floating_point:
             raise DtypeError(f"Dirichlet: draws need floats: got {kind.name}. Use float().")
@@ -100,10 +109,12 @@ class Dirichlet(ExponentialFamily):
         return shares.clamp(LIMITS[kind].tiny, 1 - LIMITS[kind].eps / 2)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Dirichlet's density at a checked value."""
         c = self.concentration
         return xlogy(c - 1, value).sum(-1) + c.sum(-1).lgamma() - c.lgamma().sum(-1)
 
     def entropy(self) -> Tensor:
+        """The entropy of Dirichlet, in nats."""
         c, total = self.concentration, self.concentration.sum(-1)
         each = (c.lgamma() - (c - 1) * c.digamma()).sum(-1)
         return each - total.lgamma() - (c.shape[-1] - total) * total.digamma()
@@ -130,18 +141,23 @@ class Beta(Family, ExponentialFamily):
 
     @lazy_property
     def _dirichlet(self) -> Dirichlet:
+        """The Dirichlet distribution of the same parameters."""
         return Dirichlet(gn.stack([self.concentration1, self.concentration0], -1))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of Beta's normalizer, by natural parameters."""
         return x.lgamma() + y.lgamma() - (x + y).lgamma()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Beta."""
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Beta's density at a checked value."""
         return self._dirichlet.log_prob(gn.stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Tensor:
+        """The entropy of Beta, in nats."""
         return self._dirichlet.entropy()
 
 
@@ -161,10 +177,12 @@ class StudentT(Family):
 
     @property
     def variance(self) -> Tensor:
+        """The variance of StudentT."""
         finite = self.scale**2 * self.df / (self.df - 2)
         return finite.masked_fill(self.df <= 2, math.inf).masked_fill(self.df <= 1, math.nan)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of StudentT."""
         normal = gn.randn(tuple(self._extended_shape(sample_shape)), dtype=self.df.dtype)
         squares = Chi2(self.df).rsample(sample_shape)
         return self.loc + self.scale * normal * (squares / self.df).rsqrt()
@@ -174,11 +192,13 @@ class StudentT(Family):
         return (0.5 * self.df).lgamma() + math.lgamma(0.5) - (0.5 * (self.df + 1)).lgamma()
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of StudentT's density at a checked value."""
         away = (value - self.loc) / self.scale
         constant = self.scale.log() + 0.5 * self.df.log() + self.log_beta()
         return -0.5 * (self.df + 1.0) * (away**2 / self.df).log1p() - constant
 
     def entropy(self) -> Tensor:
+        """The entropy of StudentT, in nats."""
         half = 0.5 * (self.df + 1)
         apart = half.digamma() - (0.5 * self.df).digamma()
         return self.scale.log() + half * apart + 0.5 * self.df.log() + self.log_beta()

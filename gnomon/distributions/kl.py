@@ -63,6 +63,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
 @register_kl(Independent, Independent)
 def _(p: Independent, q: Independent) -> Tensor:
+    """The KL divergence between two Independent distributions."""
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise ArgumentError("kl_divergence: the events of both have different axes.")
     return added(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
@@ -70,6 +71,7 @@ def _(p: Independent, q: Independent) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    """The KL divergence between two TransformedDistribution distributions."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("kl_divergence: the transforms of both differ.")
     return kl_divergence(p.base_dist, q.base_dist)
@@ -77,6 +79,7 @@ def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
 
 @register_kl(ExponentialFamily, ExponentialFamily)
 def _(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    """The KL divergence between two ExponentialFamily distributions."""
     if type(p) is not type(q):
         raise NotImplementedError(
             f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}. "
@@ -92,6 +95,7 @@ def _(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
 
 @register_kl(Bernoulli, Bernoulli)
 def _(p: Bernoulli, q: Bernoulli) -> Tensor:
+    """The KL divergence between two Bernoulli distributions."""
     yes = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
     yes = yes.masked_fill(q.probs == 0, math.inf).masked_fill(p.probs == 0, 0.0)
     no = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
@@ -100,6 +104,7 @@ def _(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _(p: Binomial, q: Binomial) -> Tensor:
+    """The KL divergence between two Binomial distributions."""
     n = p.total_count
     each = n * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return each.masked_fill(n > q.total_count, math.inf)
@@ -107,23 +112,27 @@ def _(p: Binomial, q: Binomial) -> Tensor:
 
 @register_kl(Categorical, Categorical)
 def _(p: Categorical, q: Categorical) -> Tensor:
+    """The KL divergence between two Categorical distributions."""
     terms = p.probs * (p.logits - q.logits)
     return terms.masked_fill(q.probs == 0, math.inf).masked_fill(p.probs == 0, 0.0).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    """The KL divergence between two OneHotCategorical distributions."""
     return kl_divergence(p._categorical, q._categorical)
 
 
 @register_kl(Cauchy, Cauchy)
 def _(p: Cauchy, q: Cauchy) -> Tensor:
+    """The KL divergence between two Cauchy distributions."""
     above = (p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2
     return (above / (4 * p.scale * q.scale)).log()
 
 
 @register_kl(Gamma, Gamma)
 def _(p: Gamma, q: Gamma) -> Tensor:
+    """The KL divergence between two Gamma distributions."""
     a, b = p.concentration, q.concentration
     constants = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
     return constants + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
@@ -131,6 +140,7 @@ def _(p: Gamma, q: Gamma) -> Tensor:
 
 @register_kl(Gumbel, Gumbel)
 def _(p: Gumbel, q: Gumbel) -> Tensor:
+    """The KL divergence between two Gumbel distributions."""
     ratio = p.scale / q.scale
     away = (p.loc - q.loc) / q.scale
     moment = (-away + (1 + ratio).lgamma()).exp()
@@ -139,28 +149,33 @@ def _(p: Gumbel, q: Gumbel) -> Tensor:
 
 @register_kl(Geometric, Geometric)
 def _(p: Geometric, q: Geometric) -> Tensor:
+    """The KL divergence between two Geometric distributions."""
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
 @register_kl(HalfNormal, HalfNormal)
 def _(p: HalfNormal, q: HalfNormal) -> Tensor:
+    """The KL divergence between two HalfNormal distributions."""
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
 def _(p: Laplace, q: Laplace) -> Tensor:
+    """The KL divergence between two Laplace distributions."""
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
 
 
 @register_kl(Normal, Normal)
 def _(p: Normal, q: Normal) -> Tensor:
+    """The KL divergence between two Normal distributions."""
     ratio = (p.scale / q.scale) ** 2
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
 
 
 @register_kl(Pareto, Pareto)
 def _(p: Pareto, q: Pareto) -> Tensor:
+    """The KL divergence between two Pareto distributions."""
     ratio, steps = q.alpha / p.alpha, (p.scale / q.scale).log()
     found = q.alpha * steps - ratio.log() + ratio - 1
     return found.masked_fill(p.scale < q.scale, math.inf)
@@ -182,4 +197,5 @@ def of_normals(p: Any, q: MultivariateNormal, half_log_determinant: Tensor) -> T
 
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    """The KL divergence between two MultivariateNormal distributions."""
     return of_normals(p, q, log_diagonal(p.scale_tril))

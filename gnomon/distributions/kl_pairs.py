@@ -136,12 +136,14 @@ def _(p: Pareto, q: Any) -> Tensor:
 @register_kl(Uniform, Exponential)
 @register_kl(Uniform, Gamma)
 def _(p: Uniform, q: Any) -> Tensor:
+    """The KL divergence of Uniform from Any."""
     of_log = under_gamma if isinstance(q, Gamma) else under_exponential
     return beyond(by_means(of_log)(p, q), p.low < 0)
 
 
 @register_kl(Uniform, Beta)
 def _(p: Uniform, q: Beta) -> Tensor:
+    """The KL divergence of Uniform from Beta."""
     away = Uniform(1 - p.high, 1 - p.low)
     a, b = q.concentration1, q.concentration0
     log_q = (a - 1) * mean_log(p) + (b - 1) * mean_log(away)
@@ -151,12 +153,14 @@ def _(p: Uniform, q: Beta) -> Tensor:
 
 @register_kl(Uniform, ContinuousBernoulli)
 def _(p: Uniform, q: ContinuousBernoulli) -> Tensor:
+    """The KL divergence of Uniform from ContinuousBernoulli."""
     found = by_means(under_continuous)(p, q)
     return beyond(found, (p.low < 0) | (p.high > 1))
 
 
 @register_kl(Uniform, Pareto)
 def _(p: Uniform, q: Pareto) -> Tensor:
+    """The KL divergence of Uniform from Pareto."""
     log_q = q.alpha.log() + q.alpha * q.scale.log() - (q.alpha + 1) * mean_log(p)
     return beyond(-p.entropy() - log_q, p.low < q.scale)
 
@@ -164,6 +168,7 @@ def _(p: Uniform, q: Pareto) -> Tensor:
 @register_kl(Beta, Uniform)
 @register_kl(ContinuousBernoulli, Uniform)
 def _(p: Any, q: Uniform) -> Tensor:
+    """The KL divergence of Any from Uniform."""
     return beyond(-p.entropy() + (q.high - q.low).log(), (q.low > 0) | (q.high < 1))
 
 
@@ -177,4 +182,5 @@ def _(p: Normal, q: Laplace) -> Tensor:
 
 @register_kl(Bernoulli, Poisson)
 def _(p: Bernoulli, q: Poisson) -> Tensor:
+    """The KL divergence of Bernoulli from Poisson."""
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)

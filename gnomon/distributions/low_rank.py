@@ -76,6 +76,7 @@ class LowRankMultivariateNormal(Distribution):
         return (1 / self.cov_diag).diag_embed() - inner.mT @ inner
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of LowRankMultivariateNormal."""
         shape, dtype = self._extended_shape(sample_shape), self.loc.dtype
         inner = gn.randn((*shape[:-1], self.cov_factor.shape[-1]), dtype=dtype)
         own = gn.randn(tuple(shape), dtype=dtype)
@@ -92,15 +93,18 @@ class LowRankMultivariateNormal(Distribution):
         return (away * scaled).sum(-1) - squared_length(self._capacitance_tril, inner)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of LowRankMultivariateNormal's density at a checked value."""
         constant = self.event_shape[0] * HALF_LOG_TAU + 0.5 * self.log_determinant()
         return -0.5 * self.distance(value - self.loc) - constant
 
     def entropy(self) -> Tensor:
+        """The entropy of LowRankMultivariateNormal, in nats."""
         return self.event_shape[0] * (0.5 + HALF_LOG_TAU) + 0.5 * self.log_determinant()
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
+    """The KL divergence of LowRankMultivariateNormal from MultivariateNormal."""
     return of_normals(p, q, 0.5 * p.log_determinant())
 
 

@@ -58,16 +58,19 @@ class Wishart(ByMatrix):
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Wishart."""
         more = self.wide_df - self.event_shape[0] - 1
         return more.masked_fill(more <= 0, math.nan) * self.covariance_matrix
 
     @property
     def variance(self) -> Tensor:
+        """The variance of Wishart."""
         v = self.covariance_matrix
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         return self.wide_df * (v**2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of Wishart."""
         p, shape = self.event_shape[0], self._extended_shape(sample_shape)
         degrees = self.df.unsqueeze(-1) - gn.arange(p, dtype=self.df.dtype)
         roots = Chi2(degrees).rsample(sample_shape).sqrt()
@@ -80,6 +83,7 @@ class Wishart(ByMatrix):
         return self.event_shape[0] * math.log(2) / 2 + log_diagonal(self.scale_tril)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Wishart's density at a checked value."""
         df, p = self.df, self.event_shape[0]
         low = gn.linalg.cholesky(value)
         inner = solved(self.scale_tril, low)
@@ -87,6 +91,7 @@ class Wishart(ByMatrix):
         return (df - p - 1) * log_diagonal(low) - 0.5 * (inner**2).sum((-2, -1)) - constant
 
     def entropy(self) -> Tensor:
+        """The entropy of Wishart, in nats."""
         df, p = self.df, self.event_shape[0]
         slopes = over_dimensions(gn.digamma, df / 2, p)
         whole = (p + 1) * self.log_scale() + multivariate_lgamma(df / 2, p)
@@ -116,6 +121,7 @@ class LKJCholesky(Distribution):
         return Beta((before + 1) / 2, first)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of LKJCholesky."""
         with gn.no_grad():
             lengths = self._beta.sample(sample_shape)
             shape = (*self._extended_shape(sample_shape)[:-2], self.dim - 1, self.dim)
@@ -125,6 +131,7 @@ class LKJCholesky(Distribution):
             return F.pad(rows, [0, 0, 1, 0]) + F.pad(last, [1, 0], value=1).diag_embed()
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of LKJCholesky's density at a checked value."""
         c, p = self.concentration, self.dim - 1
         order = 2 * (c - 1).unsqueeze(-1) + gn.arange(p - 1, -1, -1, dtype=c.dtype)
         each = (order * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1)

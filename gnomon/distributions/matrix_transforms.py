@@ -30,23 +30,28 @@ class StickBreakingTransform(Transform):
     said = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of StickBreakingTransform at x."""
         share = (x - countdown(x)).sigmoid()
         left = (1 - share).cumprod(-1)
         return F.pad(share, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of StickBreakingTransform at y."""
         shares = y[..., :-1]
         left = (1 - shares.cumsum(-1)).clamp(min=LIMITS[y.dtype].tiny)
         return shares.log() - left.log() + countdown(shares)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of StickBreakingTransform at x, with value y."""
         x = x - countdown(x)
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of StickBreakingTransform, from that of arguments."""
         return Size((*vectors(shape)[:-1], shape[-1] + 1))
 
     def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of arguments of StickBreakingTransform, from that of values."""
         return Size((*vectors(shape)[:-1], shape[-1] - 1))
 
 
@@ -64,9 +69,11 @@ class LowerCholeskyTransform(Transform):
     said = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of LowerCholeskyTransform at x."""
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of LowerCholeskyTransform at y."""
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -77,10 +84,12 @@ class PositiveDefiniteTransform(Transform):
     said = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of PositiveDefiniteTransform at x."""
         low = LowerCholeskyTransform()(x)
         return low @ low.mT
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of PositiveDefiniteTransform at y."""
         return LowerCholeskyTransform().inv(gn.linalg.cholesky(y))
 
 
@@ -113,21 +122,25 @@ class CorrCholeskyTransform(Transform):
     said = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of CorrCholeskyTransform at x."""
         count = self.forward_shape(x.shape)[-1]
         r = to_triangle(x.tanh(), count)
         left = (1 - r**2).sqrt().cumprod(-1)[..., :-1]
         return (r + gn.eye(count, dtype=x.dtype)) * F.pad(left, [1, 0], value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of CorrCholeskyTransform at y."""
         left = F.pad((1 - (y * y).cumsum(-1))[..., :-1], [1, 0], value=1)
         return (from_triangle(y, -1) / from_triangle(left, -1).sqrt()).atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of CorrCholeskyTransform at x, with value y."""
         left = from_triangle(1 - (y * y).cumsum(-1), -2)
         slopes = 2 * (math.log(2) - x - F.softplus(-2 * x))
         return 0.5 * left.log().sum(-1) + slopes.sum(-1)
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of CorrCholeskyTransform, from that of arguments."""
         count = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5) if shape else 0
         if not shape or count * (count - 1) // 2 != shape[-1]:
             raise ShapeError(
@@ -136,6 +149,7 @@ class CorrCholeskyTransform(Transform):
         return Size((*shape[:-1], count, count))
 
     def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of arguments of CorrCholeskyTransform, from that of values."""
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ShapeError(f"CorrCholeskyTransform: needs square matrices: got {tuple(shape)}.")
         return Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))

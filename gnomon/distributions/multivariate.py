@@ -119,13 +119,16 @@ class MultivariateNormal(ByMatrix):
         super().__init__(batch, loc.shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of MultivariateNormal."""
         shape = tuple(self._extended_shape(sample_shape))
         return self.loc + product(self.scale_tril, gn.randn(shape, dtype=self.loc.dtype))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of MultivariateNormal's density at a checked value."""
         away = squared_length(self.scale_tril, value - self.loc)
         constant = self.event_shape[0] * HALF_LOG_TAU + log_diagonal(self.scale_tril)
         return -0.5 * away - constant
 
     def entropy(self) -> Tensor:
+        """The entropy of MultivariateNormal, in nats."""
         return self.event_shape[0] * (0.5 + HALF_LOG_TAU) + log_diagonal(self.scale_tril)

@@ -22,6 +22,7 @@ class lazy_property(cached_property):
     """A property that is computed once, with gradients also where none are asked for at first."""
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """The attribute's value, computed once with gradients enabled."""
         with gn.enable_grad():
             return super().__get__(owner, kind)
 

@@ -33,14 +33,17 @@ class CatTransform(Transform):
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of CatTransform."""
         return max(t.event_dim for t in self.transforms)
 
     @property
     def domain(self) -> Constraint:
+        """The constraint on arguments of CatTransform."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
     def codomain(self) -> Constraint:
+        """The constraint on values of CatTransform."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def parted(self, x: Tensor) -> Sequence[Tensor]:
@@ -52,13 +55,16 @@ class CatTransform(Transform):
         return gn.cat(parts, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of CatTransform at x."""
         return self.joined([t(v) for t, v in zip(self.transforms, self.parted(x), strict=True)])
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of CatTransform at y."""
         pairs = zip(self.transforms, self.parted(y), strict=True)
         return self.joined([t.inv(v) for t, v in pairs])
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of CatTransform at x, with value y."""
         triples = zip(self.transforms, self.parted(x), self.parted(y), strict=True)
         made = [(t, t.log_abs_det_jacobian(v, w)) for t, v, w in triples]
         made = [added(each, self.event_dim - t.event_dim) for t, each in made]
@@ -76,19 +82,24 @@ class StackTransform(CatTransform):
 
     @property
     def domain(self) -> Constraint:
+        """The constraint on arguments of StackTransform."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
     def codomain(self) -> Constraint:
+        """The constraint on values of StackTransform."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def parted(self, x: Tensor) -> Sequence[Tensor]:
+        """The parts of x along the stacked axis."""
         return x.unbind(self.dim)
 
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
+        """The parts, stacked along the axis."""
         return gn.stack(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of StackTransform at x, with value y."""
         triples = zip(self.transforms, self.parted(x), self.parted(y), strict=True)
         return gn.stack([t.log_abs_det_jacobian(v, w) for t, v, w in triples], self.dim)
 
@@ -107,13 +118,17 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> Constraint | None:
+        """The constraint on arguments of CumulativeDistributionTransform."""
         return self.distribution.support
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of CumulativeDistributionTransform at x."""
         return self.distribution.cdf(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of CumulativeDistributionTransform at y."""
         return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of CumulativeDistributionTransform at x, with value y."""
         return self.distribution.log_prob(x)

@@ -41,12 +41,14 @@ class LogitRelaxedBernoulli(Tempered, ByChance):
     support = constraints.real
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of LogitRelaxedBernoulli."""
         probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))
         share = clamp_probs(open_share(probs.shape, probs.dtype))
         drawn = probs_to_logits(share, True) + probs_to_logits(probs, True)
         return drawn / self.temperature
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of LogitRelaxedBernoulli's density at a checked value."""
         away = self.logits - value * self.temperature
         return self.temperature.log() + away - 2 * F.softplus(away)
 
@@ -58,10 +60,12 @@ class ExpRelaxedCategorical(Tempered, ByCategorical):
     support = constraints.real_vector
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of ExpRelaxedCategorical."""
         share = open_share(self._extended_shape(sample_shape), self.logits.dtype)
         return ((self.logits - (-share.log()).log()) / self.temperature).log_softmax(-1)
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of ExpRelaxedCategorical's density at a checked value."""
         count = self.event_shape[0]
         scale = math.lgamma(count) + (count - 1) * self.temperature.log()
         return (self.logits - value * self.temperature).log_softmax(-1).sum(-1) + scale
@@ -86,6 +90,7 @@ class Relaxed(TransformedDistribution):
         super().__init__(self.relaxed(temperature, probs, logits), self.onto(), validate_args)
 
     def _get_checked_instance(self, kind: type, instance: Any = None) -> Any:
+        """A new object for expand(), refused for subclasses with an __init__ and no expand()."""
         return self.__new__(type(self)) if instance is None else instance
 
 

@@ -34,6 +34,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
+        """The number of event axes of Transform."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ArgumentError("event_dim: values before and after have other numbers of axes.")
         return self.domain.event_dim
@@ -55,6 +56,7 @@ class Transform:
         return made
 
     def __call__(self, x: Tensor) -> Tensor:
+        """The value of Transform at x."""
         if self._cache_size and x is self._pair[0]:
             return self._pair[1]
         y = self._call(x)
@@ -62,6 +64,7 @@ class Transform:
         return y
 
     def _inv_call(self, y: Tensor) -> Tensor:
+        """The inverse of Transform at y, cached."""
         if self._cache_size and y is self._pair[1]:
             return self._pair[0]
         x = self._inverse(y)
@@ -69,13 +72,16 @@ class Transform:
         return x
 
     def _keep(self, x: Any, y: Any) -> None:
+        """Cache a pair of an argument and its value."""
         if self._cache_size:
             self._pair = (x, y)
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of Transform at x."""
         raise NotImplementedError
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of Transform at y."""
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -91,6 +97,7 @@ class Transform:
         return shape
 
     def __eq__(self, other: object) -> bool:
+        """Whether another object equals Transform."""
         if type(other) is not type(self) or self.said is None:
             return self is other
         pairs = [(getattr(self, word), getattr(other, word)) for word in self.said]
@@ -117,28 +124,36 @@ class InverseTransform(Transform):
 
     @property
     def inv(self) -> Transform:
+        """The inverse transform of InverseTransform."""
         return self._inv
 
     @property
     def sign(self) -> Any:
+        """The sign of the derivative of InverseTransform."""
         return self._inv.sign
 
     def with_cache(self, cache_size: int = 1) -> Transform:
+        """InverseTransform with a cache of this size."""
         return self._inv.with_cache(cache_size).inv
 
     def __call__(self, x: Tensor) -> Tensor:
+        """The value of InverseTransform at x."""
         return self._inv._inv_call(x)
 
     def _inv_call(self, y: Tensor) -> Tensor:
+        """The inverse of InverseTransform at y, cached."""
         return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of InverseTransform at x, with value y."""
         return -self._inv.log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of InverseTransform, from that of arguments."""
         return self._inv.inverse_shape(shape)
 
     def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of arguments of InverseTransform, from that of values."""
         return self._inv.forward_shape(shape)
 
 
@@ -154,14 +169,16 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """The constraint on arguments of ComposeTransform."""
         return self.widened(self.parts, "domain", "codomain")
 
     @property
     def codomain(self) -> Constraint:
+        """The constraint on values of ComposeTransform."""
         return self.widened(self.parts[::-1], "codomain", "domain")
 
     def widened(self, order: Sequence[Transform], first: str, last: str) -> Constraint:
-        """The region at one end, with the axes that transforms further on take together."""
+        """The constraint at one end, with the event axes that the other transforms need."""
         if not order:
             return constraints.real
         dim = getattr(order[-1], last).event_dim
@@ -177,26 +194,32 @@ class ComposeTransform(Transform):
 
     @property
     def sign(self) -> Any:
+        """The sign of the derivative of ComposeTransform."""
         return math.prod(p.sign for p in self.parts)
 
     @property
     def inv(self) -> Transform:
+        """The inverse transform of ComposeTransform."""
         return ComposeTransform([p.inv for p in reversed(self.parts)], self._cache_size)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
+        """ComposeTransform with a cache of this size."""
         return ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
+        """The value of ComposeTransform at x."""
         for part in self.parts:
             x = part(x)
         return x
 
     def _inv_call(self, y: Tensor) -> Tensor:
+        """The inverse of ComposeTransform at y, cached."""
         for part in reversed(self.parts):
             y = part._inv_call(y)
         return y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of ComposeTransform at x, with value y."""
         if not self.parts:
             return gn.zeros_like(x)
         terms, dim = [], self.domain.event_dim
@@ -207,11 +230,13 @@ class ComposeTransform(Transform):
         return sum(terms[1:], terms[0])
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of ComposeTransform, from that of arguments."""
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
     def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of arguments of ComposeTransform, from that of values."""
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -235,30 +260,38 @@ class IndependentTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """The constraint on arguments of IndependentTransform."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
     def codomain(self) -> Constraint:
+        """The constraint on values of IndependentTransform."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
     def sign(self) -> Any:
+        """The sign of the derivative of IndependentTransform."""
         return self.base_transform.sign
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of IndependentTransform at x."""
         return self.base_transform(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of IndependentTransform at y."""
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of IndependentTransform at x, with value y."""
         each = self.base_transform.log_abs_det_jacobian(x, y)
         return added(each, self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of IndependentTransform, from that of arguments."""
         return self.base_transform.forward_shape(shape)
 
     def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of arguments of IndependentTransform, from that of values."""
         return self.base_transform.inverse_shape(shape)
 
 
@@ -279,25 +312,32 @@ class ReshapeTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """The constraint on arguments of ReshapeTransform."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
     def codomain(self) -> Constraint:
+        """The constraint on values of ReshapeTransform."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x: Tensor) -> Tensor:
+        """The value of ReshapeTransform at x."""
         return x.reshape(self.forward_shape(x.shape))
 
     def _inverse(self, y: Tensor) -> Tensor:
+        """The inverse of ReshapeTransform at y."""
         return y.reshape(self.inverse_shape(y.shape))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |det J| of ReshapeTransform at x, with value y."""
         return gn.zeros(tuple(x.shape[: x.ndim - len(self.in_shape)]), dtype=x.dtype)
 
     def forward_shape(self, shape: Shape) -> Any:
+        """The shape of values of ReshapeTransform, from that of arguments."""
         return exchanged(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of arguments of ReshapeTransform, from that of values."""
         return exchanged(shape, self.out_shape, self.in_shape)
 
 

@@ -34,13 +34,16 @@ class LogNormal(TransformedFamily):
     mode = property(lambda self: (self.loc - self.scale**2).exp())
 
     def law(self) -> Law:
+        """The base distribution and transforms: e to the power of a Normal."""
         return Normal(self.loc, self.scale), [ExpTransform()]
 
     @property
     def variance(self) -> Tensor:
+        """The variance of LogNormal."""
         return (self.scale**2).expm1() * (2 * self.loc + self.scale**2).exp()
 
     def entropy(self) -> Tensor:
+        """The entropy of LogNormal, in nats."""
         return self.base_dist.entropy() + self.loc
 
 
@@ -58,6 +61,7 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args)
 
     def _get_checked_instance(self, kind: type, instance: Any = None) -> Any:
+        """A new object for expand(), refused for subclasses with an __init__ and no expand()."""
         return self.__new__(type(self)) if instance is None else instance
 
 
@@ -69,16 +73,20 @@ class Half(TransformedFamily):
     mode = property(lambda self: gn.zeros_like(self.scale))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of Half's density at a checked value."""
         found = self.base_dist.log_prob(value) + math.log(2)
         return gn.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of Half."""
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of Half, by cumulative probability."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
+        """The entropy of Half, in nats."""
         return self.base_dist.entropy() - math.log(2)
 
 
@@ -89,6 +97,7 @@ class HalfNormal(Half):
     variance = property(lambda self: self.scale**2 * (1 - 2 / math.pi))
 
     def law(self) -> Law:
+        """The base distribution and transforms: |x| of a Normal."""
         return Normal(0.0, self.scale), [AbsTransform()]
 
 
@@ -98,6 +107,7 @@ class HalfCauchy(Half):
     mean = variance = property(lambda self: self.scale + math.inf)
 
     def law(self) -> Law:
+        """The base distribution and transforms: |x| of a Cauchy."""
         return Cauchy(0.0, self.scale), [AbsTransform()]
 
 
@@ -108,23 +118,28 @@ class Pareto(TransformedFamily):
     mode = property(lambda self: self.scale)
 
     def law(self) -> Law:
+        """The base distribution and transforms: scaled e to the power of an Exponential."""
         return Exponential(self.alpha), [ExpTransform(), AffineTransform(0, self.scale)]
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """The constraint that samples of Pareto satisfy."""
         return constraints.greater_than_eq(self.scale)
 
     @property
     def mean(self) -> Tensor:
+        """The mean of Pareto."""
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
     @property
     def variance(self) -> Tensor:
+        """The variance of Pareto."""
         a = self.alpha.clamp(min=2)
         return self.scale**2 * a / ((a - 1) ** 2 * (a - 2))
 
     def entropy(self) -> Tensor:
+        """The entropy of Pareto, in nats."""
         return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
 
 
@@ -137,6 +152,7 @@ class Weibull(TransformedFamily):
     variance = property(lambda self: self.moment(2) - self.moment(1) ** 2)
 
     def law(self) -> Law:
+        """The base distribution and transforms: a scaled power of an Exponential."""
         steps = [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)]
         return Exponential(gn.ones_like(self.scale)), steps
 
@@ -146,10 +162,12 @@ class Weibull(TransformedFamily):
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Weibull."""
         c = self.concentration
         return self.scale * ((c - 1) / c) ** (1 / c)
 
     def entropy(self) -> Tensor:
+        """The entropy of Weibull, in nats."""
         c = self.concentration
         return EULER * (1 - 1 / c) + (self.scale / c).log() + 1
 
@@ -162,18 +180,22 @@ class InverseGamma(TransformedFamily):
     mode = property(lambda self: self.rate / (self.concentration + 1))
 
     def law(self) -> Law:
+        """The base distribution and transforms: 1 / x of a Gamma."""
         return Gamma(self.concentration, self.rate), [PowerTransform(-1.0)]
 
     @property
     def mean(self) -> Tensor:
+        """The mean of InverseGamma."""
         c = self.concentration
         return (self.rate / (c - 1)).masked_fill(c <= 1, math.inf)
 
     @property
     def variance(self) -> Tensor:
+        """The variance of InverseGamma."""
         c = self.concentration
         return (self.rate**2 / ((c - 1) ** 2 * (c - 2))).masked_fill(c <= 2, math.inf)
 
     def entropy(self) -> Tensor:
+        """The entropy of InverseGamma, in nats."""
         c = self.concentration
         return c + self.rate.log() + c.lgamma() - (1 + c) * c.digamma()

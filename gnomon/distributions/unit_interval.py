@@ -72,6 +72,7 @@ class ContinuousBernoulli(ByChance, ExponentialFamily):
         return (-self.outer).log1p() - self.outer.log()
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
+        """The logarithm of ContinuousBernoulli's normalizer, by natural parameters."""
         near = x.abs() < 2e-3
         far = x.masked_fill(near, 1.0)
         return gn.where(near, x / 2 + x * x / 24, (far.expm1() / far).log())
@@ -84,36 +85,43 @@ class ContinuousBernoulli(ByChance, ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
+        """The mean of ContinuousBernoulli."""
         p, x = self.outer, self.probs - 0.5
         series = 0.5 + (1 / 3 + 16 / 45 * x**2) * x
         return gn.where(self.middle, series, p / (2 * p - 1) + 1 / self.slope)
 
     @property
     def variance(self) -> Tensor:
+        """The variance of ContinuousBernoulli."""
         p, x = self.outer, (self.probs - 0.5) ** 2
         series = 1 / 12 - (1 / 15 - 128 / 945 * x) * x
         return gn.where(self.middle, series, p * (p - 1) / (1 - 2 * p) ** 2 + 1 / self.slope**2)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """Differentiable samples of ContinuousBernoulli."""
         shape = self._extended_shape(sample_shape)
         return self.icdf(open_share(shape, self.probs.dtype))
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of ContinuousBernoulli's density at a checked value."""
         logits, value = gn.broadcast_tensors(self.logits, value)
         loss = F.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return self.log_constant() - loss
 
     def cdf(self, value: Tensor) -> Tensor:
+        """The cumulative distribution function of ContinuousBernoulli."""
         p, inside = self.outer, value.clamp(0, 1)
         found = (p**inside * (1 - p) ** (1 - inside) + p - 1) / (2 * p - 1)
         return gn.where(self.middle, inside, found)
 
     def icdf(self, value: Tensor) -> Tensor:
+        """The quantiles of ContinuousBernoulli, by cumulative probability."""
         p = self.outer
         away = (-p + value * (2 * p - 1)).log1p() - (-p).log1p()
         return gn.where(self.middle, value, -away / self.slope)
 
     def entropy(self) -> Tensor:
+        """The entropy of ContinuousBernoulli, in nats."""
         no, yes = (-self.probs).log1p(), self.probs.log()
         return self.mean * (no - yes) - self.log_constant() - no
 
@@ -130,6 +138,7 @@ class Kumaraswamy(TransformedFamily):
     variance = property(lambda self: self.moment(2) - self.moment(1) ** 2)
 
     def law(self) -> Law:
+        """The base distribution and transforms: powers of a Uniform and of its complement."""
         ends = gn.zeros_like(self.concentration0), gn.ones_like(self.concentration0)
         powers = [PowerTransform(1 / c) for c in (self.concentration0, self.concentration1)]
         return Uniform(*ends), [powers[0], AffineTransform(1.0, -1.0), powers[1]]
@@ -141,11 +150,13 @@ class Kumaraswamy(TransformedFamily):
 
     @property
     def mode(self) -> Tensor:
+        """The mode of Kumaraswamy."""
         a, b = self.concentration1, self.concentration0
         found = ((a - 1) / (a * b - 1)) ** (1 / a)
         return found.masked_fill((a < 1) | (b < 1), math.nan)
 
     def entropy(self) -> Tensor:
+        """The entropy of Kumaraswamy, in nats."""
         a, b = self.concentration1, self.concentration0
         harmonic = (b + 1).digamma() + EULER
         return (1 - 1 / b) + (1 - 1 / a) * harmonic - a.log() - b.log()

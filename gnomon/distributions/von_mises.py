@@ -46,11 +46,13 @@ class VonMises(Family):
         return 1 - one / zero
 
     def log_density(self, value: Tensor) -> Tensor:
+        """The logarithm of VonMises's density at a checked value."""
         k = self.concentration
         turned = k * ((value - self.loc).cos() - 1)
         return turned - math.log(2 * math.pi) - bessel(k)[0].log()
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
+        """Samples of VonMises."""
         shape = self._extended_shape(sample_shape)
         with gn.no_grad():
             away = draw("random_von_mises", (self.concentration.expand(shape),), None)

@@ -15,7 +15,7 @@ Given = gn.Tensor | None
 
 
 def dropping(name: str) -> Callable[..., gn.Tensor]:
-    """A dropout that takes whether it trains where nn.functional takes it by a word."""
+    """A dropout of nn.functional with `train` as its third positional argument."""
 
     def call(input: gn.Tensor, p: float, train: bool) -> gn.Tensor:
         return getattr(gn.nn.functional, name)(input, p, train)

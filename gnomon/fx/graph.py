@@ -166,6 +166,7 @@ class Graph:
 
     @contextmanager
     def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
+        """A context in which new nodes are inserted at a place."""
         before, self._insert = self._insert, insert
         try:
             yield

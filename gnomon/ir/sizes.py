@@ -117,6 +117,7 @@ class ShapeEnv:
         return made["computed"]
 
     def _atom(self, text: str, value: int, bounds: Bounds, parts: Sequence[Any] = ()) -> SymInt:
+        """A symbol for an expression with bounds, one per text."""
         place = self._places.get(text)
         if place is None:
             place = self._places[text] = len(self.atoms)
@@ -225,6 +226,7 @@ class SymInt(SymNumber):
         return -self if self < 0 else self
 
     def _times(self, other: Any) -> Any:
+        """The product of two polynomials."""
         found: Terms = {}
         for m, c in self.terms:
             for n, d in terms_of(other):

@@ -50,7 +50,7 @@ class Stood(NamedTuple):
 
 
 def stood(value: Any) -> list[Stood]:
-    """The tensors of an argument as they stand."""
+    """The tensors in an argument, each with its present storage, version and bytes."""
     return [
         Stood(x, x._storage, x._view, x._storage.version, bytes_of(x) if current().debug else None)
         for x in tensors_in(value)

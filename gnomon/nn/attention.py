@@ -176,6 +176,7 @@ class MultiheadAttention(Module):
             self.to(dtype)
 
     def _make_projections(self) -> None:
+        """Create the parameters of the input projections."""
         width = self.embed_dim
         if self._qkv_same_embed_dim:
             self.in_proj_weight = empty_parameter(3 * width, width)
@@ -189,6 +190,7 @@ class MultiheadAttention(Module):
             self.register_parameter(name, None)
 
     def _reset_parameters(self) -> None:
+        """Initialize the parameters as PyTorch does."""
         if self._qkv_same_embed_dim:
             init.xavier_uniform_(self.in_proj_weight)
         else:

@@ -99,7 +99,7 @@ class Passed(Function):
 
 
 def passed_on(given: tuple, change: Callable[[GradientTuple], GradientTuple]) -> tuple[tuple, Any]:
-    """Arguments of a call, the gradients of whose tensors are changed, and the tensors' places.
+    """A call's arguments, with `change` applied to their gradients, and the tensors' places.
 
     Where no tensor has a gradient, they are as they were, and there are no places.
     """

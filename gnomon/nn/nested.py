@@ -172,7 +172,7 @@ Fold = Callable[..., Tensor]
 
 
 def folded(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Fold:
-    """A fold by name, in the dtype of the dense one."""
+    """The reduction of a ragged tensor over its items, in the dtype of the dense function."""
 
     def call(x: Tensor, ragged: NestedTensor, **named: Any) -> Tensor:
         dtype = FUNCTIONS[name](zeros(1, *x.shape[1:], dtype=x.dtype), 0, **named).dtype

@@ -62,6 +62,7 @@ class Cond(Control):
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
+        """The dtypes and shapes of the results, equal in both branches."""
         then, other = params["then"], params["other"]
         check("cond", [((), bool_)], kinds_of(inputs[:1]))
         for graph in (then, other):
@@ -83,6 +84,7 @@ class While(Control):
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
+        """The dtypes and shapes of the carried values."""
         test, body, carried = params["test"], params["body"], params["carried"]
         for graph in (test, body):
             check("while", kinds_of(inputs), kinds_of(graph.inputs))
@@ -93,6 +95,7 @@ class While(Control):
     def values(
         self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
+        """The carried values after the loop, by the interpreter."""
         state, rest = list(inputs[: params["carried"]]), inputs[params["carried"] :]
         while run(params["test"], [*state, *rest])[0]:
             state = run(params["body"], [*state, *rest])
@@ -109,6 +112,7 @@ class ScanOver(Control):
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
+        """The dtypes and shapes of carried values and stacked results."""
         body, carried, end = params["body"], params["carried"], params["carried"] + params["sliced"]
         for x in inputs[carried:end]:
             check("scan", [((params["length"],), x.dtype)], [(x.shape[:1], x.dtype)])
@@ -122,6 +126,7 @@ class ScanOver(Control):
     def values(
         self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
+        """The carried values and stacked results, by the interpreter."""
         body, carried = params["body"], params["carried"]
         end = carried + params["sliced"]
         state, rows = (
@@ -146,6 +151,7 @@ class FoldOver(Control):
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
+        """The dtypes and shapes of folded and stacked results."""
         body, end, folds = params["body"], params["sliced"], params["folds"]
         assert (params["length"], params["carried"]) == (2, 0), "fold_over: two slices, no state"
         for x in inputs[:end]:
@@ -159,6 +165,7 @@ class FoldOver(Control):
     def values(
         self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: GraphRunner
     ) -> list[np.ndarray]:
+        """The folded and stacked results, by the interpreter."""
         body, end, folds = params["body"], params["sliced"], params["folds"]
         older, newer = (run(body, [*(x[k] for x in inputs[:end]), *inputs[end:]]) for k in (0, 1))
         both = zip(older, newer, strict=True)

@@ -247,7 +247,7 @@ def cubic(share: Node) -> list[tuple[int, Node]]:
 
 
 def taps(place: Node, old: int, kind: DType, shape: Callable[..., Any]) -> Node:
-    """The matrix (new, old) of weights; neighbours past an end are the end."""
+    """The interpolation weights (new, old) of an axis; neighbours past an end are clamped."""
     below = elementwise("floor", place)
     columns = reshape(iota(place, old, int64), (1, old))
     matrix = None

@@ -236,6 +236,7 @@ class Op:
         return found
 
     def _trace(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
+        """The body of a call as a graph over inputs of these kinds."""
         arena = Arena()
         leaves = [arena.input(shape, dtype) for shape, dtype in kinds]
         result: Any = self.function(

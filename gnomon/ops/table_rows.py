@@ -38,7 +38,7 @@ def row_steps(
     rule: str,
     decays: bool,
 ) -> tuple[Node, ...]:
-    """A table, and what it keeps if it does, whose met rows went along the slopes of their bags.
+    """The optimizer's step on the rows of a table that bags looked up: new table and state.
 
     numbers: rate, epsilon, decay.
     """

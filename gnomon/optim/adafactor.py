@@ -98,6 +98,7 @@ class Adafactor(Optimizer):
         super().__init__(params, {**numbers, **options})
 
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        """Create the factored second moments of a parameter."""
         if layout_of(p):
             raise ArgumentError(
                 "Adafactor: a parameter that is sharded over ranks has its rows and columns on "
@@ -110,6 +111,7 @@ class Adafactor(Optimizer):
         return {name: filled(p, shape=s) for name, s in zip(FACTORED, shapes, strict=True)}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's Adafactor step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("beta2_decay", None), ("eps", 1), ("d", None)]
         places += [("weight_decay", None)] + [("eps", 0)] * (group["eps"][0] is not None)

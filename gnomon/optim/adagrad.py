@@ -73,6 +73,7 @@ class Adagrad(Optimizer):
         return {"sum": filled(p, group["initial_accumulator_value"])}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's Adagrad step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, "lr"), self._number(number, "lr_decay"), count]
         rest = [self._number(number, name) for name in ("weight_decay", "eps")]

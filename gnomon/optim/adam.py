@@ -87,6 +87,7 @@ class Adam(Optimizer):
         return {name: filled(p) for name in names}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's Adam step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("weight_decay", None), ("betas", 0), ("betas", 1), ("eps", None)]
         given = [self._number(number, *place) for place in places]

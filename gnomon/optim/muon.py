@@ -131,6 +131,7 @@ class Muon(Optimizer):
         return {"momentum_buffer": filled(p)}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's Muon step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         names = ("lr", "weight_decay", "momentum", "eps")
         places = [(name, None) for name in names] + [("ns_coefficients", k) for k in range(3)]

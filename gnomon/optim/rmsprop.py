@@ -79,6 +79,7 @@ class RMSprop(Optimizer):
         return {name: filled(p) for name in self._kept(group)}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's RMSprop step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in NUMBERS]
         switches = {

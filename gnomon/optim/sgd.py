@@ -79,6 +79,7 @@ class SGD(Optimizer):
         return {"momentum_buffer": filled(p)} if group["momentum"] != 0 else {}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's SGD step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in ("lr", "weight_decay", "momentum")]
         if count is not None:

@@ -54,6 +54,7 @@ class Variant(Optimizer):
         return {name: filled(p) for name in self.names}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """The operation of a group's step, its state's names, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, *place) for place in self.hyperparameters]
         numbers = [*apply(self.prepare, (count, given))]

@@ -128,7 +128,7 @@ def over_ranks(
 def ranks_own(
     g: Node, x: Node, mesh: Mapping[str, int], wanted: AbstractSet[Node]
 ) -> tuple[Node, Node]:
-    """The gradient of a plain tensor that met sharded ones, and the node that it is added to.
+    """The gradient of a replicated tensor used with sharded ones, in its layout, and its node.
 
     Of rows that ranks gave it is that of each rank's own. Elsewhere it is whole on each rank before
     what x is made of is read: no rank goes on with another's stretch. What x shows takes it, unless

@@ -24,7 +24,7 @@ ALONE = 1 << 15
 
 
 def plan_of(block: ProgramBlock, judge: Verdicts | None = None) -> SavedProgram:
-    """Plan a block: assign memory to every value, and make the table of steps."""
+    """The plan of a block: memory for every value, and the table of steps."""
     graph, assignment = block.graph, BufferAssignment(block)
     results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
     over = given_up(block)
@@ -58,20 +58,20 @@ def plan_of(block: ProgramBlock, judge: Verdicts | None = None) -> SavedProgram:
 
 
 def pairs_of(graph: Graph, results: Sequence[Node], over: Overlays) -> tuple[tuple[int, int], ...]:
-    """Numbers of results and of the inputs that they may lie over."""
+    """The numbers of results, each with the inputs whose memory it may reuse."""
     numbers = {x: k for k, x in enumerate(results)}
     places = {x: k for k, x in enumerate(graph.inputs)}
     return tuple((numbers[x], places[y]) for x, under in over.items() for y in under)
 
 
 def slots_of(graph: Graph, results: Iterable[Node]) -> dict[Node, Slot]:
-    """The slots of a program's inputs and results: where its caller says."""
+    """The slots of a program's inputs and results, whose addresses the caller passes."""
     slots: dict[Node, Slot] = {x: InputSlot(k) for k, x in enumerate(graph.inputs)}
     return slots | {x: OutputSlot(k) for k, x in enumerate(results)}
 
 
 def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int], ...]:
-    """For each output whether it is a result or an input, and which."""
+    """For each output, whether it is a result or an input, and its number."""
     numbers = {x: k for k, x in enumerate(results)}
     places = {x: k for k, x in enumerate(graph.inputs)}
     return tuple((x in numbers, numbers[x] if x in numbers else places[x]) for x in graph.outputs)
@@ -88,9 +88,9 @@ def work(block: ProgramBlock, times: int = 1) -> Iterator[tuple[int, int, int]]:
 
 
 def is_alone(*numbers: int) -> bool:
-    """Whether a program runs on its caller: threads cannot help each other.
+    """Whether a program runs on its caller alone, since threads would not make it faster.
 
-    What is over before another thread has taken its part does not count, however often it is done.
+    Calls that are over before another thread has taken its part do not count, however many.
     """
     size = flops = 0
     rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)

@@ -23,9 +23,10 @@ __all__ = ["in_order"]
 def in_order(
     kernels: Sequence[Kernel], lasting: Collection[Node], allows: Callable[[str], bool]
 ) -> Sequence[Kernel]:
-    """Kernels as they run; `lasting` are the values that live outside the program's memory.
+    """Kernels in the order in which they run, with transfers split and equal kernels batched.
 
-    allows: whether an optimisation may be done.
+    `lasting`: the values that live outside the program's memory. allows: whether an optimisation
+    may be done.
     """
     works = list(map(work, kernels))
     if allows("arrange"):
@@ -36,13 +37,13 @@ def in_order(
 
 
 def work(kernel: Kernel) -> KernelWork:
-    """The values that a kernel makes and reads."""
+    """The values that a kernel writes and reads."""
     after = kernel.after if isinstance(kernel, Kernel) else ()
     return KernelWork(kernel.buffers[: kernel.outputs], (*kernel.buffers[kernel.outputs :], *after))
 
 
 def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kernel]:
-    """Kernels of one stage and one code become one; the first one's place is the batch's."""
+    """Kernels with those of one stage and code merged into batches, in the first one's position."""
     groups: dict[object, list[Kernel]] = {}
     sent = sent_in_bounds(kernels)
     for place, (kernel, stage) in enumerate(zip(kernels, stages(works), strict=True)):
@@ -55,13 +56,13 @@ def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kern
 
 
 def sent_in_bounds(kernels: Sequence[Kernel]) -> set[Node]:
-    """The operands of bounded reductions: one batch would make several before any is sent."""
+    """The operands of bounded reductions, excluded from batches, which would delay sends."""
     bounded = ((k, reduces(k)) for k in kernels)
     return {k.buffers[1] for k, reduction in bounded if reduction and reduction.bound}
 
 
 def batch(members: Sequence[Kernel]) -> Kernel:
-    """One call for several kernels."""
+    """One call for several kernels of one code."""
     made = [x for k in members for x in k.buffers[: k.outputs]]
     read = [x for k in members for x in k.buffers[k.outputs :]]
     return Kernel(

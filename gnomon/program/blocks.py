@@ -28,7 +28,7 @@ Build = Callable[[Graph], "ProgramBlock"]
 
 @dataclass(frozen=True, eq=False)
 class ProgramBlock:
-    """A graph after all passes, and its parts in the order in which they run."""
+    """A graph after all passes, and its kernels and control calls in running order."""
 
     graph: Graph
     parts: tuple[Kernel | ControlCall, ...]
@@ -40,7 +40,7 @@ class ProgramBlock:
     """Runs with so many reductions under way, of which the order was chosen; none: not compared."""
 
     def decisions(self) -> Iterator[Fusion]:
-        """Every such decision, of inner blocks too."""
+        """The fusion decisions, of inner blocks too."""
         if self.notes:
             yield from self.notes.decisions()
         for part in self.parts:
@@ -59,7 +59,7 @@ class ProgramBlock:
 
 @dataclass(frozen=True, eq=False)
 class ControlCall:
-    """A choice or a loop, which stands among kernels like one of them."""
+    """A conditional or a loop, as one call among the kernels."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -77,7 +77,7 @@ class ControlCall:
 
     @property
     def operands(self) -> tuple[Node, ...]:
-        """The operands: below views that show all of them as they lie."""
+        """The operands: buffers behind views that show all of their elements in order."""
         return operand_bases(self.node)
 
     @property
@@ -98,18 +98,18 @@ class ControlCall:
 
     @property
     def folded(self) -> tuple[Node, ...]:
-        """The results that are folds of both iterations'."""
+        """The results of a loop that fold those of two iterations."""
         return self.results[: len(self.node.params.get("folds", ()))]
 
     @property
     def left(self) -> list[int]:
-        """The carried values that are read when a loop is over."""
+        """The carried values that are read after the loop."""
         count = self.node.params["carried"]
         return sorted(k for k in (x.params["index"] for x in self.nodes) if k < count)
 
 
 def control(members: Sequence[Node], build: Build) -> ControlCall:
-    """A call of which these results are read."""
+    """The call for these results of a conditional or a loop."""
     node = members[0]
     p = shared(node.params)
     graphs = graphs_of(p)
@@ -135,7 +135,7 @@ ORDER = {
 
 
 def leaving(call: ControlCall) -> Graph:
-    """The graph after the last iteration: copies of carried values, and folds of two."""
+    """The graph after the last iteration: copies of carried values, and folds of results."""
     state, folded = [call.node.inputs[k] for k in call.left], call.folded
     leaves = leaves_like(Arena(), [*state, *folded, *folded])
     older, newer = leaves[len(state) :][: len(folded)], leaves[len(state) + len(folded) :]
@@ -150,7 +150,7 @@ def copies(nodes: Sequence[Node]) -> Graph:
 
 
 def separated(graph: Graph) -> Graph:
-    """The graph whose outputs are all different, and none an input: each can have its own place."""
+    """A graph with copies where outputs are equal or inputs, so that each can have memory."""
     taken, outputs = set(graph.inputs), []
     for x in graph.outputs:
         with inherit(x.sites):

@@ -19,7 +19,7 @@ ValueOf = Callable[[SymInt], int]
 
 
 class LazySteps(Sequence[Step]):
-    """The steps of a plan at sizes, which are made when somebody looks at them."""
+    """The steps of a plan at sizes, computed when they are first read."""
 
     def __init__(self, steps: tuple[Step, ...], value_of: ValueOf) -> None:
         self._steps, self._value_of, self._made = steps, value_of, False
@@ -40,7 +40,7 @@ class LazySteps(Sequence[Step]):
 
 
 class BoundBlock:
-    """Makes a block at sizes of one whose sizes are known only when it runs."""
+    """Writer of a block at given sizes from one with symbolic sizes."""
 
     def __init__(self, value_of: ValueOf) -> None:
         self._arena = Arena()
@@ -50,13 +50,13 @@ class BoundBlock:
         self._inside: Rules = {**symbols, Graph: lambda x: BoundBlock(value_of).graph(x)}
 
     def block(self, block: ProgramBlock) -> ProgramBlock:
-        """A program block, which has kernels alone, with sizes bound to numbers."""
+        """A program block with only kernels, with sizes bound to numbers."""
         parts = substituted(tuple(block.kernels()), self._rules)
         graph, panels = self.graph(block.graph), substituted(block.panels, self._rules)
         return replace(block, graph=graph, parts=parts, panels=panels)
 
     def graph(self, graph: Graph) -> Graph:
-        """A graph."""
+        """A graph with sizes bound to numbers."""
         return Graph(list(map(self.node, graph.inputs)), list(map(self.node, graph.outputs)))
 
     def node(self, node: Node) -> Node:

@@ -24,7 +24,7 @@ Overlays = Mapping[Node, Sequence[Node]]
 
 
 class BufferAssignment:
-    """The plan of a block: where its own values lie, and its choices and loops."""
+    """The buffer assignment of a block: offsets of its values, and its control calls' memory."""
 
     def __init__(self, block: ProgramBlock) -> None:
         self.block = block
@@ -57,7 +57,7 @@ class BufferAssignment:
 
 
 def check_order(block: ProgramBlock) -> None:
-    """Refuse an order in which a call reads what no call before it made: it would read anything."""
+    """Refuse an order in which a call reads a value before the call that makes it."""
     made = {*block.graph.inputs, *block.panels}
     for part in block.parts:
         places = [x for x, _ in places_of(part)]
@@ -74,7 +74,7 @@ def check_order(block: ProgramBlock) -> None:
 def inherited(
     parts: Sequence[Kernel | ControlCall], first: Mapping[Node, int], last: Mapping[Node, int]
 ) -> Iterator[tuple[Node, Node]]:
-    """Values with the operand that each may lie over: it dies where the value is made."""
+    """Values with the operand whose memory each may reuse: its last reader makes the value."""
     heirs: set[Node] = set()
     left: set[Node] = set()
     for step, x, y in overlays(parts):
@@ -85,7 +85,7 @@ def inherited(
 
 
 def overlays(parts: Sequence[Kernel | ControlCall]) -> Iterator[tuple[int, Node, Node]]:
-    """Per step the values that may lie over an operand of the call, if nobody reads it later."""
+    """For each step, the values that may overwrite an operand of the call without later readers."""
     for step, part in enumerate(parts if current().allows("overlay") else ()):
         if not isinstance(part, Kernel) or part.homes:
             continue
@@ -97,7 +97,7 @@ def overlays(parts: Sequence[Kernel | ControlCall]) -> Iterator[tuple[int, Node,
 
 
 def given_up(block: ProgramBlock) -> Overlays:
-    """The results that may lie over inputs, where their caller has no more use for these."""
+    """The results that may overwrite inputs that the caller gives up."""
     graph, last = block.graph, {}
     for step, part in enumerate(block.parts):
         last.update((x, step) for x, _ in places_of(part))
@@ -110,14 +110,14 @@ def given_up(block: ProgramBlock) -> Overlays:
 
 
 def places_of(part: Kernel | ControlCall) -> Sequence[tuple[Node, int]]:
-    """The value that each buffer belongs to, and the byte at which it begins there."""
+    """The value of each buffer, and the byte at which the buffer begins in it."""
     return part.places if isinstance(part, Kernel) else [(x, 0) for x in part.buffers]
 
 
 class ControlMemory:
-    """The memory of a choice or a loop: what it carries, twice, its test, then what blocks need.
+    """The memory of a conditional or a loop: carried values twice, the test, its blocks' memory.
 
-    Of a folded value the newer: the older is stored where the result will be.
+    Of a folded value the newer part: the older is stored where the result will be.
     """
 
     def __init__(self, control: ControlCall) -> None:

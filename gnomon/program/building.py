@@ -46,7 +46,7 @@ operand begins, and one stride of it."""
 
 @dataclass(frozen=True)
 class KernelBuilder:
-    """The kernels of a partition.
+    """Builder of the kernels of a partition.
 
     inside: makes the blocks of graphs inside it; pieces: the kernels of a chunk's graph.
     """
@@ -58,7 +58,7 @@ class KernelBuilder:
 
     @property
     def kept(self) -> Sequence[Node] | None:
-        """Inputs whose panels last; None where nothing is kept in panels."""
+        """The inputs that are prepacked weights, by graph input; None if nothing is prepacked."""
         numbers = self.context.kept
         return None if numbers is None else [self.partition.graph.inputs[k] for k in numbers]
 
@@ -68,7 +68,7 @@ class KernelBuilder:
         return sum(map(nbytes, dict.fromkeys(self.partition.graph.outputs)))
 
     def parts(self) -> Iterator[Kernel | ControlCall]:
-        """All of them, in an order that respects what is needed."""
+        """All kernels and control calls, in an order that respects dependences."""
         for cluster in self.partition.ordered():
             if not self._has_results(cluster):
                 continue
@@ -78,12 +78,12 @@ class KernelBuilder:
                 yield from (self._opaque if cluster.opaque else self._loops)(cluster)
 
     def _has_results(self, cluster: Cluster) -> bool:
-        """Whether a cluster writes anything."""
+        """Whether a cluster writes any result."""
         return any(x in self.partition.stored and x.size for x in cluster.members)
 
     @cached_property
     def described(self) -> dict[Hashable, dict[Sequence[int], None]]:
-        """The numbers of calls so far, by outline."""
+        """The number of calls by outline."""
         return {}
 
     @cached_property
@@ -94,12 +94,12 @@ class KernelBuilder:
 
     @cached_property
     def shared(self) -> SharedNests:
-        """The nests that several clusters share."""
+        """The loop nests that several clusters share."""
         is_done = current().allows("share")
         return SharedNests(self.signatures.items() if is_done else ())
 
     def _loops(self, cluster: Cluster) -> Iterator[Kernel]:
-        """A cluster as loop kernels; those of equal ones, or of many sizes, share their code."""
+        """The loop kernels of a cluster; equal clusters, or those of many sizes, share code."""
         signature = self.signatures[cluster]
         nest = self.shared.at(cluster, signature)
         if nest is not None:
@@ -113,7 +113,7 @@ class KernelBuilder:
     def _kernel(
         self, cluster: Cluster, part: KernelPart, nest: NestAtSizes | None = None
     ) -> Kernel:
-        """One of a cluster's kernels, at its sizes where the nest is one for several."""
+        """One kernel of a cluster, at the cluster's sizes if several share its nest."""
         kernel, members = part.kernel, tuple(cluster.members)
         work = (x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
         if self.context.allows("stream") and self._goes_far(part):
@@ -139,7 +139,7 @@ class KernelBuilder:
         )
 
     def _goes_far(self, part: KernelPart) -> bool:
-        """Whether a kernel's results leave the caches before they are read, whatever is done."""
+        """Whether a kernel's results are evicted from caches before they are read."""
         partition, far = self.partition, self.context.machine.is_far
         made = part.buffers[: part.kernel.outputs]
         last = all(x in partition.results and partition.users[x] <= 1 for x in made)
@@ -150,7 +150,7 @@ class KernelBuilder:
         return bool(along) and (together or all(far(nbytes(x)) for x in along))
 
     def _opaque(self, cluster: Cluster) -> Iterator[Kernel]:
-        """A node that a hand-written kernel computes, with what it does to the results."""
+        """The kernel of a node with a hand-written one, its epilogue included."""
         node, *rest = cluster.members
         if asks_for_chunks(node):
             yield chunks.by_chunks((node, *rest), results_of(node), self.pieces)
@@ -180,7 +180,7 @@ class KernelBuilder:
     def _call(
         self, cluster: Cluster, node: Node, first: list[Node], after: list[Node]
     ) -> OpaqueCall:
-        """The call of a hand-written kernel, with what is pointwise before and after it."""
+        """The call of a hand-written kernel, with its prologue and epilogue."""
         machine, kept = self.context.machine, self.kept
         if has_epilogue(cluster):
             stored = self.partition.stored
@@ -190,7 +190,7 @@ class KernelBuilder:
         return OPAQUE[node.op](node, machine)
 
     def _reads_sizes(self, call: OpaqueCall) -> bool:
-        """Whether a call reads its sizes: they vary, or many others differ from it in few."""
+        """Whether a call takes sizes as runtime arguments, if they vary in calls."""
         if self.context.sizes_vary or not current().allows("share"):
             return self.context.sizes_vary
         taken = dissected(call.spec)
@@ -201,14 +201,14 @@ class KernelBuilder:
         )
 
     def _packing(self, pack: OpaqueCall, node: Node) -> Kernel:
-        """The kernel that lays a factor out as panels, which may last from run to run."""
+        """The kernel that packs a factor into panels, which later runs may use again."""
         title = PACK if pack.buffers[1] in (self.kept or ()) else "panels"
         given = pack.given(self._reads_sizes(pack))
         return Kernel(title, given.code, pack.buffers, 1, None, (node,), 0, numbers=given.numbers)
 
 
 def kernel_of(call: OpaqueCall, given: NumberedCode, nodes: tuple[Node, ...]) -> Kernel:
-    """The kernel of a call, whose code computes these nodes."""
+    """The kernel of a call whose code computes these nodes."""
     return Kernel(
         call.name,
         given.code,
@@ -225,7 +225,7 @@ def kernel_of(call: OpaqueCall, given: NumberedCode, nodes: tuple[Node, ...]) ->
 
 
 def refuse_off_host(node: Node, context: CompileContext) -> None:
-    """Refuse what functions of this process do, in a program for another device."""
+    """Refuse functions of this process in a program for another device."""
     if not context.backend.on_host:
         name = node.op if node.op in TRANSFERS else external_of(node.params["key"]).name
         raise DeviceError(
@@ -235,16 +235,16 @@ def refuse_off_host(node: Node, context: CompileContext) -> None:
 
 
 def part_of(elements: int, domain: int, flops: int) -> int:
-    """The operations of one of a cluster's kernels."""
+    """The flops that one of a cluster's kernels does."""
     return round(elements / max(domain, 1) * flops)
 
 
 def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
-    """Whether two lists of numbers differ, in few places."""
+    """Whether two lists of numbers differ in at most a few entries."""
     return 0 < sum(map(ne, numbers, others)) <= FEW
 
 
 def bound_at(fields: tuple[Any, ...], nest: NestAtSizes) -> tuple[Any, ...]:
-    """Data of a shared nest at the sizes of one cluster."""
+    """Fields of a shared nest, bound to the sizes of one cluster."""
     values = nest.values(symbols_in(fields))
     return substituted(fields, of_symbols(values.__getitem__))

@@ -22,19 +22,19 @@ __all__ = ["is_saved", "key_of", "save", "save_anew", "saved"]
 
 
 def shelf(settings: Settings) -> Cache | None:
-    """The shelf that keeps programs; None where none is kept, or where somebody looks at passes."""
+    """The disk cache of programs; None if there is none, or if passes are being watched."""
     looks = settings.verify or settings.debug > 1
     return None if looks or not settings.keep_programs else cache_of(settings, "programs")
 
 
 def key_of(graph: Graph, context: CompileContext) -> str:
-    """The digest of all that a plan depends on: its graph, and what was asked."""
+    """The cache key of a plan: a digest of its graph and of all settings."""
     asked, code = f"{context.key} numerics {NUMERICS}", context.backend.kernels.key_of("")
     return digest(graph.key, asked, own_sources(), code)
 
 
 def save(key: str, context: CompileContext, plan: SavedProgram, texts: Mapping[str, str]) -> None:
-    """Put a plan on disk, with the key of each of its kernels."""
+    """Store a plan on disk, with the key of each of its kernels."""
     folder = shelf(context.settings)
     if folder is not None:
         codes = {name: context.backend.kernels.key_of(text) for name, text in texts.items()}
@@ -42,7 +42,7 @@ def save(key: str, context: CompileContext, plan: SavedProgram, texts: Mapping[s
 
 
 def is_saved(key: str, settings: Settings) -> bool:
-    """Whether a plan is on the disk."""
+    """Whether a plan is on disk."""
     folder = shelf(settings)
     return folder is not None and folder.path(key).exists()
 
@@ -56,7 +56,7 @@ def save_anew(old: str, new: str, settings: Settings) -> None:
 
 
 def saved(key: str, context: CompileContext) -> tuple[SavedProgram, Handles] | None:
-    """A plan from the disk, and the handles of its kernels."""
+    """A plan from disk, and the handles of its kernels."""
     folder = shelf(context.settings)
     content = None if folder is None else folder.load(key)
     if content is None:

@@ -20,7 +20,7 @@ ChunkGraph = Callable[[Graph], tuple[Graph, Sequence[Kernel]]]
 
 
 def by_chunks(members: Sequence[Node], results: Sequence[Node], build: ChunkGraph) -> Kernel:
-    """A region as one kernel; `members` are the results of its call that somebody reads."""
+    """A region computed by chunks, as one kernel; `members` are the results that are read."""
     node, built = members[0], {}
     chunked = facts_of(node).chunked
     assert chunked is not None, "asks_for_chunks looked"
@@ -45,7 +45,7 @@ def by_chunks(members: Sequence[Node], results: Sequence[Node], build: ChunkGrap
 def kernels_of_chunk(
     chunk: Chunk, graph: Graph, kernels: Sequence[Kernel], nodes: tuple[Node, ...]
 ) -> list[Kernel]:
-    """The kernels of one chunk, over the parts that it reads and gives."""
+    """The kernels of one chunk, over the parts of buffers that it reads and writes."""
     homes = dict(zip(graph.inputs, chunk.inputs, strict=True))
     homes.update(zip(graph.outputs, chunk.outputs, strict=True))
     arena = nodes[0].arena
@@ -58,7 +58,7 @@ def kernels_of_chunk(
 
 
 def placed(kernel: Kernel, homes: Mapping[Node, ValuePart], nodes: tuple[Node, ...]) -> Kernel:
-    """A kernel whose buffers lie where they are said to."""
+    """A kernel with the buffers that `homes` names."""
     return replace(
         kernel,
         homes=tuple((homes[x].node, homes[x].start * x.dtype.itemsize) for x in kernel.buffers),
@@ -68,5 +68,5 @@ def placed(kernel: Kernel, homes: Mapping[Node, ValuePart], nodes: tuple[Node, .
 
 
 def apart(kernels: Iterable[Kernel]) -> list[Kernel]:
-    """Kernels in order, chunks in place of their regions."""
+    """Kernels in order, with chunks in place of their regions."""
     return [chunk for kernel in kernels for chunk in kernel.chunks or (kernel,)]

@@ -46,7 +46,7 @@ LISTED = 4
 
 
 def transfer(node: Node) -> Kernel:
-    """A transfer as one call, until it is known where it starts and where it is waited for."""
+    """A transfer as one call, before it is split into start and wait."""
     (x, *after), p = operand_bases(node), node.params
     sent = nbytes(x) // p["ranks"] if node.op in STRETCHES else nbytes(x)
     size, messages = x.dtype.itemsize, p.get("messages", ())
@@ -72,7 +72,7 @@ def transfer(node: Node) -> Kernel:
 
 
 def rows_of(node: Node) -> RowsSpec:
-    """The fold of a transfer that folds what comes."""
+    """The fold that a transfer applies to what it receives, if any."""
     p = node.params
     return RowsSpec(p["monoid"], node.dtype, p["ranks"], p["leaves"])
 
@@ -85,7 +85,7 @@ def is_transfer(part: Kernel | ControlCall) -> bool:
 def started_and_awaited(
     parts: Sequence[Kernel | ControlCall],
 ) -> tuple[Sequence[Kernel | ControlCall], tuple[BoundedRun, ...]]:
-    """The parts in order, each transfer in two; and the bounds of reductions that were compared."""
+    """The parts in order with transfers split; and the bounds of reductions that were compared."""
     if not any(map(is_transfer, parts)):
         return parts, ()
     order, runs = reductions_bounded(list(map(work, parts)))
@@ -93,7 +93,7 @@ def started_and_awaited(
 
 
 def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
-    """The parts in order, each transfer in two."""
+    """The parts in order, each transfer split into start and wait."""
     touched, made_by = calls_by_value(parts)
     latest: dict[str, int] = {}
     """Mesh axis -> the start of its latest transfer: a group's transfers start in order."""
@@ -125,7 +125,7 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
 
 
 def numbers_inside(part: Kernel | ControlCall) -> list[int]:
-    """The number behind those of each transfer that a choice or a loop has inside."""
+    """The number after those of all transfers inside a conditional or a loop."""
     if isinstance(part, Kernel):
         return []
     return [k.numbers[FIRST] + requests(k) for k in part.kernels() if is_transfer(k)]
@@ -134,7 +134,7 @@ def numbers_inside(part: Kernel | ControlCall) -> list[int]:
 def calls_by_value(
     parts: Sequence[Kernel | ControlCall],
 ) -> tuple[Mapping[Node, Sequence[int]], Mapping[Node, Sequence[int]]]:
-    """The places of the parts that touch each value, and of those that make it, ascending."""
+    """The positions of the parts that touch each value, and of those that make it, ascending."""
     touched: dict[Node, list[int]] = {}
     made: dict[Node, list[int]] = {}
     for k, part in enumerate(parts):
@@ -146,7 +146,7 @@ def calls_by_value(
 
 
 def work(part: Kernel | ControlCall) -> TimedCall:
-    """A part's reads, writes, flops and bytes, from which calls are ordered around transfers."""
+    """A part's cost: reads, writes, flops and bytes, which order calls around transfers."""
     made = written(part)
     read = tuple(x for x, _ in places_of(part)[part.outputs :])
     kernels = [part] if isinstance(part, Kernel) else [*part.kernels()]
@@ -160,12 +160,12 @@ def work(part: Kernel | ControlCall) -> TimedCall:
 
 
 def gathers(part: Kernel | ControlCall) -> bool:
-    """Whether a part gathers the parameters of a unit."""
+    """The unit whose parameters a part gathers, if it does."""
     return serves(part, "gather_ranks")
 
 
 def reduces(part: Kernel | ControlCall) -> BoundedReduction | None:
-    """The reduction of a unit's gradients that a part begins."""
+    """The bounded reduction of a unit's gradients that a part starts, if it does."""
     if not any(serves(part, op) for op in STRETCHES):
         return None
     (node,) = part.nodes
@@ -198,7 +198,7 @@ def halves(part: Kernel | ControlCall, number: int) -> tuple[Kernel, Kernel]:
 
 
 def requests(part: Kernel) -> int:
-    """The number of MPI requests for which a transfer needs places."""
+    """The number of MPI requests that a transfer needs."""
     if part.numbers[0] == base.FOLD:
         # what MPI has two of for each other rank, and a place for what comes
         return 2 * part.nodes[0].params["ranks"]

@@ -41,14 +41,14 @@ def moves_of(block: ProgramBlock) -> tuple[Move, ...]:
 
 
 def line_of(kernels: Sequence[Kernel], number: int) -> str:
-    """The line that asked for a transfer, as the end of a message."""
+    """The source line of a transfer, as the end of a message."""
     found = (k.sites for k in kernels if k.mesh and k.numbers[FIRST] == number)
     sites = next(found, ())
     return f", asked by {sites[0]}" if sites else ""
 
 
 def traced(plan: SavedProgram, source: Graph, kernels: Sequence[Kernel]) -> SavedProgram:
-    """A plan whose transfers know which nodes of its source have their lines, whoever asks for it.
+    """A plan whose transfers have the paths of nodes of its source that have their lines.
 
     So a program from the disk names lines without the passes.
     """
@@ -66,7 +66,7 @@ NOWHERE: CodeLine = ("", 0, "")
 
 
 def line(site: Site) -> CodeLine:
-    """A site's line: what a rewrite made of a node may have another operation's name."""
+    """A source location's line, without the operation, which rewrites may have changed."""
     return site.file, site.line, site.function
 
 
@@ -82,12 +82,12 @@ def ways_to(graph: Graph) -> dict[CodeLine, tuple[int, ...]]:
 
 
 def graphs_in(node: Node) -> list[Graph]:
-    """The graphs that a node has among its parameters."""
+    """The graphs among a node's parameters."""
     return [x for x in node.params.values() if isinstance(x, Graph)]
 
 
 def line_at(graph: Graph, way: Sequence[int]) -> str:
-    """The line of the node at the end of a way, as the end of a message."""
+    """The line of the node at the end of a path, as the end of a message."""
     if not way:
         return ""
     place, *rest = way
@@ -98,13 +98,13 @@ def line_at(graph: Graph, way: Sequence[int]) -> str:
 
 
 def exchange_of(moves: Sequence[Move]) -> str:
-    """The moves that ranks have alike, in short; messages are each rank's own."""
+    """A short text of the transfers that ranks must share; messages are each rank's own."""
     alike = [compared(x) for x in moves if x.kind != MESSAGES]
     return digest(repr(alike)) if alike else ""
 
 
 def agree(group: Link, mesh: str, program: Executable) -> None:
-    """Compare what a program moves along a mesh axis with what the other ranks run; once."""
+    """Compare a program's transfers along a mesh axis with the other ranks' once."""
     moves = [x for x in program.moves if x.mesh == mesh and x.kind != MESSAGES]
     if not moves:
         return
@@ -125,12 +125,12 @@ def agree(group: Link, mesh: str, program: Executable) -> None:
 
 
 def compared(move: Move) -> list[object]:
-    """The parts of a transfer that ranks have alike."""
+    """The fields of a transfer that must be equal on all ranks."""
     return list(astuple(move)[:-2])
 
 
 def refuse(group: Link, program: Executable, moves: list[Move], others: list[str]) -> None:
-    """Raise, with the first transfer that differs and the lines of both ranks."""
+    """Raise an error with the first transfer that differs and the lines of both ranks."""
     mine = [(compared(x), program.collective(x.number, precise=True)) for x in moves]
     plans = [msgspec.json.decode(plan) for plan in group.tell(msgspec.json.encode(mine))]
     other = next(k for k, key in enumerate(others) if key != others[0])

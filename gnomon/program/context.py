@@ -14,20 +14,20 @@ __all__ = ["CompileContext", "Moments"]
 
 
 class Moments:
-    """Time at which something may be measured: at once, where nothing else runs."""
+    """The moments at which measurements may be made: at once, if nothing else runs."""
 
     def clock(self) -> float:
-        """The time, without what was spent waiting for a moment."""
+        """The time, without the time spent waiting for a moment."""
         return perf_counter()
 
     def measurement(self) -> AbstractContextManager[None]:
-        """A moment to measure every candidate once."""
+        """A context in which every candidate is measured once."""
         return nullcontext()
 
 
 @dataclass(frozen=True)
 class CompileContext:
-    """The backend and the settings that a program is compiled for, and what may be done for it.
+    """The backend and settings that a program is compiled for, and its allowed optimisations.
 
     >>> from gnomon.codegen.machine import AVX2
     >>> context = CompileContext(AVX2, kept=(0, 2))
@@ -56,14 +56,14 @@ class CompileContext:
 
     @property
     def key(self) -> tuple:
-        """The key of a program beside its graph; sizes that vary choose its code alone."""
+        """The key of a program except for its graph; symbolic sizes only affect code."""
         settings = self.settings.of_programs()
         asked = self.seconds > 0, self.kept, self.ranks_differ
         return settings, self.backend.name, self.machine, *asked
 
     @property
     def may_vary(self) -> bool:
-        """Whether a program may serve several sizes: not where it is measured."""
+        """Whether a program may serve several sizes: not if candidates are measured."""
         asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
         return asked and not (self.seconds or self.backend.interprets)
 
@@ -77,10 +77,10 @@ class CompileContext:
 
     @property
     def inside(self) -> CompileContext:
-        """For graphs inside the program's, whose inputs are others."""
+        """A copy of the context for graphs inside the program's, which have other inputs."""
         return replace(self, kept=None if self.kept is None else ())
 
     @property
     def by_model(self) -> CompileContext:
-        """A copy of the context without measurements: the model chooses alone."""
+        """A copy of the context without measurements, where the cost model decides."""
         return replace(self, seconds=0.0)

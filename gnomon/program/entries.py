@@ -21,9 +21,9 @@ ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class ExternalEntry:
-    """The function that a program calls for an external operation.
+    """The native function of an external operation.
 
-    An error can't pass native code: it is kept, and raised when the run is over.
+    An error can't pass native code: it is stored, and raised after the run.
     """
 
     def __init__(self, call: ExternalCall) -> None:
@@ -32,14 +32,14 @@ class ExternalEntry:
         self.address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
     def check(self) -> None:
-        """Raise what went wrong in this thread's run, if something did."""
+        """Raise the error of this thread's run, if there was one."""
         error = getattr(self._wrong, "error", None)
         if error is not None:
             self._wrong.error = None
             raise error
 
     def _entered(self, slots: int) -> None:
-        """Compute, unless an earlier call of the run went wrong."""
+        """Compute, unless an earlier call of the run failed."""
         if getattr(self._wrong, "error", None) is not None:
             return
         try:
@@ -48,7 +48,7 @@ class ExternalEntry:
             self._wrong.error = error
 
     def _compute(self, slots: int) -> None:
-        """Give the operation copies of its operands, and copy its results to their places."""
+        """Call the operation on copies of its operands, and copy its results to their buffers."""
         kinds = (*self.call.made, *self.call.given)
         words = (ctypes.c_int64 * len(kinds)).from_address(slots)
         places = [place(at, kind) for at, kind in zip(words, kinds, strict=True)]
@@ -66,7 +66,7 @@ class ExternalEntry:
 
 
 def place(address: int, kind: BufferKind) -> np.ndarray:
-    """The memory of a call's buffer, while the call lasts."""
+    """The memory of a call's buffer as an array, valid during the call."""
     shape, name = kind
     dtype = dtype_of(name)
     nbytes = prod(shape) * dtype.itemsize

@@ -97,7 +97,7 @@ class Executable:
 
     @property
     def source(self) -> Graph:
-        """The graph that it computes; made when somebody asks, where sizes were filled in."""
+        """The graph that it computes; bound to sizes when first read, if they were symbolic."""
         if not isinstance(self._source, Graph):
             self._source = self._source()
         return self._source
@@ -113,13 +113,13 @@ class Executable:
         return "\n".join([found, *kept])
 
     def results(self) -> list[tuple[int, tuple[Site, ...]]]:
-        """The bytes and the lines of each result that a run makes."""
+        """The bytes and the source lines of each result that a run makes."""
         pairs = zip(self._returns, self.source.outputs, strict=True)
         found = {k: x.sites for (fresh, k), x in pairs if fresh}
         return [(size, found.get(k, ())) for k, size in enumerate(self._sizes)]
 
     def may_overwrite(self, output: int, given: int) -> bool:
-        """Whether an output may lie over an input that its caller gives up."""
+        """Whether an output may reuse the memory of an input that the caller gives up."""
         fresh, result = self._returns[output]
         return fresh and (result, given) in self._over
 
@@ -140,11 +140,11 @@ class Executable:
         over: Pairs = (),
         panels: Panels | None = None,
     ) -> list[DeviceBuffer]:
-        """Run on row-major inputs; gives new buffers, or an input's own where it is a result.
+        """Run on row-major inputs; returns new buffers, or an input's own where it is a result.
 
         `over` are outputs, each with the input whose buffer it takes. A position that is found to
         be wrong before the first of them is made leaves inputs as they are. `panels`: memory for
-        those that are kept, and whether they must be packed.
+        prepacked weights, and whether they must be packed.
         """
         if others and any(x.memory is not self._memory for x in inputs):
             self._refuse_devices(inputs)
@@ -179,13 +179,13 @@ class Executable:
         return made if self._plain else list(map([*made, *inputs].__getitem__, self._places))
 
     def rows(self) -> ProgramRows | None:
-        """The rows of a longer table; None where a run is more than its native call."""
+        """The program as rows of a longer table; None if a run is more than its native call."""
         tables, more = self.program.tables, (self.kept, self.meshes, self._numbers, self._entries)
         plain = self._plain and tables is not None and not any(more)
         return rows_of(*tables, self.plan.needs) if plain else None
 
     def _groups(self, given: list[int]) -> list[Link]:
-        """The groups that it moves bytes in; adds where the rank's numbers stand to its inputs."""
+        """The links along the mesh axes; appends the addresses of rank numbers to `given`."""
         given += [addressof(here.link_along(mesh).number) for mesh in self._numbers]
         groups = [here.link_along(mesh) for mesh in self.meshes]
         for mesh, group in zip(self.meshes, groups, strict=True):
@@ -197,7 +197,7 @@ class Executable:
         return groups
 
     def _made(self, inputs: Sequence[DeviceBuffer], over: Pairs) -> list[DeviceBuffer]:
-        """The results' buffers: new ones, or those of inputs that they are written over."""
+        """The results' buffers: new ones, or those of inputs that they overwrite."""
         if not over:
             return list(map(self._memory.block, self._sizes, self._blocks))
         known, places, fresh = self._latest
@@ -215,7 +215,7 @@ class Executable:
     def _run_aloud(
         self, inputs: list[int], outputs: list[int], scalars: list[bool], caller: Executable
     ) -> None:
-        """Run, and say how long it took."""
+        """Run, and announce the time."""
         start = perf_counter()
         with timed(self) if current().debug > 1 else SILENT:
             self.program.run(inputs, outputs, scalars, caller=caller)
@@ -223,13 +223,13 @@ class Executable:
         log(1, lambda: message)
 
     def _check_memory(self, over: Pairs) -> None:
-        """Refuse to run where memory would not do; results over inputs are spared."""
+        """Refuse to run if memory does not suffice; results in inputs' buffers need none."""
         spared = sum(self._sizes[self._returns[output][1]] for output, _ in over)
         taken, limit = self._memory.use().allocated, self._memory.limit
         memory_check.check(self.block, self.title, self._need - spared, taken, limit)
 
     def under(self, graph: Graph | Callable[[], Graph], lines: Lines, name: str = "") -> Executable:
-        """A copy of this executable for an equal graph, with its source lines and name."""
+        """A copy of this executable for an equal graph, with that graph's source lines and name."""
         twin = copy(self)
         twin._source, twin.lines, twin.name = graph, lines, name
         twin._records = twin._digest = None
@@ -238,7 +238,7 @@ class Executable:
 
     @property
     def block(self) -> ProgramBlock:
-        """The program after all passes; made again where it came from the disk or a twin."""
+        """The program after all passes; recomputed if from disk or an equal program."""
         if self._block is None:
             self._block = self._remake(self.source)
         return self._block
@@ -249,7 +249,7 @@ class Executable:
         return tuple(self.block.kernels())
 
     def collective(self, number: int, precise: bool = True) -> str:
-        """A transfer by its number, with its line: by the passes where `precise` asks for them."""
+        """A transfer's description with its source line; `precise`: found by running the passes."""
         found = next(x for x in self.moves if x.number == number)
         if precise or self._block is not None:
             return f"{found}{communication.line_of(self.kernels, number)}"
@@ -257,7 +257,7 @@ class Executable:
 
     @property
     def title(self) -> str:
-        """The program's name among all: what it was made of, and by which lines."""
+        """The program's name: the operation and the first source lines."""
         if self._digest is None:
             asked = f"{self._settings.of_programs()} {self.lines}"
             self._digest = digest(self.source.key, asked)[:12]
@@ -291,7 +291,7 @@ class Executable:
         )
 
     def _refuse(self, number: int, inputs: Sequence[DeviceBuffer]) -> None:
-        """Raise for a position that a kernel found outside its axis."""
+        """Raise the error for a position that a kernel found outside of its axis."""
         leaves = self.source.inputs
         which = outside(self.source, lambda k: inputs[k].array(leaves[k]))
         kernel = [k for k in self.kernels for _ in range(k.checks)][number]

@@ -15,7 +15,7 @@ __all__ = ["external_kernel"]
 
 
 def external_kernel(members: Sequence[Node]) -> Kernel:
-    """The call that gives these nodes as a kernel: all results, then the operands."""
+    """The kernel that calls an external operation: all results, then the operands."""
     node = members[0]
     made, given = tuple(results_of(node)), operand_bases(node)
     call = ExternalCall(
@@ -34,5 +34,5 @@ def external_kernel(members: Sequence[Node]) -> Kernel:
 
 
 def kinds_of(nodes: Sequence[Node]) -> tuple[BufferKind, ...]:
-    """Shapes and names of dtypes."""
+    """The shapes and dtype names of nodes."""
     return tuple((x.shape, x.dtype.name) for x in nodes)

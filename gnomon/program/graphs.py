@@ -20,7 +20,7 @@ PLAIN = (type(None), bool, int, float, str)
 
 
 class GraphWriter:
-    """Graphs by number, as rows, and the lines that they name."""
+    """Encoder of graphs as numbered rows, with the source lines that they name."""
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
@@ -28,7 +28,7 @@ class GraphWriter:
         self._numbers: dict[int, tuple[int, Graph]] = {}
 
     def number(self, graph: Graph) -> int:
-        """The number of a graph, which is written when it is first asked for."""
+        """The number of a graph, which is encoded on first use."""
         if id(graph) not in self._numbers:
             row = self._row(graph)
             self._numbers[id(graph)] = len(self.rows), graph
@@ -36,7 +36,7 @@ class GraphWriter:
         return self._numbers[id(graph)][0]
 
     def _row(self, graph: Graph) -> list[Any]:
-        """A graph's leaves, its other nodes in order, and its outputs."""
+        """A graph's row: leaves, other nodes in order, outputs."""
         leaves = [[list(x.shape), x.dtype.name, self._lines(x.sites)] for x in graph.inputs]
         places = {x: k for k, x in enumerate(graph.inputs)}
         nodes = []
@@ -47,17 +47,17 @@ class GraphWriter:
         return [leaves, nodes, [places[x] for x in graph.outputs]]
 
     def _node(self, node: Node, places: dict[Node, int]) -> list[Any]:
-        """A node: what it reads by place, and its parameters."""
+        """A node's row: operands by position, and parameters."""
         params = {name: self._value(x, node) for name, x in node.params.items() if name != "serial"}
         params |= {"serial": node.serial} if "serial" in node.params else {}
         return [node.op, [places[x] for x in node.inputs], params, self._lines(node.sites)]
 
     def _lines(self, sites: Sites) -> list[int]:
-        """Lines by number."""
+        """The numbers of source lines."""
         return [self.sites.setdefault(site, len(self.sites)) for site in sites]
 
     def _value(self, x: Any, node: Node) -> Any:
-        """A parameter."""
+        """An encoded parameter."""
         kind = type(x)
         if kind in PLAIN:
             return x
@@ -78,7 +78,7 @@ class GraphWriter:
 
 
 class GraphReader:
-    """Graphs of rows; what is no graph raises what Python raises."""
+    """Decoder of graphs; invalid rows raise various exceptions of Python."""
 
     def __init__(self, rows: list[Any], sites: list[Any]) -> None:
         self.sites = [Site(*map(str, x[:1]), int(x[1]), *map(str, x[2:])) for x in sites]
@@ -87,7 +87,7 @@ class GraphReader:
             self.graphs.append(self._graph(*row))
 
     def _graph(self, leaves: list[Any], rows: list[Any], outputs: list[int]) -> Graph:
-        """A graph in an arena of its own."""
+        """A decoded graph, in an arena of its own."""
         arena, nodes = Arena(), []
         for shape, dtype, lines in leaves:
             with inherit(self._lines(lines)):
@@ -105,11 +105,11 @@ class GraphReader:
         return Graph(inputs, [nodes[natural(k)] for k in outputs])
 
     def _lines(self, numbers: list[int]) -> Sites:
-        """Lines of their numbers."""
+        """The source lines of numbers."""
         return tuple([self.sites[natural(k)] for k in numbers])
 
     def _value(self, x: Any) -> Any:
-        """A parameter."""
+        """A decoded parameter."""
         if not isinstance(x, list):
             return x
         kind, *parts = x
@@ -122,7 +122,7 @@ class GraphReader:
 
 
 def natural(x: object) -> int:
-    """An integer from a file that counts or names a place."""
+    """A non-negative integer from a file; raises for anything else."""
     if type(x) is not int or not 0 <= x < 1 << 58:
         raise ValueError(f"{x!r} is no place")
     return x

@@ -15,12 +15,12 @@ __all__ = ["node_by_node"]
 
 
 def node_by_node(graph: Graph) -> ProgramBlock:
-    """The kernels of a graph that no pass has opened."""
+    """The kernels of a graph, one per node, without passes."""
     return ProgramBlock(graph, tuple(kernel_of(x) for x in graph.nodes if x.op != "input"))
 
 
 def kernel_of(node: Node) -> Kernel:
-    """A node as a kernel, whose text is the graph of that node."""
+    """The kernel of one node, whose text is the graph of that node."""
     arena = Arena()
     leaves = leaves_like(arena, node.inputs)
     alone: Any = Graph(leaves, [arena.node(node.op, tuple(leaves), **node.params)])

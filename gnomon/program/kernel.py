@@ -23,7 +23,7 @@ PACK = "pack"
 
 @dataclass(frozen=True)
 class Kernel:
-    """One call of a program: its code, the nodes behind its buffers, and what it was made of."""
+    """One call of a program: its code, the nodes of its buffers, and the nodes that it computes."""
 
     name: str
     code: Code
@@ -38,14 +38,14 @@ class Kernel:
     homes: tuple[tuple[Node, int], ...] = ()
     """The value that each buffer is part of, and the byte at which it begins there."""
     chunks: tuple[Kernel, ...] = ()
-    """What stands for it in the program's table, if it is computed in chunks."""
+    """The kernels that replace it in the program's table, if it is computed in chunks."""
 
     over: tuple[tuple[int, int], ...] = ()
     """Pairs of an output and an operand that it may overwrite, by their numbers as buffers."""
     times: int = 1
     """The number of iterations of a loop that run it."""
     numbers: tuple[int, ...] = ()
-    """What its code is given after everything else, if it serves several sizes."""
+    """The runtime arguments of its code, if that serves several sizes."""
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
     mesh: str = ""
@@ -53,26 +53,26 @@ class Kernel:
     external: ExternalCall | None = None
     """The call of an external operation that it is."""
     after: tuple[Node, ...] = ()
-    """What has to stand before it in the program, whose values it does not read."""
+    """Nodes that have to be computed before it, besides its operands."""
     called: tuple[Code, ...] = ()
     """The functions whose addresses stand behind its numbers."""
     bytes: int | None = None
-    """What it reads and writes with results over operands, if that is not every buffer once."""
+    """The bytes that it reads and writes, if they are not every buffer once."""
 
     @cached_property
     def places(self) -> tuple[tuple[Node, int], ...]:
-        """The value that each buffer belongs to, and the byte at which it begins there."""
+        """The value of each buffer, and the byte at which the buffer begins in it."""
         return self.homes or tuple((x, 0) for x in self.buffers)
 
     @property
     def codes(self) -> tuple[Code, ...]:
-        """All code that it runs."""
+        """All codes that the call runs."""
         own = (self.code, *self.called, *(k.code for k in self.members))
         return (*own, *(part for code in own for part in code.parts))
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """The user lines that the kernel serves, the last result's first."""
+        """The source lines that the kernel serves, the last result's first."""
         found: tuple[Site, ...] = ()
         for node in reversed(self.nodes):
             found = union(found, node.sites)
@@ -80,7 +80,7 @@ class Kernel:
 
 
 def traffic(kernel: Kernel) -> int:
-    """The bytes of a kernel's operands and results, each once, where it does not know better."""
+    """The bytes of a kernel's operands and results, each once, unless it has its own count."""
     if kernel.bytes is not None:
         return kernel.bytes
     if kernel.members:

@@ -26,20 +26,20 @@ MOST_SHAPES = 4
 
 
 def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> str:
-    """A program's sums, then its kernels in the order in which they run; `only` picks by name."""
+    """A program's totals, then its kernels in running order; `only` selects by name."""
     rows = [row(kernel) for kernel in kernels if only in kernel.name]
     return "\n".join([summary(kernels, memory), *aligned(rows)])
 
 
 def captured(program: Any) -> str:
-    """A captured program: its kernels, their lines, work, shapes and memory."""
+    """The listing of a captured program: kernels, lines, work, shapes and memory."""
     given, made = len(program.graph.inputs), len(program.graph.outputs)
     sizes = f"{counted(given, 'input')}, {counted(made, 'output')}"
     return f"{program.name}, {sizes}{program.tiers.remark}: {program.executable.explain()}"
 
 
 def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
-    """One line about a program."""
+    """A program in one line: kernels, work, memory."""
     codes = len({each.code.symbol for k in kernels for each in (k, *k.members)})
     kept = [k.buffers[0] for k in kernels if k.name == PACK]
     size = scaled(sum(nbytes(x) for x in kept), "B")
@@ -66,9 +66,9 @@ def row(kernel: Kernel) -> tuple[str, ...]:
 
 
 def fusions(decisions: Sequence[Fusion]) -> str:
-    """The decisions about products: with what, the bytes apart and together, and why not.
+    """The fusion decisions of products: with what, bytes apart and together, why not.
 
-    Below it how other operations share kernels, equal reasons summed up.
+    After them how other operations share kernels, with equal reasons summed up.
     """
     products = [each for each in decisions if each.kind in WAYS]
     done = sum(not each.refused for each in products)
@@ -85,7 +85,7 @@ def fusions(decisions: Sequence[Fusion]) -> str:
 
 
 def weighed(each: Fusion) -> tuple[str, ...]:
-    """The row of a product and of what is pointwise on it."""
+    """The row of a product and its fused elementwise work."""
     names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
     moved = f"{scaled(each.apart, 'B')} apart", f"{scaled(each.together, 'B')} together"
     verdict = (each.refused or "done") + times_of([each])
@@ -93,7 +93,7 @@ def weighed(each: Fusion) -> tuple[str, ...]:
 
 
 def search(decisions: Iterable[Fusion]) -> str:
-    """The seconds of measuring a program's fusions, and its gain."""
+    """The seconds spent in measuring a program's fusions, and the gain."""
     found = {each.measured: each.regret for each in decisions if each.measured}
     spent = sum(verdict.seconds for verdict in found)
     if not found:
@@ -102,7 +102,7 @@ def search(decisions: Iterable[Fusion]) -> str:
 
 
 def times_of(decisions: Sequence[Fusion]) -> str:
-    """The times of a fusion's forms if it was measured, of the one with most regret of several."""
+    """The measured times of a fusion's forms; of several, those with the highest regret."""
     measured = [each for each in decisions if each.measured]
     if not measured:
         return ""
@@ -124,7 +124,7 @@ APART = {"join": "stored", "share": "read twice", "recompute": "not recomputed"}
 
 
 def summed(decisions: Sequence[Fusion]) -> list[str]:
-    """Fusions of loops by what was decided: how many, their bytes, and the largest of them."""
+    """Rows of loop fusions by decision: number, bytes, and the largest one."""
     groups: dict[tuple[str, str], list[Fusion]] = {}
     for each in decisions:
         groups.setdefault((each.kind, each.refused), []).append(each)
@@ -155,12 +155,12 @@ def where(kernel: Kernel) -> str:
 
 
 def of_lines(*nodes: Node) -> str:
-    """The first user line behind nodes."""
+    """The first source line behind nodes."""
     return lines([site for x in nodes for site in x.sites])
 
 
 def lines(sites: Sequence[Site]) -> str:
-    """The first of some user lines, from the present folder if it is below."""
+    """The first of some source lines, relative to the present folder if inside."""
     if not sites:
         return ""
     first, *others = dict.fromkeys(map(str, sites))

@@ -19,7 +19,7 @@ __all__ = ["Value", "values_of"]
 
 @dataclass(frozen=True)
 class Value:
-    """A value, or the memory of a choice or a loop, and the first and last call to need it."""
+    """A value, or a control call's memory, with its live interval."""
 
     node: Node
     nbytes: int
@@ -28,14 +28,14 @@ class Value:
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """The lines that made it."""
+        """The source lines of the value."""
         return self.node.sites
 
 
 def values_of(block: ProgramBlock) -> list[Value]:
     """The values between a program's kernels, in the order in which they are made.
 
-    What another value is written over ends a call before that is made.
+    The live interval of a value that another overwrites ends one call earlier.
     """
     given = {*block.graph.inputs, *block.graph.outputs, *block.panels}
     assignment = BufferAssignment(block)

@@ -25,7 +25,7 @@ MOST = 10
 
 @dataclass(frozen=True)
 class LiveValue:
-    """A value that is there when most is: what it is to the program, and who asked for it."""
+    """A value that is live at the peak of memory: its role in the program, and its source lines."""
 
     node: Node
     nbytes: int
@@ -41,7 +41,7 @@ class LiveValue:
 
 
 def live_at_peak(block: ProgramBlock) -> list[LiveValue]:
-    """The values that a program holds at its peak, the largest first: inputs and results always."""
+    """The values live at a program's peak, the largest first; inputs and results always are."""
     inner = values_of(block)
     ends = sorted({v.first for v in inner})
     totals = {k: sum(v.nbytes for v in inner if v.first <= k <= v.last) for k in ends}
@@ -72,7 +72,7 @@ def check(block: ProgramBlock, title: str, needed: int, used: int, limit: int) -
 
 
 def advice(live: Sequence[LiveValue]) -> Iterator[str]:
-    """Advice that would make a program smaller, the surest first."""
+    """Advice for using less memory, the most certain first."""
     phases = {site.phase for each in live for site in each.sites}
     between = [each for each in live if each.role == "between"]
     for name in {site.op.partition(".")[0]: 0 for x in live[:MOST] for site in x.node.sites}:
@@ -90,6 +90,6 @@ def advice(live: Sequence[LiveValue]) -> Iterator[str]:
 
 
 def is_wide(live: Collection[LiveValue]) -> bool:
-    """Whether most bytes are of wide floats."""
+    """Whether wide floats have most of the bytes."""
     wide = sum(x.nbytes for x in live if x.node.dtype.name in ("float32", "float64"))
     return 2 * wide > sum(x.nbytes for x in live)

@@ -19,7 +19,7 @@ from gnomon.passes.inline import inline
 __all__ = ["outside"]
 
 MOST_ELEMENTS = 1 << 24
-"""So many elements are computed again to name one of them."""
+"""The most elements that are recomputed for an error message."""
 PLAIN = frozenset(
     {"barrier", "const", "detach", "expand", "gather", "input", "iota", "map", "pad", "permute"}
     | {"reduce", "reshape", "scan", "scatter", "slice", "sort", "window"}
@@ -28,7 +28,7 @@ PLAIN = frozenset(
 
 
 def outside(source: Graph, value_of: Callable[[int], np.ndarray]) -> str:
-    """A clause on the first position outside its axis, empty where none is found.
+    """A clause of an error on the first position outside of its axis; empty if none is found.
 
     value_of gives an input's value by its number.
     """
@@ -48,7 +48,7 @@ def outside(source: Graph, value_of: Callable[[int], np.ndarray]) -> str:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether numpy computes a node from its inputs' values alone."""
+    """Whether numpy can compute a node from the values of inputs."""
     sizes = all(type(n) is int for n in node.shape)
     return sizes and node.op in PLAIN
 
@@ -67,7 +67,7 @@ def lookups(graph: Graph) -> Iterator[tuple[Node, int, int]]:
 
 
 def parts_of(positions: Node, table: Node, axis: int, size: int) -> Iterator[tuple[Node, int, int]]:
-    """The positions in each axis, where those of several axes are one number."""
+    """The positions in each axis, if a number encodes those of several axes."""
     joint, found = unshaped(positions), []
     while is_joint(joint, size):
         low, high = joint.inputs[0].inputs
@@ -84,7 +84,7 @@ def parts_of(positions: Node, table: Node, axis: int, size: int) -> Iterator[tup
 
 
 def is_joint(node: Node, count: int) -> bool:
-    """Whether a node is the number of a place in several axes, count where one is outside."""
+    """Whether a node encodes positions in several axes as one number, `count` if one is outside."""
     if node.op != "map" or node.params["f"] != "where":
         return False
     condition, most, _ = node.inputs
@@ -93,7 +93,7 @@ def is_joint(node: Node, count: int) -> bool:
 
 
 def named_axis(table: Node, axis: int) -> int:
-    """An axis of a table, where it stood before axes were moved and joined."""
+    """The user's number of an axis of a table, before axes were moved and merged."""
     while table.op in ("permute", "detach", "barrier", "reshape"):
         axis = table.params["order"][axis] if table.op == "permute" else axis
         (table,) = table.inputs
@@ -101,14 +101,14 @@ def named_axis(table: Node, axis: int) -> int:
 
 
 def unshaped(node: Node) -> Node:
-    """The node of which one shows the same elements."""
+    """The node behind reshapes, with the same elements."""
     while node.op in ("reshape", "barrier", "detach"):
         (node,) = node.inputs
     return node
 
 
 def before_wrapping(positions: Node) -> Node:
-    """Positions as they were given: negative ones count from the end."""
+    """Positions before negative ones were wrapped."""
     while positions.op in ("reshape", "expand", "barrier", "detach"):
         (inner,) = positions.inputs
         if inner.size != positions.size:

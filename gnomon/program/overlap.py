@@ -33,7 +33,7 @@ WIRE, LATENCY = 2.5e8, 2e-5
 
 
 class BoundedReduction(NamedTuple):
-    """A transfer that reduces the gradients of a unit: the bound of its unit, and its bytes."""
+    """A transfer that reduces gradients of a unit: the unit's bound of transfers, and its bytes."""
 
     bound: int | str
     """The most reductions under way when it begins; 0: any number; "auto"."""
@@ -67,7 +67,7 @@ class TimedCall:
 
 
 def overlapped(works: Sequence[TimedCall]) -> list[int]:
-    """The calls' numbers in the order in which they should run.
+    """The order of calls, by number, that overlaps transfers and computation.
 
     >>> sends, waits = TimedCall(("b",), ("a",), 0, 10**6, True), TimedCall(("c",), ("b",), 0, 0)
     >>> overlapped([sends, waits, TimedCall(("d",), (), 10**9, 0)])
@@ -119,7 +119,7 @@ class Overlap:
                 self._offer(k)
 
     def order(self) -> list[int]:
-        """The numbers of all calls in the order in which to run them."""
+        """The numbers of all calls, in running order."""
         found: list[int] = []
         while len(found) < len(self.works):
             found.append(self._next())
@@ -128,7 +128,7 @@ class Overlap:
         return found
 
     def _offer(self, k: int) -> None:
-        """Queue a call whose needs have run: to run now, or when transfers that it reads end."""
+        """Queue a call whose dependences have run: to run now, or when its transfers end."""
         there = self._there(k)
         if there > self.clock:
             heappush(self.put_off, (there, k))
@@ -136,13 +136,14 @@ class Overlap:
             self._ready(k)
 
     def _ready(self, k: int) -> None:
+        """Queue a call that may run now, among the urgent ones or the others."""
         if self.urgent[k]:
             heappush(self.urgent_now, (self._takes(k), k))
         else:
             heappush(self.now, k)
 
     def _next(self) -> int:
-        """The next call: the shortest urgent, one that waited, the first; else what waits least."""
+        """Choose the next call: the shortest urgent, one that waited, the first, the least wait."""
         while self.put_off and self.put_off[0][0] <= self.clock:
             _, k = heappop(self.put_off)
             self._ready(k)
@@ -159,15 +160,15 @@ class Overlap:
         return heappop(self.put_off)[1]
 
     def _takes(self, k: int) -> float:
-        """The processor's time for a call: a transfer takes none."""
+        """The processor time of a call: 0 for a transfer."""
         return 0.0 if self.works[k].transfers else self.seconds[k]
 
     def _there(self, k: int) -> float:
-        """Time at which the transfers that a call reads are done."""
+        """The time at which the transfers that a call reads are complete."""
         return max((self.arrives.get(x, 0.0) for x in self.works[k].reads), default=0.0)
 
     def _run(self, k: int) -> None:
-        """Simulate a call: a transfer takes time on the network, others on the processor."""
+        """Simulate a call: a transfer takes network time, others processor time."""
         work, there = self.works[k], self._there(k)
         if there > self.clock:
             self.stalls.append(there - self.clock)
@@ -196,7 +197,7 @@ def travelling(nbytes: int) -> float:
 
 
 def urgent(works: Sequence[TimedCall], feeds: Sequence[Sequence[int]]) -> list[bool]:
-    """Whether each call is a transfer, computes what one sends, or serves one transfer alone."""
+    """For each call, whether it is a transfer, feeds one, or serves one transfer alone."""
     sent = {x for work in works if work.transfers for x in work.reads}
     serves: dict[int, int] = {}
     """Call -> the only transfer that needs it; for a transfer itself."""
@@ -209,7 +210,7 @@ def urgent(works: Sequence[TimedCall], feeds: Sequence[Sequence[int]]) -> list[b
 
 
 def needed(works: Sequence[TimedCall]) -> list[set[int]]:
-    """For each call, the calls that must run before it: for its values, or its unit's order."""
+    """For each call, the calls that must run before it, by values and by its unit's order."""
     found = dependencies(works)
     bounded(works, found)
     return found
@@ -218,8 +219,8 @@ def needed(works: Sequence[TimedCall]) -> list[set[int]]:
 def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
     """Delay the gather of a unit's parameters until the unit two before is no longer read.
 
-    Both are in the order in which they are first read; what reads a unit later than the one that
-    waits for it is not waited for, and nor is what runs after that because transfers have an order.
+    Both are in the order in which they are first read. A reader after the first reader of the
+    waiting unit is not waited for, nor is what runs after it by the order of transfers.
     """
     read: dict[Hashable, list[int]] = {}
     for k, work in enumerate(works):
@@ -241,7 +242,7 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
 
 
 def fed(needs: Sequence[set[int]]) -> list[set[int]]:
-    """For each call, the calls that need it."""
+    """For each call, the calls that depend on it."""
     feeds: list[set[int]] = [set() for _ in needs]
     for k, needs_of_one in enumerate(needs):
         for j in needs_of_one:
@@ -250,7 +251,7 @@ def fed(needs: Sequence[set[int]]) -> list[set[int]]:
 
 
 def reached(starts: Sequence[int], feeds: Sequence[set[int]]) -> set[int]:
-    """The given calls, and all that need one of them directly or through others."""
+    """The given calls, and all that depend on one of them."""
     found, stack = set(starts), list(starts)
     while stack:
         for k in feeds[stack.pop()] - found:
@@ -262,7 +263,7 @@ def reached(starts: Sequence[int], feeds: Sequence[set[int]]) -> set[int]:
 def dependencies(works: Sequence[TimedCall]) -> list[set[int]]:
     """For each call, the calls that must run before it.
 
-    It touches what they write, or writes what they read.
+    A call depends on calls that touch what it writes, or write what it reads.
     """
     writers: dict[Hashable, list[int]] = {}
     readers: dict[Hashable, list[int]] = {}

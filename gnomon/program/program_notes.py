@@ -32,14 +32,14 @@ BROKEN = (
 
 
 class MethodNotes(Struct, frozen=True):
-    """The number of a method's graph, and its inputs whose panels are kept."""
+    """The number of a method's graph, and its inputs that are prepacked."""
 
     graph: int
     kept: tuple[int, ...]
 
 
 class ProgramNotes(Struct, frozen=True):
-    """The name of a function, graphs as rows, user lines, what each method is of them.
+    """The source notes of a shipped program: name, encoded graphs, source lines, methods.
 
     settings: those of the compilation, by name.
     """
@@ -59,21 +59,21 @@ class ProgramNotes(Struct, frozen=True):
 @memo
 @cache
 def sources() -> str:
-    """The digest of the sources that code depends on, wherever and whenever they were installed."""
+    """The digest of the sources that code depends on, independent of their folder and times."""
     root = Path(__file__).parent.parent
     paths = sorted(path for folder in OF_CODE for path in (root / folder).rglob("*.py"))
     return digest(*(x for path in paths for x in (str(path.relative_to(root)), path.read_bytes())))
 
 
 def read_notes(content: bytes) -> ProgramNotes:
-    """The notes of a file; raises one of BROKEN where they are none."""
+    """Decode the notes of a file; raises one of BROKEN for invalid ones."""
     return msgspec.msgpack.decode(content, type=ProgramNotes)
 
 
 def read_graphs(notes: ProgramNotes) -> tuple[list[Graph], Settings] | None:
-    """The graph of each method, and the settings; None where another version wrote the notes.
+    """The graph of each method, and the settings; None if another version wrote the notes.
 
-    Raises one of BROKEN where they are none.
+    Raises one of BROKEN for invalid ones.
     """
     if notes.sources != sources():
         return None

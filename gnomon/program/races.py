@@ -29,7 +29,7 @@ EARLY = "is touched before the end"
 
 
 class Race(NamedTuple):
-    """Bytes that a call touches, and that are not its to touch then."""
+    """A race: bytes that a call touches while another uses them, or that hold another value."""
 
     what: str
     value: Node
@@ -53,21 +53,21 @@ def described(part: Kernel | ControlCall) -> str:
 
 
 def at(node: Node) -> str:
-    """The line of a value."""
+    """The source line of a value."""
     return f" [{node.sites[0]}]" if node.sites else ""
 
 
 class Access(NamedTuple):
-    """Bytes that a call writes or reads, of which value."""
+    """An access: bytes that a call writes or reads, and their value."""
 
     span: Span
     value: Node
 
 
 def races(block: ProgramBlock, assignment: BufferAssignment | None = None) -> list[Race]:
-    """The races of a program, and of the loops and choices in it.
+    """The races of a program, its loops and conditionals.
 
-    assignment: where its values lie, if that is not as the program's own calls need.
+    assignment: a buffer assignment to check in place of the program's own.
     """
     found = [*Check(block, assignment or BufferAssignment(block)).run()]
     for part in block.parts:
@@ -77,7 +77,7 @@ def races(block: ProgramBlock, assignment: BufferAssignment | None = None) -> li
 
 
 class Check:
-    """A walk through the calls of a block: who holds which bytes, and what is under way."""
+    """A walk through the calls of a block that tracks what each byte holds and pending accesses."""
 
     def __init__(self, block: ProgramBlock, assignment: BufferAssignment) -> None:
         self.block = block
@@ -123,7 +123,7 @@ class Check:
     def step(
         self, number: int, part: Kernel | ControlCall, makes: list[Access], reads: list[Access]
     ) -> Iterator[Race]:
-        """The races of one call with what is under way, and with what memory holds."""
+        """The races of one call with pending accesses, and with the content of memory."""
         if is_transfer(part) and part.name.endswith(WAIT):
             if self.under_way.pop(part.numbers[FIRST], None) is None:
                 yield Race("is waited for before the start", makes[0].value, number, part)
@@ -143,7 +143,7 @@ class Check:
             self.hold(x)
 
     def waits(self) -> list[bool]:
-        """For each call whether all threads have finished the ones before: as the table has it."""
+        """For each call, whether the table has a barrier before it."""
         found: list[bool] = []
         stretch: list[Touch] = []
         apart = False
@@ -161,7 +161,7 @@ class Check:
     # bytes
 
     def access(self, x: Node, home: Node, start: int) -> Access:
-        """The bytes of a value that begins at a byte of its home."""
+        """The bytes of a value that begins at an offset of its buffer."""
         slot = self.slots[home]
         offset = start + (slot.offset if isinstance(slot, ArenaSlot) else 0)
         memory = "arena" if isinstance(slot, ArenaSlot) else slot
@@ -173,7 +173,7 @@ class Check:
         return [self.access(x, *place) for x, place in rows]
 
     def makes(self, part: Kernel | ControlCall) -> list[Access]:
-        """The bytes that a call writes, those of inputs that it may write over too."""
+        """The bytes that a call writes, inputs that it may overwrite included."""
         made = [x for x in self.touched(part)[: part.outputs] if x.span.start < x.span.end]
         under = [y for x in made for y in self.over.get(x.value, ())]
         return [*made, *(self.access(y, y, 0) for y in under)]
@@ -183,14 +183,14 @@ class Check:
         return [x for x in self.touched(part)[part.outputs :] if x.span.start < x.span.end]
 
     def hold(self, made: Access) -> None:
-        """Keep that these bytes are a value's, and no longer what was there."""
+        """Record that these bytes hold a value, and no longer an earlier one."""
         rest: list[Access] = []
         for x in self.held.get(made.span.memory, ()):
             rest += left(x, made.span)
         self.held[made.span.memory] = [*rest, made]
 
     def holds(self, wanted: Access) -> bool:
-        """Whether all of these bytes are the value's."""
+        """Whether all of these bytes hold the value."""
         span = wanted.span
         if isinstance(span.memory, OutputSlot) and wanted.value in self.block.panels:
             return True  # panels are there from an earlier run
@@ -200,12 +200,12 @@ class Check:
 
 
 def meet(one: Span, other: Span) -> bool:
-    """Whether two stretches have bytes in common."""
+    """Whether two ranges have bytes in common."""
     return one.memory == other.memory and one.start < other.end and other.start < one.end
 
 
 def left(x: Access, taken: Span) -> Sequence[Access]:
-    """The rest of bytes of which some are taken."""
+    """The parts of a byte range without the taken ones."""
     if not meet(x.span, taken):
         return [x]
     ends = ((x.span.start, taken.start), (taken.end, x.span.end))

@@ -40,15 +40,15 @@ __all__ = [
 ]
 
 VERSION = 2
-"""Of the format on disk; a reader refuses others."""
+"""The version of the format on disk; a reader refuses others."""
 
 Number = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
-"""What is counted, in nanoseconds, bytes or flops; a file that holds larger ones is not ours."""
+"""A count of nanoseconds, bytes or flops; a file with larger ones is refused."""
 BufferRole = Literal["input", "output", "in-place"]
 FusionKind = Literal["epilogue", "prologue", "join", "share", "recompute"]
 Side = Literal["both", "reads", "makes"]
 NUMBER_BITS = 53
-"""Of ids: as many as JavaScript's numbers hold."""
+"""The bits of ids: as many as JavaScript's numbers hold."""
 PLAIN = frozenset({"map", "reduce"})
 """Nodes that take one operation for each element, of the result or of the input."""
 WEIGHTLESS = frozenset(
@@ -59,7 +59,7 @@ WEIGHTLESS = frozenset(
 
 
 class Line(Struct, frozen=True):
-    """A line of user code: in which part of the model and of the step it served."""
+    """A source line, with the module of the model and the phase of the step."""
 
     file: str
     line: Number
@@ -69,7 +69,7 @@ class Line(Struct, frozen=True):
 
 
 class OpRecord(Struct, frozen=True):
-    """One operation that a kernel really runs, in order; recomputed if another runs it as well.
+    """An operation that a kernel runs, in order; recomputed if another runs it as well.
 
     flops: of it alone; a kernel's time is divided among its operations by them.
     """
@@ -91,12 +91,11 @@ class BufferRecord(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """Whether operations share a kernel: which, of which lines, bytes apart and together, why not.
+    """A fusion decision: which operations and lines, bytes apart and together, why not.
 
-    kind: how: by what a product does on its sums or on a factor, by not storing what `what` reads
-    `of` another, by reading once what both read, or by making it again. side: what this kernel
-    computes of them. times: how many equal ones are summed up here. seconds: apart and together, if
-    measured.
+    kind: how: as an epilogue or prologue of a product, by not storing what `what` reads `of`
+    another, by sharing a load, or by recomputing. side: what this kernel computes of them. times:
+    how many equal ones are summed up here. seconds: apart and together, if measured.
     """
 
     what: str
@@ -144,7 +143,7 @@ class SavedRecords(Struct, frozen=True):
 
 
 def save(path: str | os.PathLike, records: Iterable[Record]) -> None:
-    """Write records as JSON; a reader sees the whole file or the one that was there before."""
+    """Write records as JSON, atomically."""
     content = msgspec.json.format(msgspec.json.encode(SavedRecords(tuple(records))), indent=1)
     publish(Path(path), content)
 
@@ -226,9 +225,9 @@ class RecordsWriter:
                 )
 
     def _origins(self) -> dict[Node, tuple[Node, ...]]:
-        """Node -> the nodes of the kernel that it belongs to; others that compute it do so again.
+        """A map from nodes to the kernel that owns them; other kernels recompute them.
 
-        Chunks of one graph compute the same nodes of different parts, and count as none.
+        Chunks of one graph compute equal nodes of different parts, and count as no recomputation.
         """
         origins: dict[Node, tuple[Node, ...]] = {}
         every = (member for k in self.kernels for member in k.members or (k,))
@@ -249,7 +248,7 @@ class RecordsWriter:
             yield BufferRecord(self.name(x), role, x.dtype.name, x.shape, nbytes(x))
 
     def name(self, node: Node) -> str:
-        """A value's name in the program's text; what only one chunk holds gets one of its own."""
+        """A value's name in the program's text; values in only one chunk get new names."""
         return self.names.setdefault(node, f"part{len(self.names)}")
 
     def decisions(self, kernel: Kernel) -> Iterator[Decision]:
@@ -269,24 +268,24 @@ class RecordsWriter:
             yield Decision(what, *moved, refused, kind, of, *ends, side, len(found), spent)
 
     def first_line(self, node: Node) -> Line | None:
-        """The line that first asked for a node."""
+        """The first source line of a node."""
         return next(iter(self.lines(node.sites)), None)
 
 
 def number_of(program: str, place: str) -> int:
-    """The id of a call: the same wherever the same program is compiled."""
+    """The id of a call, equal in every process that compiles the same program."""
     wide = int.from_bytes(sha256(f"{program} {place}".encode()).digest()[:8], "big")
     return wide >> (64 - NUMBER_BITS)
 
 
 def calls_of_members(kernel: Kernel, slots: Sequence[Slot]) -> list[Call]:
-    """The calls of a batch's kernels: its table says each, and its slots follow."""
+    """The calls of a batch's members, read from its table; their slots follow it."""
     entries = [slots[HEAD + ENTRY * k :][:ENTRY] for k in range(len(kernel.members))]
     return [Call(first.kernel, slots[last.value // 8 :]) for first, *_, last in entries]
 
 
 def work_of(kernel: Kernel, stored: Collection[Node]) -> list[Node]:
-    """The nodes that a kernel computes: between its results and what it or others stored."""
+    """The nodes that a kernel computes: from stored values to its results."""
     made, read = kernel.buffers[: kernel.outputs], {*kernel.buffers[kernel.outputs :]}
     order: dict[Node, None] = {}
     stack: list[tuple[Node, bool]] = [(x, False) for x in reversed(made)]
@@ -312,7 +311,7 @@ def flops_of(work: Sequence[Node], total: int) -> dict[Node, int]:
 
 
 def names_of(block: ProgramBlock, before: str = "") -> dict[Node, str]:
-    """Every value of a program and its name: inputs by theirs, if they have one, and numbers."""
+    """The names of all values of a program: inputs by their names, others by numbers."""
     found: dict[Node, str] = {}
     taken: set[str] = set()
     for k, x in enumerate(block.graph.inputs):
@@ -352,5 +351,5 @@ def written(node: Node, names: Mapping[Node, str]) -> str:
 
 
 def ending(node: Node) -> str:
-    """The first user line of a node, as a comment."""
+    """The first source line of a node, as a comment."""
     return f"  # {node.sites[0]}" if node.sites else ""

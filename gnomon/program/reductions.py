@@ -19,7 +19,7 @@ AUTO = "auto"
 
 
 class BoundedRun(NamedTuple):
-    """A run with at most so many reductions under way: its times, and their operands' bytes."""
+    """A simulated run with a bound of concurrent reductions: times, operands' bytes."""
 
     bound: int
     makespan: float
@@ -32,7 +32,7 @@ class BoundedRun(NamedTuple):
 
 
 def reductions_bounded(works: Sequence[TimedCall]) -> tuple[list[int], tuple[BoundedRun, ...]]:
-    """The calls' numbers in order; and the runs that were compared, where the bound is open."""
+    """The order of calls; and the runs that were compared, if the bound is automatic."""
     limits = {x.reduces.bound for x in works if x.reduces} - {0}
     if not limits:
         return overlapped(works), ()
@@ -41,16 +41,16 @@ def reductions_bounded(works: Sequence[TimedCall]) -> tuple[list[int], tuple[Bou
 
 
 def chosen(runs: Sequence[BoundedRun]) -> int:
-    """The smallest bound that waits no longer than the largest."""
+    """The smallest bound that is as fast as the largest one."""
     return next((x.bound for x in runs if x.stall <= runs[-1].stall), 0)
 
 
 def runs_by_bound(
     works: Sequence[TimedCall], seconds: Sequence[float] | None = None
 ) -> Iterator[BoundedRun]:
-    """The runs with one reduction under way, two and so on, until it is as good as all: the last.
+    """Simulated runs with bounds of one, two, ... reductions, until unbounded speed is reached.
 
-    seconds: the time of each call, where it is not the model's.
+    seconds: the time of each call, if not by the model.
     """
     every = sum(1 for x in works if x.reduces)
     free = run(works, needed(works), every, seconds)
@@ -68,7 +68,7 @@ def run(
     bound: int,
     seconds: Sequence[float] | None,
 ) -> BoundedRun:
-    """A run on the clock."""
+    """A simulated run with a bound."""
     clock = Overlap(works, needs, seconds)
     order = clock.order()
     makespan = max(clock.clock, clock.wire)
@@ -76,7 +76,7 @@ def run(
 
 
 def most_under_way(works: Sequence[TimedCall], order: Sequence[int]) -> int:
-    """The most bytes of operands that are there at once, each until its result is first read."""
+    """The most operand bytes under way at once, each until its result is first read."""
     ends = Ends(works)
     place = {k: at for at, k in enumerate(order)}
     steps = [0] * (len(order) + 1)
@@ -93,7 +93,7 @@ def most_under_way(works: Sequence[TimedCall], order: Sequence[int]) -> int:
 
 
 class Ends:
-    """For each reduction the calls that make what it sends, and those that read what comes."""
+    """For each reduction, the calls that make its operand, and those that read its result."""
 
     def __init__(self, works: Sequence[TimedCall]) -> None:
         writers: dict[Hashable, list[int]] = {}
@@ -111,10 +111,10 @@ class Ends:
 
 
 def with_bound(works: Sequence[TimedCall], auto: int) -> list[set[int]]:
-    """The calls that each needs, where reductions are bounded by their units, or by `auto`.
+    """The dependences of calls with bounded reductions, by their units' bounds or by `auto`.
 
-    They take turns in the order in which a run without bounds begins them. Calls that need the
-    gradient that waits, such as the norm of all, are not waited for.
+    Reductions are ordered as in a run without bounds. Calls that need the pending gradient, such as
+    the norm of all, are not waited for.
     """
     needs, ends = needed(works), Ends(works)
     order = [k for k in overlapped(works) if works[k].reduces]
@@ -130,6 +130,6 @@ def with_bound(works: Sequence[TimedCall], auto: int) -> list[set[int]]:
 
 
 def bound_of(work: TimedCall, auto: int) -> int:
-    """The bound of a reduction; 0: none."""
+    """The bound of a reduction; 0 if there is none."""
     assert work.reduces, "only what reduces gradients is bounded"
     return auto if isinstance(work.reduces.bound, str) else work.reduces.bound

@@ -18,19 +18,19 @@ __all__ = ["timed"]
 
 
 class Made(Protocol):
-    """A program that can run, and what is known of its kernels."""
+    """A runnable program, and the descriptions of its kernels."""
 
     program: Program
 
     @property
     def kernels(self) -> Sequence[Kernel]:
-        """In the order of the program's table."""
+        """The kernels, in the order of the program's table."""
         raise NotImplementedError
 
 
 @contextmanager
 def timed(made: Made) -> Iterator[None]:
-    """Print what each kernel took in the runs inside, if the dial asks for it."""
+    """A context that prints each kernel's time in runs inside, if the debug level asks for it."""
     heard: list[Mapping[str, Any]] = []
 
     def hear(kind: str, fields: Mapping[str, Any]) -> None:
@@ -49,7 +49,7 @@ def timed(made: Made) -> Iterator[None]:
 
 
 def times(made: Made, records: Sequence[Any]) -> list[tuple[str, ...]]:
-    """For each kernel its name, time, speed, traffic, line; the longest thread's time counts."""
+    """Rows of each kernel: name, time of its slowest thread, speed, traffic, line."""
     rows = [k for k, step in enumerate(made.program.steps) if isinstance(step, Call)]
     only, found = current().debug_only, []
     for row, kernel in zip(rows, made.kernels, strict=True):

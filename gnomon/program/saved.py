@@ -17,7 +17,7 @@ __all__ = ["BufferKind", "ExternalCall", "Move", "Packed", "SavedProgram"]
 
 @dataclass(frozen=True)
 class Packed:
-    """Panels that a run leaves for the next: of which input, their bytes, and who lays them out."""
+    """Prepacked weights that a run leaves for the next: input, bytes, and the packing kernel."""
 
     given: int
     nbytes: int
@@ -27,10 +27,10 @@ class Packed:
 
 @dataclass(frozen=True)
 class Move:
-    """A transfer: the collective that it serves, along which mesh axis, its kind, type and bytes.
+    """A transfer: the collective that it serves, mesh axis, kind, dtype and bytes.
 
-    number: what tells it from others of its program. asked: the way to a node of the source that
-    has its line: a place in the graph, then a graph in that node and a place there.
+    number: its id in the program. asked: the path to a node of the source that has its line: a
+    place in the graph, then a graph in that node and a place there.
     """
 
     of: str
@@ -62,11 +62,11 @@ class ExternalCall:
 
 @dataclass(frozen=True)
 class SavedProgram:
-    """A program without its machine code.
+    """A plan of a program, without its machine code.
 
     sizes: the bytes of each result. returns: for each output whether it is a result or an input,
-    and which. over: results with an input that each may lie over, if the caller gives it up.
-    verdicts: what was measured of its fusions. kept: panels of inputs that last.
+    and which. over: results with an input that each may overwrite, if the caller gives it up.
+    verdicts: what was measured of its fusions. kept: prepacked inputs.
     """
 
     steps: tuple[Step, ...]

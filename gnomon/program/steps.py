@@ -39,7 +39,7 @@ Slots = dict[Node, Slot]
 
 
 class StepTable:
-    """The steps of a program, block by block."""
+    """Writer of a program's table of steps, block by block."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class StepTable:
             self.apart = False
 
     def _stop_if_wrong(self) -> None:
-        """Add a step that ends the run if an index was out of range, before inputs change."""
+        """End the run if a position is out of range, before inputs are overwritten."""
         self.steps.append(Branch(self.report, len(self.steps) + 2))
         self.ends.append(self._later())
         self.looked, self.apart = self.checks, True
@@ -146,7 +146,7 @@ class StepTable:
             self.steps[place] = Skip(len(self.steps))
 
     def _later(self) -> int:
-        """Add an empty step, to be replaced later; its place."""
+        """Add an empty step, to be replaced later; returns its number."""
         self.steps.append(Skip(0))
         return len(self.steps) - 1
 
@@ -182,7 +182,7 @@ class StepTable:
 
 
 class Loop:
-    """A loop's registers: the places that iterations read and write, and how many are left."""
+    """A loop's registers: addresses that iterations read and write, and the iterations left."""
 
     def __init__(
         self, table: StepTable, part: ControlCall, memory: ControlMemory, base: int
@@ -200,11 +200,11 @@ class Loop:
         table.registers += 4 + len(self.slices) + len(self.rows)
 
     def steps_of(self, x: Node) -> int:
-        """The bytes between two slices."""
+        """The bytes between two slices of a loop's operand."""
         return nbytes(x) // max(self.length, 1)
 
     def carried(self, register: int) -> list[Slot]:
-        """The slots of the carried values in the memory that a register points at."""
+        """The slots of carried values in the memory that a register points at."""
         return [RegisterSlot(register, offset) for offset in self.memory.offsets]
 
     def enter(self, slots: Slots) -> None:
@@ -223,13 +223,13 @@ class Loop:
             table.steps.append(Set(register, moved(slots[x], start)))
 
     def read_by(self, block: ProgramBlock, slots: Slots) -> Slots:
-        """The slots of a block's inputs."""
+        """The slots of a block's inputs in a loop."""
         slices = [RegisterSlot(self.moving[x]) for x in self.slices]
         places = [*self.carried(self.reads), *slices, *(slots[x] for x in self.rest)]
         return dict(zip(block.graph.inputs, places, strict=True))
 
     def test_slots(self, slots: Slots) -> Slots:
-        """The slots of the test, which gives a truth value."""
+        """The slots of the block of a loop's test."""
         block = self.part.blocks["test"]
         given = self.read_by(block, slots)
         return {**given, block.graph.outputs[0]: ArenaSlot(self.base + self.memory.test)}
@@ -241,7 +241,7 @@ class Loop:
         return {**self.read_by(block, slots), **dict(zip(block.graph.outputs, made, strict=True))}
 
     def leave_slots(self, slots: Slots) -> Slots:
-        """The slots of the block behind a loop, which copies the last carried values to results."""
+        """The slots of the block after a loop, which copies the last carried values to results."""
         graph, left, folded = self.part.blocks["leave"].graph, self.part.left, self.part.folded
         places, older = self.carried(self.reads), [slots[x] for x in folded]
         reads = [*(places[k] for k in left), *older, *(self.newer(x) for x in folded)]
@@ -278,7 +278,7 @@ WRITERS = {
 def given_to(
     block: ProgramBlock, operands: Sequence[Node], results: Sequence[Node], slots: Slots
 ) -> Slots:
-    """The slots of a branch's inputs and outputs: those of its operands and results."""
+    """The slots of a branch's inputs and outputs, from its operands and results."""
     reads = zip(block.graph.inputs, operands, strict=True)
     makes = zip(block.graph.outputs, results, strict=True)
     return {x: slots[y] for x, y in (*reads, *makes)}
@@ -290,7 +290,7 @@ def moved(slot: Slot, start: int) -> Slot:
 
 
 def touch(kernel: Kernel, slots: Slots, over: Overlays) -> Touch:
-    """The memory that a kernel writes, or may write, and reads."""
+    """The byte ranges that a kernel writes, or may write, and reads."""
     rows = zip(kernel.buffers, kernel.places, strict=True)
     spans = [span(x, slots[home], start) for x, (home, start) in rows]
     made = kernel.buffers[: kernel.outputs]
@@ -299,7 +299,7 @@ def touch(kernel: Kernel, slots: Slots, over: Overlays) -> Touch:
 
 
 def span(x: Node, slot: Slot, within: int) -> Span:
-    """The bytes of a value: in the program's memory, behind a register, or given."""
+    """The byte range of a value: in the program's memory, behind a register, or passed."""
     memory, start = slot, within
     if isinstance(slot, ArenaSlot):
         if is_symbolic(slot.offset):

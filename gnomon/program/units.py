@@ -6,7 +6,7 @@ __all__ = ["aligned", "counted", "digits", "scaled"]
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things.
+    """A number with its noun, in the singular or plural.
 
     >>> counted(1, "kernel"), counted(0, "kernel")
     ('1 kernel', '0 kernels')
@@ -15,7 +15,7 @@ def counted(number: int, what: str) -> str:
 
 
 def scaled(number: float, unit: str) -> str:
-    """An amount in three digits, in thousands of its unit where that is shorter.
+    """A number with three digits and a decimal prefix of its unit.
 
     >>> scaled(0, "flop"), scaled(640, "B"), scaled(24_600, "B"), scaled(3_200_000_000, "flop/s")
     ('0 flop', '640 B', '24.6 kB', '3.20 Gflop/s')
@@ -27,7 +27,7 @@ def scaled(number: float, unit: str) -> str:
 
 
 def digits(number: float) -> str:
-    """Three digits of a number below a thousand.
+    """A number below a thousand with three digits.
 
     >>> digits(4.2), digits(42), digits(421.5)
     ('4.20', '42.0', '422')
@@ -37,7 +37,7 @@ def digits(number: float) -> str:
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as lines whose columns stand under each other."""
+    """Rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = ((text.ljust(width) for text, width in zip(r, widths, strict=True)) for r in rows)
     return ["  " + "  ".join(line).rstrip() for line in cells]

@@ -23,7 +23,7 @@ Seconds = Callable[[Kernel], float]
 
 @dataclass(frozen=True)
 class Moment:
-    """A call or a transfer on the clock, in seconds."""
+    """A call or a transfer in a simulated run, in seconds."""
 
     name: str
     start: float
@@ -34,7 +34,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A whole run."""
+    """A simulated run."""
 
     moments: tuple[Moment, ...]
 
@@ -49,14 +49,14 @@ class Timeline:
 
 
 def modelled(kernel: Kernel) -> float:
-    """The time of a call or transfer by the model that chose the order (overlap.py)."""
+    """The time of a call or transfer by the cost model that chose the order (overlap.py)."""
     if kernel.mesh:
         return travelling(bytes_sent(kernel))
     return computing(kernel.flops, traffic(kernel))
 
 
 def timeline(parts: Sequence[Kernel | ControlCall], seconds: Seconds = modelled) -> Timeline:
-    """The run of a program's calls, in their order, with these times."""
+    """The simulated run of a program's calls, in their order, with these times."""
     found: list[Moment] = []
     clock = wire = 0.0
     arrives: dict[int, float] = {}

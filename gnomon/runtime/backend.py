@@ -26,7 +26,7 @@ Handles = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class KernelStore:
-    """Texts of kernels to handles, through what is kept in this process and on the disk."""
+    """The kernels of one kind of device by text: loaded in this process, or cached on disk."""
 
     version: str
     """The compiler and its version."""
@@ -46,7 +46,7 @@ class KernelStore:
 
 @dataclass(frozen=True, eq=False)
 class DeviceBackend:
-    """One kind of device: its memory, its kernels, and what runs tables of their calls."""
+    """One kind of device: its memory, its kernel store, and the class that runs its programs."""
 
     name: str
     memory: Allocator

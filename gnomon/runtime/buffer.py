@@ -62,7 +62,7 @@ others: set[str] = set()
 
 
 class Allocator:
-    """Hands out 64-byte aligned blocks of a size class and keeps those that come back."""
+    """Allocator of 64-byte aligned blocks by size class; freed blocks are used again."""
 
     device = "cpu"
     """The device whose memory it is."""
@@ -81,9 +81,9 @@ class Allocator:
         self._allocated = self._reserved = self._peak = self._spare = 0
 
     def take(self, size: int) -> int:
-        """The address of a block of a size class; what it holds is undefined.
+        """The address of a block of a size class, with undefined content.
 
-        What has just come back is in the caches, and changes hands without being counted twice.
+        A block that was just freed is still in the caches, and is not counted as freed and taken.
         """
         if self._returned:
             try:
@@ -109,9 +109,10 @@ class Allocator:
         return address
 
     def blank(self, size: int) -> tuple[int, bool]:
-        """The address of a block, and whether it holds zeros: fresh pages, which nobody touched.
+        """The address of a block, and whether it holds zeros: fresh pages that were never touched.
 
-        Whoever writes first brings them in, on all threads, where filling them here is one's work.
+        Pages are faulted in by the first write, on all threads; to fill them here would take one
+        thread.
         """
         with self.lock:
             before = self._reserved, self._next
@@ -130,11 +131,11 @@ class Allocator:
         return made
 
     def give(self, address: int, size: int) -> None:
-        """Hand a block back. Safe in a finalizer: takes no lock."""
+        """Return a block to the allocator. Safe in a finalizer: takes no lock."""
         self._returned.append((address, size))
 
     def read(self, buffer: DeviceBuffer, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-        """The first elements of a buffer, as the host sees them: here, the same memory."""
+        """The first elements of a buffer as the host sees them: on a CPU, the same memory."""
         return seen_as(buffer, dtype, shape)
 
     def write(self, buffer: DeviceBuffer, content: np.ndarray) -> None:
@@ -142,7 +143,7 @@ class Allocator:
         seen_as(buffer, content.dtype, content.shape)[...] = content
 
     def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
-        """Copy a buffer's bytes to the beginning of one here; they may be in another memory."""
+        """Copy a buffer's bytes, from any memory, to the beginning of one of this allocator."""
         self.write(goal, source.numpy(np.uint8, (source.nbytes,)))
 
     def use(self) -> MemoryUse:
@@ -152,7 +153,7 @@ class Allocator:
             return MemoryUse(self._allocated, self._reserved, self._peak)
 
     def may_be_full(self, size: int) -> bool:
-        """Whether so many bytes more could pass the limit; a quick look, on the safe side."""
+        """Whether so many more bytes could pass the limit; fast, and never falsely False."""
         return self._allocated + size > self.limit
 
     def reset_peak(self) -> None:
@@ -162,7 +163,7 @@ class Allocator:
             self._peak = self._allocated
 
     def trim(self) -> None:
-        """Give idle large blocks back to the system."""
+        """Return idle large blocks to the system."""
         with self.lock:
             self._collect()
             for size in [size for size in self._idle if size > SMALL]:
@@ -172,7 +173,7 @@ class Allocator:
                     self._reserved -= size
 
     def _collect(self) -> None:
-        """Sort the blocks that came back into their lists."""
+        """Sort freed blocks into the lists of their size classes."""
         while self._returned:
             try:
                 address, size = self._returned.popleft()
@@ -196,7 +197,7 @@ class Allocator:
         return address
 
     def _map_block(self, size: int) -> int:
-        """A block of its own from the system, after returning idle ones when too many lie about."""
+        """A block mapped by itself; idle ones are unmapped first if there are too many."""
         if self._spare + size > self.keep:
             self.trim()
         address, mapping = self._map(size)
@@ -204,7 +205,7 @@ class Allocator:
         return address
 
     def _map(self, size: int) -> tuple[int, mmap.mmap]:
-        """Fresh pages, on huge pages where the system has them; gives their aligned address."""
+        """The aligned address of fresh pages, on huge pages if the system has them."""
         slack = HUGE if size >= HUGE else 0
         try:
             mapping = private_pages(size + slack)
@@ -231,7 +232,7 @@ memory = Allocator()
 
 
 def check_size(name: str, count: int, itemsize: int) -> None:
-    """Refuse so many elements before numpy asks for their memory."""
+    """Refuse a number of elements that exceeds memory, before numpy allocates them."""
     if count * itemsize > memory.limit:
         raise OutOfMemory(
             f"{name}: {count} elements need {count * itemsize / 1e9:.3g} GB: there are "
@@ -240,14 +241,14 @@ def check_size(name: str, count: int, itemsize: int) -> None:
 
 
 def memory_limit() -> int:
-    """The bytes that programs may make use of."""
+    """The bytes of memory that programs may use."""
     return memory.limit
 
 
 class DeviceBuffer:
-    """Bytes at an address: a block of ours that returns when the buffer dies, or foreign memory.
+    """Bytes at an address: a block that is freed with the buffer, or foreign memory.
 
-    What a new buffer holds is undefined, or zeros where they are asked for.
+    The content of a new buffer is undefined, or zeros if requested.
     """
 
     __slots__ = (
@@ -282,7 +283,7 @@ class DeviceBuffer:
         readonly: bool = False,
         source: Allocator = memory,
     ) -> DeviceBuffer:
-        """Memory of somebody else, of the same device as `source`, there while `owner` is held."""
+        """A buffer over memory of another library, on `source`'s device; `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
         made.memory, made._size, made.lent = source, 0, 0
@@ -308,7 +309,7 @@ class DeviceBuffer:
         return {"data": place, "shape": (self.nbytes,), "typestr": "|u1", "version": 3}
 
     def numpy(self, dtype: Any = np.uint8, shape: tuple[int, ...] | None = None) -> np.ndarray:
-        """The first elements as a numpy array, by which alone the host reads a buffer.
+        """The first elements as a numpy array, the only way in which the host reads a buffer.
 
         Without a shape: all whole elements, in one axis. Where the host may read the memory, the
         array shares it and keeps it alive; elsewhere it is a copy.
@@ -331,7 +332,7 @@ class DeviceBuffer:
         return made
 
     def part(self, start: int, nbytes: int) -> DeviceBuffer:
-        """Bytes of this buffer as a buffer of their own, lent to whom this is."""
+        """A part of this buffer as a buffer, which keeps this one alive."""
         made = DeviceBuffer.foreign(self.address + start, nbytes, self, self.readonly, self.memory)
         made.lent = self.lent
         return made
@@ -349,25 +350,25 @@ class DeviceBuffer:
             self.give_back()
 
     def give_back(self) -> None:
-        """Hand the block back, once: what was cut short may be called again."""
+        """Free the block, at most once: an interrupted call may be repeated."""
         size, self._size = self._size, 0
         self.memory.give(self.address, size)
 
 
 class GeneratorWords(DeviceBuffer):
-    """The numbers of a generator, which programs of every device read: draws do not say where."""
+    """The state of a random generator, readable by programs of every device."""
 
     __slots__ = ()
     anywhere = True
 
 
 def is_placed(value: DeviceBuffer, rank: int) -> bool:
-    """Whether a program runs where a value is: not for the CPU's single numbers, and its seeds."""
+    """Whether a value's device determines where a program runs: not a scalar or seed on the CPU."""
     return value.memory is not memory or (rank > 0 and not value.anywhere)
 
 
 class Loan:
-    """A buffer's memory for somebody who may write there, and who is gone when this is."""
+    """A buffer's memory lent for writing; the lender's claim ends when this object dies."""
 
     __slots__ = ("__array_interface__", "_buffer")
 
@@ -380,12 +381,12 @@ class Loan:
 
 
 def seen_as(owner: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The first bytes of what has an array interface, as elements."""
+    """The first bytes of an object with an array interface, as elements."""
     return np.ndarray(shape, dtype, np.asarray(owner))
 
 
 def row_major(array: np.ndarray, copy: bool = False) -> np.ndarray:
-    """An array whose elements lie in order: itself if it is one and no copy is asked for."""
+    """An array with contiguous elements: the array itself if it is one and no copy is requested."""
     start = monotonic_ns()
     if array.flags.c_contiguous and not copy:
         return array

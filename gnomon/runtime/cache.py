@@ -62,7 +62,7 @@ def own_sources() -> str:
 
 
 class Cache:
-    """A folder of entries, held below `limit` bytes by dropping those unused for longest.
+    """A folder of cache entries; beyond `limit` bytes those unused for longest are dropped.
 
     kind: the part of the folder that is meant.
     """
@@ -78,7 +78,7 @@ class Cache:
         return self.folder / key[:2] / key[2:]
 
     def load(self, key: str) -> bytes | None:
-        """The entry of a key; None when it is absent, was damaged, or may be somebody else's."""
+        """The entry of a key; None if it is absent, damaged, or may be another user's."""
         try:
             if not self._is_ours():
                 return None
@@ -101,7 +101,7 @@ class Cache:
             return None
 
     def store(self, key: str, content: bytes) -> None:
-        """Publish an entry; a folder that cannot be written to is warned of once."""
+        """Write an entry; a folder that cannot be written to is warned of once."""
         try:
             if not self._is_ours():
                 return
@@ -115,10 +115,10 @@ class Cache:
             )
 
     def claim(self, key: str) -> bool:
-        """Whether no other process makes this entry now, so that it is this one's to make.
+        """Lock an entry for this process to make; False if another process makes it.
 
-        What a process claims is free again when it lets go, or is gone. Threads of one process have
-        to agree among themselves.
+        A claim ends when the process releases it or ends. Threads of one process coordinate by
+        themselves.
         """
         try:
             if self._claims is None:
@@ -142,11 +142,11 @@ class Cache:
                 fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place_of(key))
 
     def _forget(self) -> None:
-        """After a fork: claims are the parent's."""
+        """Drop the parent's claims, after a fork."""
         self._claims = None
 
     def _is_ours(self) -> bool:
-        """Whether the folder is there for nobody else to write to, or is not there yet."""
+        """Whether the folder is writable for this user alone, or does not exist yet."""
         for folder in (self.root, self.folder):
             try:
                 state = os.lstat(folder)
@@ -159,7 +159,7 @@ class Cache:
         return True
 
     def _refuses(self, path: Path, state: os.stat_result) -> bool:
-        """Whether somebody else could have written this; said once."""
+        """Whether another user could have written this file; warned of once."""
         why = doubt(state)
         if why:
             self._say(
@@ -169,7 +169,7 @@ class Cache:
         return bool(why)
 
     def _publish(self, path: Path, entry: bytes) -> None:
-        """Write beside the place and rename into it."""
+        """Write an entry beside its path and rename it into place."""
         self._make_folders()
         path.parent.mkdir(0o700, exist_ok=True)
         descriptor, aside = tempfile.mkstemp(prefix=".", dir=path.parent)
@@ -183,13 +183,13 @@ class Cache:
             raise
 
     def _make_folders(self) -> None:
-        """Make the cache's folders, for nobody else to write to."""
+        """Create the cache's folders, writable for this user alone."""
         self.root.parent.mkdir(parents=True, exist_ok=True)
         for folder in (self.root, self.folder):
             folder.mkdir(0o700, exist_ok=True)
 
     def _sweep_sometimes(self) -> None:
-        """Sweep when nobody has for a day, or when this process wrote much."""
+        """Sweep if no process has for a day, or if this process wrote much."""
         stamp = self.folder / "swept"
         swept = stamp.stat().st_mtime if stamp.exists() else 0.0
         if self._written > SWEEP_AFTER or time.time() - swept > DAY:
@@ -198,9 +198,9 @@ class Cache:
             self.sweep()
 
     def sweep(self) -> None:
-        """Drop the entries unused for longest until a fifth of the limit is free, if it is passed.
+        """Drop the entries unused for longest until a fifth of the limit is free, if exceeded.
 
-        Files left aside by a process that died are dropped after a day.
+        Temporary files of a process that died are dropped after a day.
         """
         found = sorted(self._entries())
         total = sum(size for _, size, _ in found)
@@ -223,7 +223,7 @@ class Cache:
         return found
 
     def _say(self, what: str) -> None:
-        """Say once of each folder why it is not used."""
+        """Warn once per folder why it is not used."""
         if self.root not in _said:
             _said.add(self.root)
             warnings.warn(f"cache: {what}", stacklevel=2)
@@ -236,17 +236,17 @@ _said: set[Path] = set()
 @memo
 @cache
 def shelf(root: Path, kind: str) -> Cache:
-    """The part of a cache that keeps one kind of entries."""
+    """The part of a cache for one kind of entries."""
     return Cache(root, kind)
 
 
 def cache_of(settings: Settings, kind: str) -> Cache | None:
-    """The part of the cache that these settings ask for."""
+    """The part of the cache in the settings' folder for one kind of entries."""
     return shelf(settings.path_of_cache(), kind) if settings.cache else None
 
 
 def doubt(state: os.stat_result) -> str:
-    """Why a file or folder may be somebody else's; empty when it is the user's or root's alone."""
+    """The reason why a file or folder may be another user's; empty if it is the user's."""
     if state.st_uid not in (os.geteuid(), 0):
         return f"belongs to user {state.st_uid}"
     if stat.S_ISLNK(state.st_mode):
@@ -257,7 +257,7 @@ def doubt(state: os.stat_result) -> str:
 
 
 def place_of(key: str) -> int:
-    """The byte that stands for a key; two keys of one byte wait for each other, which is rare."""
+    """The byte of a lock file that stands for a key; keys that share one exclude each other."""
     return int(key[:8], 16)
 
 
@@ -274,6 +274,6 @@ def seal(key: str, content: bytes) -> bytes:
 
 
 def fits(head: bytes, size: int) -> bool:
-    """Whether a file of so many bytes can be the entry that its head tells of."""
+    """Whether a file's size is the one that its header states."""
     length = int.from_bytes(head[len(FORMAT) : len(FORMAT) + LENGTH], "little")
     return len(head) == HEAD and size == HEAD + length

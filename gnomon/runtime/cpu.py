@@ -35,9 +35,9 @@ _change = held(Lock())
 
 
 class CompileBatch:
-    """Kernels that are being compiled while more are asked for; `load` gives their addresses.
+    """Kernels that compile in the background while more are requested; `load` returns addresses.
 
-    As a context it lets go of what it did not finish, so that others need not wait for it.
+    Leaving the context releases unfinished kernels, so that others need not wait for them.
     """
 
     def __init__(self, target: Target | None = None, passes: int = 0) -> None:
@@ -65,26 +65,26 @@ class CompileBatch:
 
     @property
     def begun(self) -> int:
-        """The number of codes that were not there."""
+        """The number of codes that were not loaded or cached."""
         return len(self._futures)
 
     def prepare(self) -> None:
-        """Start another compiling process now, since many texts will follow."""
+        """Start another compiling process, since many texts will follow."""
         self._line.prepare()
 
     def ask(self, name: str, text: str) -> None:
-        """Begin with a function, unless it is there; its name must follow from its text."""
+        """Start compiling a function unless it exists; its name must follow from its text."""
         if name not in self._known:
             self._begin_once(name, text)
 
     def _begin_once(self, name: str, text: str) -> str:
-        """Begin with the text of a function, whose name tells whether that is done; its key."""
+        """Start compiling a text once per name, which identifies its content; its key."""
         if name not in self._keys:
             self._keys[name] = self.begin(text)
         return self._keys[name]
 
     def begin(self, text: str) -> str:
-        """Begin with a text, unless somebody has; gives its key."""
+        """Start compiling a text unless that was started; its key."""
         key = key_of(text, self.target, self.passes)
         if key not in self._futures:
             mine, self._futures[key] = claim(key)
@@ -112,12 +112,12 @@ class CompileBatch:
             self._elsewhere[key] = text
 
     def _request(self, text: str) -> workers.Request:
-        """The request to a process that compiles."""
+        """The request to a compiling process for a text."""
         made = self.target
         return (text, made.triple, made.cpu, made.features, LEVEL, self.passes)
 
     def finish(self) -> dict[str, bytes]:
-        """The object code of all that was begun, by key."""
+        """The object code of all texts of the batch, by key."""
         try:
             codes = self._line.finish()
             for key, code in zip(self._asked, codes, strict=True):
@@ -144,19 +144,19 @@ class CompileBatch:
         return {key: made.result() for key, made in self._futures.items()}
 
     def _keep(self, key: str, code: bytes) -> None:
-        """Store finished object code, and give it to all who wait for it."""
+        """Store finished object code, and give it to all threads that wait for it."""
         if self._store:
             self._store.store(key, code)
         self._let_go(key)
         self._futures[key].set_result(code)
 
     def _let_go(self, key: str) -> None:
-        """Another process need not wait for this one."""
+        """Release the claim on a key, so that no other process waits for this one."""
         if self._store:
             self._store.let_go(key)
 
     def _await(self, key: str, text: str) -> None:
-        """Take what another process compiles, or compile it if that is gone without a result."""
+        """Take the result of another process, or compile the text if it ended without one."""
         assert self._store is not None, "CompileBatch: another process is known by its claim."
         while (code := self._store.load(key)) is None and not self._store.claim(key):
             time.sleep(LOOK)
@@ -186,7 +186,7 @@ class CompileBatch:
 
 
 class Functions(dict[str, int]):
-    """Addresses by name, each good while somebody holds this."""
+    """Addresses of functions by name, valid while this object is held."""
 
     def __init__(self, libraries: Mapping[str, Library]) -> None:
         super().__init__((name, x.addresses[name]) for name, x in libraries.items())
@@ -194,12 +194,12 @@ class Functions(dict[str, int]):
 
 
 def linked(target: Target) -> WeakValueDictionary[str, Library]:
-    """Linked functions of a target that are still held, by the names of functions."""
+    """The live linked functions of a target, by name."""
     return _linked.setdefault(target, WeakValueDictionary())
 
 
 def there_of(known: WeakValueDictionary[str, Library], names: Iterable[str]) -> dict[str, Library]:
-    """The libraries of those names that are linked, held from here on."""
+    """The libraries that define some names, which are kept alive from here on."""
     found = {name: known.get(name) for name in names}
     return {name: library for name, library in found.items() if library is not None}
 
@@ -218,7 +218,7 @@ def fetch(keys: Mapping[str, str]) -> Functions | None:
 
 
 def link_apart(objects: Mapping[str, bytes]) -> Functions:
-    """Functions of object code from elsewhere: who asks for their names here gets others."""
+    """Functions of object code from elsewhere; lookups by name never return them."""
     if current().perf_map:
         perf_map.keep_sizes(objects)
     found = link(list(objects.values()), list(objects)) if objects else None
@@ -228,8 +228,8 @@ def link_apart(objects: Mapping[str, bytes]) -> Functions:
 def load(texts: Mapping[str, str], passes: int = 0) -> Functions:
     """The addresses of functions, given the IR text that defines each.
 
-    A name must follow from its text's content: a name seen before is not compiled again.
-    `passes` is 0, or the level of LLVM's pipeline for texts that want it.
+    A name must follow from its text's content: a known name is not compiled again. `passes` is 0,
+    or the level of LLVM's pipeline for texts that want it.
     """
     with CompileBatch(passes=passes) as batch:
         return batch.load(texts)
@@ -240,7 +240,7 @@ def link_new(
     there: Mapping[str, Library],
     objects: Mapping[str, bytes],
 ) -> dict[str, Library]:
-    """Link what no other thread has linked meanwhile; gives the library of every name."""
+    """Link object code, except what another thread linked meanwhile; the library of every name."""
     with _change:
         found = {**there, **there_of(known, objects)}
         fresh = {name: code for name, code in objects.items() if name not in found}
@@ -267,7 +267,7 @@ def compile_kernels(
 
 
 def claim(key: str) -> tuple[bool, Future[bytes]]:
-    """Whether nobody is compiling this, so that it is now the caller's to do, and its future."""
+    """Whether the caller is to compile this key, since nobody else does, and the key's future."""
     with _change:
         mine = key not in _pending
         return mine, _pending.setdefault(key, Future())
@@ -280,7 +280,7 @@ def disclaim(key: str) -> None:
 
 
 def key_of(text: str, target: Target | None = None, passes: int = 0) -> str:
-    """The digest of all that object code depends on; what wrote the text is not part of it."""
+    """The digest of all inputs of compilation: text, target, passes; not what wrote the text."""
     how = f"{LEVEL} {passes} pic small {worker.OPTION} {worker.MEND}"
     made = target or device.target()
     versions = f"{llvmlite.__version__} {LLVM}"

@@ -24,7 +24,7 @@ one that has AVX2, this one or another."""
 
 @dataclass(frozen=True)
 class Target:
-    """A processor as code generation sees it.
+    """A processor as code generation sees it: its LLVM name, features and vectors.
 
     `registers` counts vector registers, each `vector_bits` wide.
     """
@@ -52,19 +52,19 @@ FOREIGN = {
 
 
 def foreign(name: str) -> Target:
-    """A plain processor of a kind, to generate code for without running it."""
+    """A generic processor of a kind, to generate code without running it."""
     triple, cpu, features = FOREIGN[name]
     return Target(name, triple, cpu, ",".join(f"+{f}" for f in features), *SHAPES[name])
 
 
 def target() -> Target:
-    """The machine, held to what the setting `cpu_features` allows."""
+    """The host machine, restricted by the setting `cpu_features`."""
     return host(current().cpu_features)
 
 
 @cache
 def host(limit: str = "auto") -> Target:
-    """The machine, using no more than `limit`: "auto", "avx2", "avx512" or "neon"."""
+    """The host machine, restricted to `limit`: "auto", "avx2", "avx512" or "neon"."""
     features = host_features()
     best = kind_of(features)
     name = best if limit == "auto" else limit
@@ -82,7 +82,7 @@ def host(limit: str = "auto") -> Target:
 
 
 def host_features() -> dict[str, bool]:
-    """LLVM's features of this machine; empty where LLVM cannot tell them."""
+    """LLVM's features of this machine; empty if LLVM does not know them."""
     try:
         return dict(llvm.get_host_cpu_features())
     except RuntimeError:
@@ -90,7 +90,7 @@ def host_features() -> dict[str, bool]:
 
 
 def kind_of(features: Mapping[str, bool]) -> str:
-    """The name of the widest vectors that a machine with these features has."""
+    """The name of the widest vector extension among features."""
     if platform.machine().lower() in ("arm64", "aarch64"):
         return "neon"
     if all(features.get(f) for f in AVX512):

@@ -13,26 +13,26 @@ __all__ = ["Disk"]
 
 
 class Disk:
-    """The disk of this machine, as the system calls offer it."""
+    """The file operations of this machine, as system calls."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file to be written; the number of its handle."""
+        """Open a file for writing; its descriptor."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o666)
 
     def write(self, handle: int, content: memoryview, offset: int) -> int:
-        """Write at an offset; how many bytes were taken."""
+        """Write at an offset; returns the number of bytes written."""
         return os.pwrite(handle, content, offset)
 
     def flush(self, handle: int) -> None:
-        """Wait until the disk has what was written."""
+        """Wait until written data are on disk."""
         os.fsync(handle)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file or a folder another name; a file that has it is replaced."""
+        """Rename a file or a folder, replacing a file of the new name."""
         os.replace(old, new)
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder where none is."""
+        """Create a folder."""
         os.mkdir(path)
 
     def remove_file(self, path: Path) -> None:

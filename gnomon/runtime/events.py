@@ -19,18 +19,18 @@ _change = Lock()
 
 
 def heard() -> bool:
-    """Whether anybody listens."""
+    """Whether there are subscribers."""
     return bool(_listeners)
 
 
 def announce(kind: str, **fields: Any) -> None:
-    """Tell every listener that something happened."""
+    """Send an event to every subscriber."""
     for listener in _listeners:
         listener(kind, fields)
 
 
 class RunCaller(Protocol):
-    """The user of a program: its text names it in errors and reports."""
+    """The caller of a program, whose text names it in errors and reports."""
 
     def step_title(self, number: int) -> str:
         """The kernel of a step that is a call, and its lines."""
@@ -43,7 +43,7 @@ def announce_run(
     times: tuple[int, int],
     lost: int = 0,
 ) -> None:
-    """Announce a run: rows of step, begin and end for each thread, and how many had no room.
+    """Announce a run: rows of step, begin and end per thread, and the number of rows dropped.
 
     Times are in nanoseconds, `times` of the whole run.
     """
@@ -54,7 +54,7 @@ def announce_run(
 
 
 def subscribe(listener: Listener) -> Callable[[], None]:
-    """Call `listener(kind, fields)` from now on; gives the function that ends it.
+    """Call `listener(kind, fields)` from now on; returns the function that ends it.
 
     >>> kinds = []
     >>> stop = subscribe(lambda kind, fields: kinds.append(kind))
@@ -71,7 +71,7 @@ def subscribe(listener: Listener) -> Callable[[], None]:
 
 
 def _unsubscribe(listener: Listener) -> None:
-    """Stop telling a listener; harmless the second time."""
+    """Remove a subscriber, if it is one."""
     global _listeners
     with _change:
         _listeners = tuple(other for other in _listeners if other is not listener)

@@ -49,7 +49,7 @@ NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 @contextmanager
 def plain(path: Path, flags: int = 0) -> Iterator[BinaryIO]:
-    """A plain file, open to be read; a pipe would keep its reader waiting."""
+    """Open a regular file for reading; a pipe would block."""
     with naming(path):
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
@@ -65,7 +65,7 @@ def plain(path: Path, flags: int = 0) -> Iterator[BinaryIO]:
 
 
 def read(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a plain file that has at most so many."""
+    """The bytes of a regular file of at most `most` bytes."""
     with plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         if most is not None and size > most:
@@ -75,7 +75,7 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Whatever fails inside is an OSError that names the file, as one of a full disk does not."""
+    """A context whose errors become OSErrors that name the file, as a full disk's do not."""
     try:
         yield
     except OSError as wrong:
@@ -85,7 +85,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def write(path: Path, content: bytes | Iterable[bytes | bytearray]) -> None:
-    """Write a file, whole or by pieces, and wait until the disk has it; for files nobody reads."""
+    """Write a file, whole or in pieces, and wait for the disk; for files that nobody reads yet."""
     place = 0
     with opened(path, os.O_TRUNC) as handle:
         for part in [content] if isinstance(content, bytes) else content:
@@ -94,7 +94,7 @@ def write(path: Path, content: bytes | Iterable[bytes | bytearray]) -> None:
 
 @contextmanager
 def opened(path: Path, flags: int = 0) -> Iterator[int]:
-    """The handle of a file to be written, which the disk has when the block ends."""
+    """A context with the descriptor of a file to write, which is flushed at its end."""
     with naming(path):
         handle = disk.open(path, flags)
         try:
@@ -105,7 +105,7 @@ def opened(path: Path, flags: int = 0) -> Iterator[int]:
 
 
 def write_at(handle: int, content: memoryview, offset: int) -> int:
-    """Write bytes at an offset; where they end."""
+    """Write bytes at an offset; returns the offset of their end."""
     for start in range(0, len(content), LARGEST_WRITE):
         part = content[start : start + LARGEST_WRITE]
         while part:
@@ -115,7 +115,7 @@ def write_at(handle: int, content: memoryview, offset: int) -> int:
 
 
 def publish(path: Path, content: bytes | Iterable[bytes | bytearray]) -> None:
-    """Make a file appear whole, or not at all."""
+    """Write a file atomically: it appears whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -128,7 +128,7 @@ def publish(path: Path, content: bytes | Iterable[bytes | bytearray]) -> None:
 
 
 def rename(old: Path, new: Path) -> None:
-    """Give a file or a folder another name, and wait until the disk has it."""
+    """Rename a file or a folder, and wait for the disk."""
     disk.rename(old, new)
     flush_folder(new.parent)
 
@@ -150,7 +150,7 @@ def remove_folder(path: Path) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Wait until the disk has the folder's names."""
+    """Wait until a folder's entries are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         disk.flush(handle)

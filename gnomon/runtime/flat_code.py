@@ -30,7 +30,7 @@ SHIFTS = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}
 
 
 class FlatCode(NamedTuple):
-    """Code: its bytes, where functions begin, and the words of functions from outside."""
+    """Machine code: its bytes, offsets of functions, and the words for external functions."""
 
     content: bytes
     functions: dict[str, int]
@@ -50,7 +50,7 @@ class ObjectSection(NamedTuple):
 
 
 class ObjectSymbol(NamedTuple):
-    """A name in an object file: its section, which is 0 where it is elsewhere, and its place."""
+    """A symbol of an object file: its section, 0 if undefined, and offset."""
 
     name: str
     section: int
@@ -83,7 +83,7 @@ class ObjectFile:
             yield ObjectSymbol(text_at(names, name), section, value, kind >> 4 == 0)
 
     def relocations(self) -> Iterator[tuple[int, int, int, ObjectSymbol, int]]:
-        """Section, place there, kind, symbol, what is added to it."""
+        """The relocations: section, offset, kind, symbol, addend."""
         for table in self.sections:
             if table.kind == RELOCATIONS and self.sections[table.about].flags & ALLOCATED:
                 for place, packed, more in RELOCATION.iter_unpack(table.content):
@@ -91,14 +91,14 @@ class ObjectFile:
 
 
 def text_at(texts: bytes, start: int) -> str:
-    """A name in a table of names."""
+    """The name at an offset of a string table."""
     return texts[start : texts.index(b"\0", start)].decode()
 
 
 def flat_code(objects: Sequence[bytes], allowed: frozenset[str]) -> FlatCode:
-    """Object code as one piece; `allowed` are functions of the C library that it may call.
+    """Object code linked into one position-independent piece that may call the `allowed` functions.
 
-    Raises CompileError where it calls others, or wants what a piece cannot have.
+    Raises CompileError for calls of others, and for sections that a piece cannot have.
     """
     files = [ObjectFile(x) for x in objects]
     image, functions = bytearray(), dict[str, int]()
@@ -134,7 +134,7 @@ def flat_code(objects: Sequence[bytes], allowed: frozenset[str]) -> FlatCode:
 
 
 def stub(machine: int, distance: int) -> bytes:
-    """A jump to the address that a word at a distance holds."""
+    """The machine code of a jump through an address stored at a distance."""
     if machine == X86:
         return struct.pack("<HiQxx", 0x25FF, distance - 6, 0)
     return struct.pack("<IIQ", 0x58000010 | (distance >> 2 << 5), 0xD61F0200, 0)
@@ -146,7 +146,7 @@ def settle(
     places: Sequence[Mapping[int, int]],
     known: Mapping[str, int],
 ) -> None:
-    """Write where everything is to where it is read."""
+    """Apply the relocations of object files in an image."""
     for file, own in zip(files, places, strict=True):
         for section, place, kind, symbol, more in file.relocations():
             at = own[section] + place
@@ -158,14 +158,14 @@ def settle(
 
 
 def x86_word(kind: int, word: int, at: int, target: int) -> int:
-    """The distance of a target, where it is counted from its own place."""
+    """The relocated word on x86: the distance of a target."""
     if kind not in (2, 4):
         raise CompileError(f"export: no relocation {kind} of x86-64 in code for a file.")
     return (target - at) & 0xFFFFFFFF
 
 
 def arm_word(kind: int, word: int, at: int, target: int) -> int:
-    """An instruction with the distance of a page, a part of an address, or a distance."""
+    """The relocated instruction on Arm: a page's distance, a part of an address, or a distance."""
     if kind == 275:
         pages = (target >> 12) - (at >> 12)
         return word | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5

@@ -27,7 +27,7 @@ BASES = 2
 
 
 class ProgramRows(NamedTuple):
-    """A program's part of a longer table: its steps, and every slot's base and offset."""
+    """A program as rows of a longer table: its steps, and every slot's base and offset."""
 
     steps: np.ndarray
     places: np.ndarray
@@ -39,7 +39,7 @@ class ProgramRows(NamedTuple):
 
 
 def rows_of(steps: np.ndarray, bound: np.ndarray, needs: Needs) -> ProgramRows | None:
-    """The rows of a program's own table; None where loops change what slots are."""
+    """The rows of a program's own table; None if loops change slots."""
     if needs.registers or needs.scalars:
         return None
     steps, places, bound = steps.copy(), bound[:, 0] // 8, bound.copy()
@@ -49,11 +49,11 @@ def rows_of(steps: np.ndarray, bound: np.ndarray, needs: Needs) -> ProgramRows |
 
 
 Spot = tuple[int, int]
-"""Which of a list of addresses something counts from, and how many bytes lie between."""
+"""The index of an address in a list, and an offset in bytes from it."""
 
 
 def joined_rows(parts: Sequence[tuple[ProgramRows, Sequence[Spot]]]) -> ProgramRows:
-    """Programs one after another as rows of one; each has with it where its addresses are."""
+    """The rows of several programs, one after another, with the places of their addresses."""
     rows = [x for x, _ in parts]
     steps, places, bound = tables_of(rows)
     ways = [[(-BASES, 0)] * BASES + list(spots) for _, spots in parts]
@@ -71,7 +71,7 @@ def joined_rows(parts: Sequence[tuple[ProgramRows, Sequence[Spot]]]) -> ProgramR
 
 
 def tables_of(rows: Sequence[ProgramRows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The steps of programs one after another; their slots' places, each in its own, and bounds."""
+    """The native tables of concatenated programs: steps, bindings of slots, bounds."""
     steps = np.concatenate([x.steps for x in rows])
     lengths = np.array([len(x.steps) for x in rows])
     slots = np.array([len(x.bound) for x in rows])
@@ -83,7 +83,7 @@ def tables_of(rows: Sequence[ProgramRows]) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 class JoinedPrograms:
-    """A table that grows by programs until it is run, and is empty then."""
+    """A table to which programs are added until it is run and emptied."""
 
     def __init__(self) -> None:
         self._start()
@@ -96,13 +96,13 @@ class JoinedPrograms:
         self.begins: list[int] = []
 
     def add(self, rows: ProgramRows, given: Sequence[int], made: Sequence[int]) -> None:
-        """Run one more program, on buffers given by address."""
+        """Add a run of a program on buffers given by address."""
         self.begins.append(len(self.addresses))
         self.addresses += (0, 0, *given, *made)
         self.rows.append(rows)
 
     def run(self) -> None:
-        """Run them in order; returns when all are done. Their buffers are there until then."""
+        """Run all added programs in order; their buffers are kept alive until then."""
         if not self.rows:
             return
         needs = [x.needs for x in self.rows]
@@ -124,7 +124,7 @@ class JoinedPrograms:
             self._start()
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The steps of all, and their slots as addresses."""
+        """The concatenated steps, with slots as addresses."""
         steps, places, bound = tables_of(self.rows)
         begins = np.frombuffer(array("q", self.begins), np.int64)
         places += np.repeat(begins, [len(x.bound) for x in self.rows])

@@ -16,7 +16,7 @@ Decoded = TypeVar("Decoded")
 
 
 def read_text(path: Path) -> bytes:
-    """The bytes of a description."""
+    """The text of a file, which has to be UTF-8 of limited size."""
     try:
         return read(path, LARGEST_TEXT)
     except OSError as wrong:
@@ -24,7 +24,7 @@ def read_text(path: Path) -> bytes:
 
 
 def decoded(path: Path, content: bytes, kind: type[Decoded]) -> Decoded:
-    """The contents of a JSON file, of the kind that is wanted."""
+    """The contents of a JSON file, which must be of this type."""
     try:
         return msgspec.json.decode(content, type=kind)
     except NOT_JSON as wrong:
@@ -32,11 +32,11 @@ def decoded(path: Path, content: bytes, kind: type[Decoded]) -> Decoded:
 
 
 def unreadable(path: Path, wrong: BaseException) -> CheckpointError:
-    """The error for a file that is none of its kind."""
+    """The error for a file that is not of the expected kind."""
     why = wrong.strerror if isinstance(wrong, OSError) and wrong.strerror else str(wrong)
     return CheckpointError(f"checkpoint: {path} cannot be read: {clipped(why)}.")
 
 
 def to_json(content: object) -> bytes:
-    """JSON for people: sorted and indented."""
+    """Format as JSON for people: sorted and indented."""
     return msgspec.json.format(msgspec.json.encode(content, order="sorted"), indent=2) + b"\n"

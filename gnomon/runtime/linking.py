@@ -47,14 +47,14 @@ MAPPINGS = 3
 
 _numbers = count()
 _there: dict[int, tuple[Any, Any]] = {}
-"""What LLVM linked, by a library's number. It must not be a library's own: where a circle is
+"""LLVM's trackers by a library's number. They must not be a library's own: where a circle is
 collected, each object in it is finalized, and LLVM's would close itself beside `unlink`."""
 _ended: deque[int] = deque()
 _lock = held(Lock())
 
 
 class Library:
-    """Codes that were linked together: their functions last as long as this does."""
+    """Codes that were linked together; their functions are valid while this object lives."""
 
     __slots__ = ("__weakref__", "_needs", "_number", "addresses")
 
@@ -69,20 +69,20 @@ class Library:
 
 
 class Linker:
-    """LLVM's linker, a new one after so many libraries."""
+    """LLVM's linker, replaced by a new one after so many libraries."""
 
     def __init__(self) -> None:
         self._jit: Any = None
         self._left, self._unseen = 0, UNSEEN
 
     def look(self, codes: int) -> None:
-        """Look, the more often the less is left, whether so many codes may be linked."""
+        """Check that memory mappings suffice to link so many codes; more often if few are left."""
         self._unseen -= codes
         if self._unseen < 0:
             self._unseen = mappings_for(MAPPINGS * codes) // (SHARE * MAPPINGS)
 
     def jit(self) -> Any:
-        """The linker of the next library."""
+        """The JIT instance that links the next library."""
         if not self._left:
             self._jit, self._left = new_jit(), SPAN
         self._left -= 1
@@ -95,7 +95,7 @@ _linker = Linker()
 def link(
     codes: Sequence[bytes], names: Sequence[str], needs: Mapping[str, Library] = NOTHING
 ) -> Library:
-    """Load object code that defines these names together, and may call those that it `needs`."""
+    """Link object code that defines `names` and may call the functions of `needs`."""
     with Whole(), _lock:
         unlink()
         _linker.look(len(codes))
@@ -120,14 +120,14 @@ def parts_of(codes: Sequence[bytes]) -> set[str]:
 
 
 def unlink() -> None:
-    """Take away libraries that nobody holds any more."""
+    """Remove libraries that nobody holds any more."""
     while _ended:
         tracker, _ = _there.pop(_ended.popleft())
         tracker.close()
 
 
 def mappings_for(mappings: int) -> int:
-    """The mappings that are left for codes, after some; programs are forgotten where few are."""
+    """The mappings left for codes; where few are left, cached programs are dropped first."""
     if left() < mappings:
         memo.age()
         memo.age()
@@ -143,7 +143,7 @@ def mappings_for(mappings: int) -> int:
 
 
 def left() -> int:
-    """The mappings that codes may take: an eighth of what the system allows is for others."""
+    """The number of mappings that codes may take: all but an eighth of the system's limit."""
     used, most = system.mappings()
     return most - most // 8 - used
 

@@ -52,7 +52,7 @@ def text_for(target: Target) -> str:
 
 
 def private(module: LLVMModule, name: str, *parameters: tuple[str, str], returns: str = "void"):
-    """Start a function that only this module sees."""
+    """Start a function with internal linkage."""
     return module.function(name, parameters, returns=returns, linkage="internal")
 
 
@@ -62,12 +62,12 @@ def word(e: Emitter, block: str, index: int, kind: str = "i64") -> str:
 
 
 def atomic_load(e: Emitter, place: str, order: str) -> str:
-    """Read a counter that threads share."""
+    """Emit an atomic load of a counter that threads share."""
     return e.value(f"load atomic i64, ptr {place} {order}, align 8")
 
 
 def atomic_add(e: Emitter, place: str, amount: int, order: str) -> str:
-    """Add to a counter that threads share; gives what it was."""
+    """Emit an atomic addition to a shared counter; gives its previous value."""
     return e.value(f"atomicrmw add ptr {place}, i64 {amount} {order}, align 8")
 
 
@@ -75,7 +75,7 @@ def atomic_add(e: Emitter, place: str, amount: int, order: str) -> str:
 
 
 def write_floats(module: LLVMModule, target: Target) -> None:
-    """`floats` sets how numbers are rounded, giving what was set; `restore` puts that back."""
+    """Define `floats`, which sets the rounding mode and returns the previous one; and `restore`."""
     write_both = arm_floats if target.name == "neon" else x86_floats
     write_both(
         private(module, "floats", returns="i64"), private(module, "restore", ("i64", "before"))
@@ -83,7 +83,7 @@ def write_floats(module: LLVMModule, target: Target) -> None:
 
 
 def x86_floats(floats: Emitter, restore: Emitter) -> None:
-    """Through MXCSR, which is read and written in memory."""
+    """Write functions that reset and restore x86's floating-point register, MXCSR."""
     place = floats.value("alloca i32, align 4")
     floats.call("void", "llvm.x86.sse.stmxcsr", ("ptr", place))
     before = floats.value(f"zext i32 {floats.load(place, 'i32', 4)} to i64")
@@ -109,9 +109,9 @@ def arm_floats(floats: Emitter, restore: Emitter) -> None:
 
 
 def write_relax(module: LLVMModule, target: Target) -> None:
-    """`relax` lets a moment pass after a look in vain.
+    """Define `relax`, which pauses between two polls.
 
-    Others may have the core after so many that were brief.
+    After many short pauses it yields the core.
     """
     e = private(module, "relax", ("i64", "tries"), ("i64", "brief"))
     e.do(f"br i1 {e.value('icmp uge i64 %tries, %brief')}, label %leave, label %stay")
@@ -127,7 +127,7 @@ def write_relax(module: LLVMModule, target: Target) -> None:
 
 
 def wait_until(e: Emitter, brief: str, ready: Callable[[], str]) -> None:
-    """Look again and again whether `ready` holds; after `brief` looks others may have the core."""
+    """Emit a polling loop until `ready` holds; after `brief` polls the core is yielded."""
     before, look, retry, done = e.block, e.fresh("look"), e.fresh("retry"), e.fresh("done")
     e.do(f"br label %{look}")
     e.label(look)
@@ -141,7 +141,7 @@ def wait_until(e: Emitter, brief: str, ready: Callable[[], str]) -> None:
 
 
 def write_barrier(module: LLVMModule) -> None:
-    """`barrier` returns when all threads have called it: the last to arrive starts a new phase."""
+    """Define `barrier`, which returns when all threads called it; the last starts a new phase."""
     e = private(module, "barrier", ("ptr", "control"), ("i64", "threads"))
     arrived, phase = e.offset("%control", ARRIVED), e.offset("%control", PHASE)
     now = atomic_load(e, phase, "monotonic")
@@ -162,7 +162,7 @@ def write_barrier(module: LLVMModule) -> None:
 
 
 def write_now(module: LLVMModule) -> None:
-    """`now` reads the clock that time.CLOCK_MONOTONIC names, in nanoseconds."""
+    """Define `now`, which reads time.CLOCK_MONOTONIC in nanoseconds."""
     e = private(module, "now", returns="i64")
     place = e.value("alloca [2 x i64], align 8")
     e.call("i32", "clock_gettime", ("i32", str(time.CLOCK_MONOTONIC)), ("ptr", place))
@@ -171,7 +171,7 @@ def write_now(module: LLVMModule) -> None:
 
 
 def write_execute(module: LLVMModule) -> None:
-    """`execute` walks the table as one of the threads."""
+    """Define `execute`, which walks the table as one of the threads."""
     e = private(module, "execute", ("ptr", "job"), ("i64", "thread"), ("i64", "threads"))
     control, calls, bindings = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS, BINDINGS))
     count, records = word(e, "%job", COUNT), thread_records(e)
@@ -222,13 +222,13 @@ def write_execute(module: LLVMModule) -> None:
 
 
 def chosen(e: Emitter, number: str, target: str, following: str) -> str:
-    """The step after one that goes to its target if a number is zero."""
+    """Emit the next step: `target` if a number is zero, else the following one."""
     zero = e.value(f"icmp eq {number}, 0")
     return e.value(f"select i1 {zero}, i64 {target}, i64 {following}")
 
 
 def thread_records(e: Emitter) -> str:
-    """The memory for this thread's records; null when nothing is recorded."""
+    """The address of this thread's records; null if nothing is recorded."""
     base = word(e, "%job", RECORDS, "ptr")
     size = e.add(e.mul(word(e, "%job", CAPACITY), RECORD_BYTES), 8)
     own = e.offset(base, e.mul("%thread", size))
@@ -236,7 +236,7 @@ def thread_records(e: Emitter) -> str:
 
 
 def call_recorded(e: Emitter, entry: str, records: str, k: str, arguments: str) -> None:
-    """Call the function of an entry, noting when it began and ended if that is wanted."""
+    """Emit a call of an entry's function, with its begin and end recorded if requested."""
     function = e.load(e.offset(entry, FUNCTION), "ptr", 8)
     recorded, plain, done = e.fresh("recorded"), e.fresh("plain"), e.fresh("called")
     absent = e.value(f"icmp eq ptr {records}, null")
@@ -253,7 +253,7 @@ def call_recorded(e: Emitter, entry: str, records: str, k: str, arguments: str) 
 
 
 def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
-    """Append a record; one that finds no room is only counted."""
+    """Append a record; one beyond the capacity is only counted."""
     count = e.load(records, "i64", 8)
     e.store(e.add(count, 1), records, "i64", 8)
 
@@ -266,7 +266,7 @@ def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
 
 
 def write_slots(module: LLVMModule) -> None:
-    """`begin` copies the given bases, `bind` fills a range of slots."""
+    """Define `begin`, which copies the given bases, and `bind`, which fills a range of slots."""
     e = private(module, "begin", ("ptr", "job"), ("ptr", "own"))
     given = e.offset("%job", 8 * BASES)
 
@@ -287,14 +287,14 @@ def write_slots(module: LLVMModule) -> None:
 
 
 def slot_value(e: Emitter, own: str, bindings: str, at: str) -> str:
-    """One of the thread's bases plus an offset, as the slot at a byte says."""
+    """The value of a slot: one of the thread's bases plus an offset."""
     binding = e.offset(bindings, e.mul(at, 2))
     base = e.load(e.offset(own, e.load(binding, "i64", 8)), "i64", 8)
     return e.value(f"add i64 {base}, {e.load(e.offset(binding, 8), 'i64', 8)}")
 
 
 def fill_slots(e: Emitter, own: str, first: str, end: str) -> None:
-    """Fill the slots from one byte to another."""
+    """Fill the slots between two byte offsets."""
     e.call("void", "bind", ("ptr", "%job"), ("ptr", own), ("i64", first), ("i64", end))
 
 
@@ -302,7 +302,7 @@ def fill_slots(e: Emitter, own: str, first: str, end: str) -> None:
 
 
 def write_post(module: LLVMModule) -> None:
-    """`post` gives the workers a job (null: leave) and wakes those that sleep."""
+    """Define `post`, which gives the workers a job (null: exit) and wakes sleeping ones."""
     e = module.function("post", [("ptr", "control"), ("ptr", "job")])
     e.store("%job", e.offset("%control", JOB), "ptr", 8)
     e.do(f"store atomic i64 0, ptr {e.offset('%control', DONE)} monotonic, align 8")
@@ -321,7 +321,7 @@ def write_post(module: LLVMModule) -> None:
 
 
 def write_worker(module: LLVMModule) -> None:
-    """`worker` waits for jobs, a while awake and then asleep; it is given {control, thread}."""
+    """Define `worker`, which polls for jobs and then sleeps; its argument is {control, thread}."""
     e = module.function("worker", [("ptr", "start")], returns="ptr")
     control, thread = word(e, "%start", 0, "ptr"), word(e, "%start", 1)
     generation = e.offset(control, GENERATION)
@@ -378,7 +378,7 @@ def sleep_until_new(e: Emitter, control: str, seen: str) -> str:
 
 
 def write_run(module: LLVMModule) -> None:
-    """`run` does a whole run: workers, the table as thread 0, and waiting for the others."""
+    """Define `run`, a whole run: wake workers, run the table as thread 0, wait for the others."""
     e = module.function("run", [("ptr", "job")])
     before = e.call("i64", "floats")
     threads, control = word(e, "%job", THREADS), word(e, "%job", CONTROL, "ptr")

@@ -26,18 +26,18 @@ _change = held(threading.Lock())
 
 
 def path() -> str:
-    """The path at which perf looks for this process's names."""
+    """The file in which perf looks up this process's symbols."""
     return f"/tmp/perf-{os.getpid()}.map"
 
 
 def keep_sizes(objects: Mapping[str, bytes]) -> None:
-    """Remember how long the functions of some object code are."""
+    """Record the sizes of the functions in some object code."""
     for code in objects.values():
         _sizes.update(sizes_of(code))
 
 
 def add(names: Mapping[str, str], addresses: Mapping[str, int]) -> None:
-    """List functions under readable names; `names` are by symbol. Each place is listed once."""
+    """List functions under readable names; `names` are by symbol. Each address is listed once."""
     with _change:
         rows = [
             f"{addresses[symbol]:x} {_sizes.get(symbol, 1):x} {name}:{symbol}\n"
@@ -51,7 +51,7 @@ def add(names: Mapping[str, str], addresses: Mapping[str, int]) -> None:
 
 
 def without_links(name: str, flags: int) -> int:
-    """Open a file of our own: everybody may put a link into /tmp."""
+    """Open a file without following symbolic links, which anybody may create in /tmp."""
     return os.open(name, flags | os.O_NOFOLLOW, 0o600)
 
 
@@ -82,7 +82,7 @@ def functions(code: bytes, start: int, length: int, names: int) -> Iterator[tupl
 
 
 def forget() -> None:
-    """After a fork, in the child: its map is a file of its own."""
+    """Start a new map file in a fork's child."""
     _written.clear()
 
 

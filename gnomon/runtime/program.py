@@ -28,27 +28,27 @@ ZERO_BASE, ARENA_BASE, FIRST_BASE = range(3)
 
 
 class ArenaSlot(Struct, frozen=True, tag=True, array_like=True):
-    """A place in the program's own memory."""
+    """An address in the program's own memory."""
 
     offset: int
 
 
 class InputSlot(Struct, frozen=True, tag=True, array_like=True):
-    """A buffer that the caller gives to be read, from a byte on."""
+    """A buffer that the caller passes for reading, from a byte on."""
 
     index: int
     offset: int = 0
 
 
 class OutputSlot(Struct, frozen=True, tag=True, array_like=True):
-    """A buffer that the caller gives to be written, from a byte on."""
+    """A buffer that the caller passes for writing, from a byte on."""
 
     index: int
     offset: int = 0
 
 
 class ScalarSlot(Struct, frozen=True, tag=True, array_like=True):
-    """An i64 that the caller gives for each run, such as a size."""
+    """An i64 that the caller passes in each run, such as a size."""
 
     index: int
 
@@ -76,7 +76,7 @@ Slot = ArenaSlot | InputSlot | OutputSlot | ScalarSlot | ConstantSlot | Register
 
 
 class Call(Struct, frozen=True, tag=True, array_like=True):
-    """A kernel to run on all threads, after a barrier if it reads what an earlier one wrote."""
+    """A kernel's call on all threads, after a barrier if it reads what an earlier call wrote."""
 
     kernel: str
     slots: tuple[Slot, ...]
@@ -84,7 +84,7 @@ class Call(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Branch(Struct, frozen=True, tag=True, array_like=True):
-    """Go on at step `otherwise` if the byte at `condition` is zero, and at the next step if not.
+    """A step that jumps to `otherwise` if the byte at `condition` is zero.
 
     Steps are counted from 0; their number is the end.
     """
@@ -100,7 +100,7 @@ class Branch(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Skip(Struct, frozen=True, tag=True, array_like=True):
-    """Go on at step `otherwise` if the slot's own value is zero; without a value, always."""
+    """A step that jumps to `otherwise` if the slot's value is zero; without a value, always."""
 
     otherwise: int
     value: Slot = ConstantSlot(0)
@@ -113,7 +113,7 @@ class Skip(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Set(Struct, frozen=True, tag=True, array_like=True):
-    """Keep a slot's value in a register."""
+    """A step that stores a slot's value in a register."""
 
     register: int
     value: Slot
@@ -126,7 +126,7 @@ class Set(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Bind(Struct, frozen=True, tag=True, array_like=True):
-    """Fill the slots of the steps up to `end` again, since registers have changed."""
+    """A step that recomputes the slots of the steps up to `end`, after registers changed."""
 
     end: int
     slots: tuple[Slot, ...] = ()
@@ -138,7 +138,7 @@ Step = Call | Branch | Skip | Set | Bind
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of a run: numbers of addresses, scalars, registers; arena bytes; scratch a thread.
+    """The resources of a run: numbers of addresses, scalars, registers; arena and scratch bytes.
 
     `alone` keeps a small program on its caller: waking the workers would take longer than the work.
     """
@@ -163,7 +163,7 @@ Tables = tuple[np.ndarray, np.ndarray]
 
 
 class DeviceProgram:
-    """A table of steps whose kernels have handles; a backend's own class runs it.
+    """A table of steps with kernel handles; a backend's subclass runs it.
 
     `tables` are those of the steps, from an earlier process. A run never changes a program.
     """
@@ -182,11 +182,11 @@ class DeviceProgram:
         self._set_up(tables)
 
     def _set_up(self, tables: Tables | None) -> None:
-        """Work out what a run needs; what runs from the steps alone needs nothing more."""
+        """Compute what runs need beside the steps; here nothing."""
 
     @staticmethod
     def prepare() -> None:
-        """Start what runs programs, since much is to come; here nothing has to be ready."""
+        """Prepare for many runs; here nothing."""
 
     def run(
         self,
@@ -195,7 +195,7 @@ class DeviceProgram:
         scalars: Sequence[int] = (),
         caller: RunCaller | None = None,
     ) -> None:
-        """Run on buffers given by address. The caller keeps them alive until this returns.
+        """Run on buffers given by address, which the caller keeps alive until this returns.
 
         Subscribers to events get the `caller`, since others may run the same program.
         """
@@ -203,9 +203,10 @@ class DeviceProgram:
 
 
 class Program(DeviceProgram):
-    """Runs its steps in order, in one native call."""
+    """A program on the CPU, run in one native call."""
 
     def _set_up(self, tables: Tables | None) -> None:
+        """Compute the native tables that runs read."""
         needs = self.needs
         self._arena = size_class(needs.arena) if needs.arena else 0
         self.tables = tables or tables_of(self.steps, self.handles, needs)
@@ -233,7 +234,7 @@ class Program(DeviceProgram):
         scalars: Sequence[int] = (),
         caller: RunCaller | None = None,
     ) -> None:
-        """Run on buffers given by address, on all threads; it returns when the last is done."""
+        """Run on buffers given by address, on all threads; returns when the last is done."""
         counts = (len(inputs), len(outputs), len(scalars))
         assert counts == self._counts, (
             f"Program.run: needs {self.needs}, got {counts} inputs, outputs and scalars."
@@ -264,9 +265,9 @@ class Program(DeviceProgram):
     def _run_recorded(
         self, state: RunState, records: np.ndarray, capacity: int, caller: RunCaller | None
     ) -> None:
-        """The native call, and the times of all kernels to whoever listens.
+        """Run natively, and announce the times of all kernels to subscribers.
 
-        Loops may make more records than there is room for; then the next run has more.
+        Loops may exceed the capacity for records; then the next run has more.
         """
         began = monotonic_ns()
         threads.entries().run(state.address)
@@ -281,7 +282,7 @@ class Program(DeviceProgram):
         events.announce_run(self, caller, kept, (began, ended), lost)
 
     def _state(self) -> RunState:
-        """A run's own block, of an earlier run if one is free."""
+        """A run's own block, reused from an earlier run if one is free."""
         try:
             return self._idle.pop()
         except IndexError:
@@ -295,7 +296,7 @@ TEAM_AT = 8 * native.THREADS
 
 
 class RunState:
-    """The state of one run: its words and its given bases."""
+    """The state of one run: its block of words, and its bases."""
 
     __slots__ = ("_records", "address", "block")
 
@@ -310,7 +311,7 @@ class RunState:
         self.block[native.GIVEN], self.block[native.SLOTS], self.block[native.SCRATCH_START] = own
 
     def records_for(self, count: int, capacity: int) -> np.ndarray:
-        """A row for each thread: how many records there are, and room for so many."""
+        """The memory of records: a row per thread with a count and `capacity` records."""
         wanted = (count, 1 + 3 * capacity)
         if self._records is None or self._records.shape != wanted:
             self._records = np.empty(wanted, np.int64)
@@ -319,13 +320,13 @@ class RunState:
 
 
 def tables_of(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> Tables:
-    """The tables that runs read."""
+    """The native tables that runs read."""
     bound = np.array(bindings(steps, addresses, needs), np.int64).reshape(-1, 2)
     return table(steps, addresses, needs), bound
 
 
 def first_register(needs: Needs) -> int:
-    """The number of the first base that is a register: how many are given."""
+    """The index of the first base that is a register: the number of given bases."""
     return FIRST_BASE + needs.inputs + needs.outputs + needs.scalars
 
 
@@ -355,13 +356,13 @@ def table(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> 
 def bindings(
     steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs
 ) -> list[tuple[int, int]]:
-    """For every slot the place of its base, in bytes, and what is added to it."""
+    """The byte offset of each slot's base, and the addend."""
     rows = [binding(slot, addresses, needs) for step in steps for slot in step.slots]
     return [(8 * base, offset) for base, offset in rows]
 
 
 def binding(slot: Slot, addresses: Mapping[str, int], needs: Needs) -> tuple[int, int]:
-    """The base of a slot and what is added to it."""
+    """The base of a slot and its addend."""
     match slot:
         case ArenaSlot(offset):
             assert 0 <= offset <= needs.arena, f"ArenaSlot: no byte {offset} in {needs.arena}."

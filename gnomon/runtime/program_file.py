@@ -75,17 +75,17 @@ class ForeignProgramError(ProgramFileError):
 
 
 WRONG = (ValueError, TypeError, LookupError, RuntimeError, OverflowError, MemoryError, zlib.error)
-"""What reading a file that says something else may raise."""
+"""The exceptions that reading an invalid file may raise."""
 
 
 def need(holds: Any, why: str, kind: type[ProgramFileError] = ProgramFileError) -> None:
-    """Refuse a file where something does not hold."""
+    """Raise an error for a file if a condition does not hold."""
     if not holds:
         raise kind(why)
 
 
 class Words:
-    """Reads a section of numbers and names, and never beyond it."""
+    """Reader of numbers and names in a section, checked against its end."""
 
     def __init__(self, content: memoryview) -> None:
         need(len(content) % 8 == 0, "a section is cut short")
@@ -113,13 +113,13 @@ class Words:
         return [(self.number(0, first - 1), self.number(0, second - 1)) for _ in range(count)]
 
     def text(self) -> str:
-        """A name: its bytes' count, then these."""
+        """Read a name: the number of its bytes, then these."""
         count = self.number(0, 1 << 20)
         return self.row(-(-count // 8)).tobytes()[:count].decode()
 
 
 class ArrayKind:
-    """A dtype and sizes; one below zero is -1 - k where a call's number k says it."""
+    """A dtype and sizes; a size of -1 - k is the call's number k."""
 
     def __init__(self, words: Words, numbers: int = 0) -> None:
         self.name = words.text()
@@ -132,7 +132,7 @@ class ArrayKind:
         return tuple([n if n >= 0 else numbers[-1 - n] for n in self.sizes])
 
     def nbytes(self, numbers: Sequence[int] = ()) -> int:
-        """The bytes, which a machine must be able to hold."""
+        """The bytes; refused if no machine could hold them."""
         found = prod(self.shape(numbers)) * self.dtype.itemsize
         need(0 <= found <= MOST, "a tensor has more bytes than a machine")
         return found
@@ -147,19 +147,19 @@ class ArrayKind:
 
 
 def aligned(nbytes: int, new: Any = np.empty) -> np.ndarray:
-    """Memory that begins at a cache line."""
+    """Allocate memory that begins at a cache line."""
     whole = new(nbytes + LINE, np.uint8)
     start = -whole.ctypes.data % LINE
     return whole[start : start + nbytes]
 
 
 def address(array: np.ndarray) -> int:
-    """The place of an array."""
+    """The address of an array."""
     return array.ctypes.data
 
 
 class ThreadTeam:
-    """The caller and threads that wait for its runs."""
+    """The caller and worker threads that run programs."""
 
     def __init__(self, threads: int, code: ProgramCode) -> None:
         self.library, self.code, self.process = ctypes.CDLL(None), code, os.getpid()
@@ -190,7 +190,7 @@ class ThreadTeam:
             self.stride, self.scratch = stride, aligned(stride * self.threads)
 
     def stop(self) -> None:
-        """End the threads; after a fork there are none."""
+        """End the threads, if this process started them."""
         if self.handles and self.process == os.getpid():
             self.code.post(address(self.control), None)
             while self.handles:
@@ -198,7 +198,7 @@ class ThreadTeam:
 
 
 class ProgramCode:
-    """Machine code in memory that cannot be written, and its three functions for programs."""
+    """Machine code in read-only memory, and its three functions for programs."""
 
     def __init__(self, content: memoryview, words: Words) -> None:
         library, self.size = ctypes.CDLL(None, use_errno=True), len(content)
@@ -224,7 +224,7 @@ class ProgramCode:
 
 
 class MethodPlan:
-    """A method's steps for one target; its runs at some sizes, of which the latest are kept."""
+    """A method's steps for one target, with its latest runs by sizes."""
 
     def __init__(self, words: Words, method: ShippedMethod, code: ProgramCode) -> None:
         counts = [words.number(0, 1 << 20) for _ in range(4)]
@@ -255,7 +255,7 @@ class MethodPlan:
         self.runs: dict[tuple, SizedRun] = {}
 
     def _check(self, size: int, functions: np.ndarray) -> None:
-        """Refuse steps that call, read or go where there is nothing."""
+        """Refuse steps that call, read or jump out of bounds."""
         calls, base = self.calls, self.bindings[:, 0]
         kind, at, goal, end = calls[:, KIND], calls[:, FIRST_SLOT], calls[:, TARGET], 8 * len(base)
         function, bases = calls[:, FUNCTION], 8 * (self.given + self.registers)
@@ -273,7 +273,7 @@ class MethodPlan:
         need(((functions[:, 0] == 0) & (place >= 0) & (place < size)).all(), "a slot calls nothing")
 
     def at(self, method: ShippedMethod, own: tuple[int, ...]) -> SizedRun | None:
-        """The run at some sizes; None where the method was not exported for them."""
+        """The run at some sizes; None if the method was not exported for them."""
         found = self.runs.pop(own, None)
         if found is None:
             words, end = self.numbers, method.count + len(self.numbers)
@@ -319,7 +319,7 @@ class SizedRun:
 
 
 class ShippedMethod:
-    """A method of a program: call it with arrays like those that it was exported for."""
+    """A method of a shipped program, called with arrays like those of its export."""
 
     def __init__(self, words: Words, program: ShippedProgram) -> None:
         self.program, self.name, self.plan, self.alike = program, words.text(), None, []
@@ -356,7 +356,7 @@ class ShippedMethod:
         raise met[0]
 
     def _called(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """The results, if the call is like the example."""
+        """The results, if the call is like the exported one."""
         found: dict[int, Any] = {}
         if not matched(self.call, (args, kwargs), found):
             raise self._unlike("the call is nested otherwise or has other values")
@@ -378,13 +378,13 @@ class ShippedMethod:
         return [made[k] if k >= 0 else given[-1 - k] for k in self.results]
 
     def _unlike(self, why: str) -> ProgramFileError:
-        """The error of a call that is not like the example."""
+        """The error of a call that is not like the exported one."""
         kinds = ", ".join(f"{name} {kind}" for name, kind in self.arguments)
         sizes = "".join(f", s{k} of {a} to {b}" for k, (a, b) in enumerate(self.bounds))
         return ProgramFileError(f"{self.name}: {why}: it was exported for {kinds}{sizes}.")
 
     def _array(self, number: int, value: Any) -> np.ndarray:
-        """An argument as rows one after another that begin at a cache line."""
+        """An argument as a contiguous array that begins at a cache line."""
         name, kind = self.arguments[number]
         array = np.asarray(value)
         if array.dtype.name == kind.name and array.dtype != kind.dtype:
@@ -398,7 +398,7 @@ class ShippedMethod:
         return copied
 
     def _run(self, run: SizedRun, given: list[np.ndarray]) -> list[np.ndarray]:
-        """The outputs of a run; what is written is there afterwards, or all is as it was."""
+        """The outputs of a run; state is updated after the run succeeded, or not at all."""
         plan, tensors = self.plan, self.program.tensors
         read = {k: given[x] for k, x in self.read} | {k: tensors[x] for k, x in self.held}
         inputs = [read[k] for k in range(self.inputs)]
@@ -425,7 +425,7 @@ class ShippedMethod:
 
 
 def matched(tree: Any, value: Any, found: dict[int, Any]) -> bool:
-    """Whether a value has a structure; its tensors by number."""
+    """Whether a value has a structure; its tensors are stored by number."""
     if type(tree) is int:
         found[tree] = value
         return True
@@ -439,7 +439,7 @@ def matched(tree: Any, value: Any, found: dict[int, Any]) -> bool:
 
 
 def filled(tree: Any, tensors: list) -> Any:
-    """A structure with its tensors."""
+    """A structure filled with its tensors."""
     if type(tree) is int:
         need(0 <= tree < len(tensors), "a structure names a tensor that is not there")
         return tensors[tree]
@@ -451,7 +451,7 @@ def filled(tree: Any, tensors: list) -> Any:
 
 
 class ShippedProgram:
-    """The methods of a file, and the tensors that they read, and write (`state`, by name)."""
+    """A program file's methods, and the tensors that they read and write (`state`, by name)."""
 
     def __init__(self, found: dict[tuple, tuple], threads: int, targets: Sequence[str]) -> None:
         self.lock, self.threads, self.team = threading.Lock(), threads, None
@@ -485,7 +485,7 @@ class ShippedProgram:
                 method.plan.at(method, ())
 
     def reset(self) -> None:
-        """Give the tensors that methods write their first values."""
+        """Restore the first values of the tensors that methods write."""
         for k, first in self.first.items():
             self.tensors[k][...] = first
 
@@ -493,12 +493,12 @@ class ShippedProgram:
         return self.methods[name]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The only method's results, or those of `forward`."""
+        """The results of the only method, or of `forward`."""
         name = next(iter(self.methods)) if len(self.methods) == 1 else "forward"
         return self[name](*args, **kwargs)
 
     def start(self, run: SizedRun, buffers: list[np.ndarray], scalars: list[int]) -> None:
-        """Run a method, on all threads where that is worth it."""
+        """Run a method, on all threads if that is faster."""
         team = self.team
         if team is None or team.process != os.getpid():
             team = self.team = ThreadTeam(self.threads, self.code)
@@ -514,7 +514,7 @@ class ShippedProgram:
 
 
 def unpacked(content: memoryview, size: int) -> memoryview:
-    """A section as it was before it was packed; a size of 0 says that it was not."""
+    """A decompressed section; a size of 0 says that it is not compressed."""
     reader = zlib.decompressobj(-15)
     found = memoryview(reader.decompress(content, size + 1) if size else content)
     need(not size or (reader.eof and len(found) == size), "a section holds other than it says")
@@ -522,7 +522,7 @@ def unpacked(content: memoryview, size: int) -> memoryview:
 
 
 def best_target(there: set[int], targets: Sequence[str]) -> str:
-    """The best target among some that this machine has, if not some of `targets`."""
+    """The best target of a file that this machine supports, if not one of `targets`."""
     machine, system = platform.machine(), sys.platform
     need(system == "linux", f"its code is for Linux, not for {system}", ForeignProgramError)
     if not targets:
@@ -536,7 +536,7 @@ def best_target(there: set[int], targets: Sequence[str]) -> str:
 
 
 def sections_of(content: memoryview) -> tuple[dict[tuple, tuple], str]:
-    """The sections of a file by kind and target, with their bytes when unpacked; its digest."""
+    """The sections of a file by kind and target, with their bytes when decompressed; its digest."""
     need(content[:8] == MAGIC and len(content) >= HEAD.size, "it is no program file")
     _, version, abi, size, count, digest = HEAD.unpack_from(content)
     other, known = f"it has format {version}, and this loader reads 1 to {FORMAT}", (1, FORMAT)
@@ -563,8 +563,8 @@ def load_program(
 ) -> ShippedProgram:
     """The program of a file; its weights are mapped, and read when they are needed.
 
-    digest: what `save` gave, to load nothing else. threads: by default as many as cores. targets:
-    code to choose from, the best first; by default what the processor has.
+    digest: the one that `save` returned, to load nothing else. threads: by default as many as
+    cores. targets: code to choose from, the best first; by default what the processor supports.
     """
     need(sys.byteorder == "little", "load_program: this machine is big-endian")
     with open(path, "rb") as file:

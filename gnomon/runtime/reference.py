@@ -37,7 +37,7 @@ CLOSED, OPEN = 0, 3
 
 
 class ClosedMemory(Allocator):
-    """Blocks of pages that are open during a run or a copy alone."""
+    """Blocks of pages that are accessible only during a run or a copy."""
 
     device = "reference"
 
@@ -49,7 +49,7 @@ class ClosedMemory(Allocator):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """A block inside of which all pages can be read and written."""
+        """A context in which all pages can be read and written."""
         self._count(1)
         try:
             yield
@@ -57,20 +57,21 @@ class ClosedMemory(Allocator):
             self._count(-1)
 
     def _count(self, step: int) -> None:
-        """Count users of open pages; open the pages for the first, close them after the last."""
+        """Count users of open pages; open them for the first, close them after the last."""
         with self.lock:
             before, self._openers = self._openers, self._openers + step
             if not before or not self._openers:
                 self._protect(*self._pages)
 
     def _protect(self, *pages: tuple[int, int]) -> None:
-        """Call mprotect on (address, size) pairs: open while any block is, else closed."""
+        """Set the protection of (address, size) pairs: accessible inside of contexts."""
         how = OPEN if self._openers else CLOSED
         for start, size in pages:
             failed = self._system.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), how)
             assert not failed, f"mprotect: error {ctypes.get_errno()}"
 
     def _map(self, size: int) -> tuple[int, mmap.mmap]:
+        """Map pages that are inaccessible outside of runs."""
         address, mapping = super()._map(size)
         others.add(self.device)
         with self.lock:
@@ -123,7 +124,7 @@ AS_THEY_ARE = (lambda: nullcontext(_batch)), dict, key_of, (lambda keys: None), 
 
 
 class ReferenceProgram(DeviceProgram):
-    """Runs its calls in order, each by the interpreter on the values in its slots."""
+    """A program of calls that the interpreter evaluates on the values in their slots."""
 
     def run(
         self,

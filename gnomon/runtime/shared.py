@@ -25,7 +25,7 @@ LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class SharedMemory:
-    """The bytes of an open file, which this object closes at its end.
+    """The bytes of an open file, closed with this object.
 
     >>> mine = SharedMemory.new(4)
     >>> its = SharedMemory(os.dup(mine.file), 4)
@@ -48,7 +48,7 @@ class SharedMemory:
 
     @classmethod
     def new(cls, nbytes: int) -> SharedMemory:
-        """Zeros, for this process and for those that it is sent to."""
+        """Shared memory of zeros, for this process and those that it is sent to."""
         file = os.memfd_create("gnomon") if hasattr(os, "memfd_create") else without_name()
         try:
             os.ftruncate(file, max(nbytes, 1))
@@ -65,7 +65,7 @@ class SharedMemory:
 
 
 def without_name() -> int:
-    """An open file that nobody else can open."""
+    """An open file without a name, which no other process can open."""
     path = f"/tmp/gnomon.{os.getpid()}.{monotonic_ns()}"
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.unlink(path)

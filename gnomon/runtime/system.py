@@ -18,7 +18,7 @@ pathlib = Lazy("pathlib")
 
 
 class Caches(NamedTuple):
-    """Bytes of each level: the first two belong to a core, the third is shared."""
+    """Bytes of each cache level: the first two belong to a core, the third is shared."""
 
     l1: int
     l2: int
@@ -29,7 +29,7 @@ class Caches(NamedTuple):
 
 
 def usable_cores() -> int:
-    """The number of physical cores for this process: its affinity and its quota count."""
+    """The number of physical cores that this process may use, by affinity and quota."""
     if sys.platform == "darwin":
         # the slower cores of a mixed chip would hold back every barrier
         return sysctl("hw.perflevel0.physicalcpu") or sysctl("hw.physicalcpu") or 1
@@ -40,22 +40,22 @@ def usable_cores() -> int:
 
 
 def core_numbers() -> list[int]:
-    """The numbers of the logical processors of this process; 0 where the system has none."""
+    """The numbers of the logical processors of this process; 0 if the system has none."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
 
 
 @cache
 def physical_cores(logical: frozenset[int]) -> int:
-    """Cores behind these logical processors: siblings share one core's arithmetic."""
+    """The number of cores of some logical processors: siblings share one."""
     place = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     return len({read(place.format(number)) or str(number) for number in logical})
 
 
 @cache
 def quota() -> float:
-    """Processors' worth of time that the control group grants; infinite without one.
+    """The processors' worth of time that the control group grants; infinite without a limit.
 
-    It is read once: a dozen files take a millisecond or two, and each compilation asks.
+    It is read once: a dozen files take a millisecond or two, and each compilation needs it.
     """
     granted = [math.inf]
     for line in (read("/proc/self/cgroup") or "").splitlines():
@@ -66,7 +66,7 @@ def quota() -> float:
 
 
 def share(text: str | None) -> float:
-    """Quota over period, as control groups write them: "max 100000" or "150000 100000"."""
+    """Quota over period, in the control groups' format: "max 100000" or "150000 100000"."""
     words = (text or "").split()
     if len(words) != 2 or not words[0].isdigit():
         return math.inf
@@ -78,7 +78,7 @@ def share(text: str | None) -> float:
 
 @cache
 def caches() -> Caches:
-    """The sizes of this machine's caches, or modest ones where the system does not say."""
+    """The sizes of this machine's caches, or small ones if the system does not report them."""
     found = sysctl_caches() if sys.platform == "darwin" else sysfs_caches()
     return Caches(found.get(1) or 32 << 10, found.get(2) or 512 << 10, found.get(3) or 8 << 20)
 
@@ -113,7 +113,7 @@ def memory_bytes() -> int:
 
 
 def mappings() -> tuple[int, int]:
-    """The memory mappings of this process, and how many it may have: no end, where none says."""
+    """The memory mappings of this process, and their limit: infinite if there is none."""
     most = read("/proc/sys/vm/max_map_count") or ""
     if not most.isdigit():
         return 0, 1 << 40
@@ -130,7 +130,7 @@ def read(path: str) -> str | None:
 
 
 def sysctl(name: str) -> int:
-    """An integer that macOS knows by name; 0 when it does not."""
+    """An integer that macOS's sysctl has by name; 0 without one."""
     value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
     failed = ctypes.CDLL(None).sysctlbyname(
         name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)

@@ -28,7 +28,7 @@ from gnomon.runtime.linking import Library
 from gnomon.settings import current
 
 IDLE_LOOKS = 2_500
-"""How often a worker looks for work before it sleeps: about a millisecond, since it yields mostly.
+"""The number of polls before a worker sleeps: about a millisecond, since it yields mostly.
 
 That is longer than Python needs between two steps of a small model, 0.2 to 0.4 milliseconds: a
 worker that slept there would be woken, for 0.1 milliseconds, in every step.
@@ -37,7 +37,7 @@ worker that slept there would be woken, for 0.1 milliseconds, in every step.
 
 @dataclass(frozen=True)
 class Entries:
-    """The native functions that Python calls, and the one where workers start."""
+    """The native functions that Python calls, and the workers' entry."""
 
     run: Any
     post: Any
@@ -57,7 +57,7 @@ def entries() -> Entries:
 
 
 class Alone:
-    """The caller by itself, with scratch memory of its own, used again by later runs."""
+    """A run by the caller alone, with scratch memory that later runs use again."""
 
     __slots__ = ("_buffer", "scratch", "stride", "threads", "words")
 
@@ -68,7 +68,7 @@ class Alone:
         """What a run's block says of the team: threads, control, scratch, stride."""
 
     def release(self) -> None:
-        """Return this block to the spare ones, for a later run."""
+        """Return this block to the pool of spare ones."""
         _spare.append(self)
 
 
@@ -76,7 +76,7 @@ _spare: list[Alone] = []
 
 
 def acquire_alone(scratch: int) -> Alone:
-    """The caller by itself, with at least this much scratch memory."""
+    """A block for a run by the caller alone, with at least this much scratch memory."""
     try:
         team = _spare.pop()
     except IndexError:
@@ -137,7 +137,7 @@ class Pool:
         self.lock.release()
 
     def stop(self, patience: float = -1) -> None:
-        """End the workers, once the run that has the pool is over; nobody gets it any more."""
+        """End the workers, once the current run is over; no later run gets the pool."""
         if self.lock.acquire(timeout=patience):
             entries().post(self.control, None)
             for handle in self._handles:
@@ -145,7 +145,7 @@ class Pool:
 
 
 def prepare(block: DeviceBuffer, oversubscribed: bool) -> None:
-    """Make a control block ready, before any worker sees it."""
+    """Initialize a control block, before any worker reads it."""
     words = block.numpy("int64")
     words[:] = 0
     words[native.IDLE_LOOKS // 8] = 0 if oversubscribed else IDLE_LOOKS
@@ -166,7 +166,7 @@ _change = Lock()
 
 
 def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
-    """Threads for one run, each with `scratch` bytes of its own; to be released after it."""
+    """The threads for one run, each with `scratch` bytes; to be released after it."""
     pool = _pool or start_pool()
     if alone or pool.threads == 1 or not pool.lock.acquire(blocking=False):
         return acquire_alone(scratch)
@@ -180,7 +180,7 @@ def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
 
 @contextmanager
 def by_one_core(core: int) -> Iterator[None]:
-    """Run programs inside by the caller alone, on one core if the system lets it choose."""
+    """A context in which programs run on the calling thread alone, pinned to a core if possible."""
     pool = _pool or start_pool()
     # who finds the pool taken runs alone; another thread that has it may wait for this one
     held = pool.lock.acquire(blocking=False)
@@ -205,9 +205,9 @@ def prepare_pool() -> None:
 
 
 def start_pool() -> Pool:
-    """The pool, started by whoever comes first.
+    """The pool, started if it was not.
 
-    Ctrl-C waits: no signals would come any more, or workers wait in memory that is given back.
+    Ctrl-C is deferred: an interrupted start would leave workers in memory that is freed.
     """
     global _pool
     with Whole(), _change:
@@ -235,13 +235,13 @@ def set_num_threads(threads: int) -> None:
 
 @atexit.register
 def stop_pool() -> None:
-    """End the workers before the code in which they wait goes away."""
+    """End the workers before the code in which they wait is unloaded."""
     if _pool:
         _pool.stop(patience=1)
 
 
 def forget_pool() -> None:
-    """After a fork, in the child: the workers stayed behind; the next run starts new ones."""
+    """Drop the pool in a fork's child, which has no workers; the next run starts new ones."""
     global _pool, _change
     _pool, _change = None, Lock()
 

@@ -37,7 +37,7 @@ NARROW = re.compile(
 
 
 def mended(text: str, features: str) -> str:
-    """A text around what LLVM gets wrong: no mask of a narrow store is a constant to it.
+    """A text with masks of narrow stores hidden from LLVM's constant folding, around a bug.
 
     On AVX-512 it makes of a truncation and a store under a mask of one lane a store of the whole
     wide element, over up to seven bytes beyond (llvm/llvm-project#179489; LLVM 22.1.0 has it,
@@ -51,7 +51,7 @@ def mended(text: str, features: str) -> str:
 
 
 def hidden(found: re.Match[str], number: int) -> str:
-    """A masked store whose mask nobody can know."""
+    """A masked store whose mask passed an empty assembly, so that it is unknown to LLVM."""
     lanes, name = int(found["lanes"]), f"%mask{number}."
     bits = 64 if lanes > 32 else 32
     kind, mask = f"<{lanes} x i1>", found["mask"]
@@ -68,7 +68,7 @@ def hidden(found: re.Match[str], number: int) -> str:
 
 @cache
 def prepare() -> None:
-    """Make every processor that LLVM knows available; the host's alone would do to run code."""
+    """Initialize all of LLVM's targets, so that code for other machines can be generated."""
     llvm.set_option("", OPTION)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -77,7 +77,7 @@ def prepare() -> None:
 
 @cache
 def machine(triple: str, cpu: str, features: str, level: int) -> llvm.TargetMachine:
-    """LLVM's code generator for a processor; threads take turns, as for all of the binding."""
+    """LLVM's code generator for a processor; threads use the binding one at a time."""
     prepare()
     return llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small", jit=True
@@ -85,14 +85,14 @@ def machine(triple: str, cpu: str, features: str, level: int) -> llvm.TargetMach
 
 
 def check(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
-    """Settle the target of a module that was parsed, and verify it."""
+    """Set the target of a parsed module, and verify it."""
     module.triple = generator.triple
     module.data_layout = str(generator.target_data)
     module.verify()
 
 
 def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int) -> None:
-    """Run LLVM's pipeline of a level."""
+    """Run LLVM's pipeline of a level on a module."""
     with (
         llvm.create_pipeline_tuning_options(speed_level=level) as options,
         llvm.create_pass_builder(generator, options) as builder,
@@ -102,7 +102,7 @@ def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int) 
 
 
 def inline_all(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
-    """Inline the functions that ask for it: calls between functions are slow on a card."""
+    """Inline the functions marked so: calls between functions are slow on a card."""
     with (
         llvm.create_pipeline_tuning_options(2) as options,
         llvm.create_pass_builder(generator, options) as builder,
@@ -113,7 +113,7 @@ def inline_all(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
 
 
 def compile_text(text: str, triple: str, cpu: str, features: str, level: int, passes: int) -> bytes:
-    """Object code of an IR text; for a card, PTX.
+    """The object code of an IR text; for a card, PTX.
 
     `passes` 0 generates code from the text as it stands; 1 to 3 run LLVM's pipeline before.
     """
@@ -134,7 +134,7 @@ def compile_text(text: str, triple: str, cpu: str, features: str, level: int, pa
 
 
 def answer(request: tuple[str, str, str, str, int, int]) -> tuple[bytes, str]:
-    """Object code and no complaint, or nothing and LLVM's complaint."""
+    """The object code of a request, or LLVM's error message."""
     try:
         return compile_text(*request), ""
     except RuntimeError as cause:
@@ -142,7 +142,7 @@ def answer(request: tuple[str, str, str, str, int, int]) -> tuple[bytes, str]:
 
 
 def serve() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the input ends."""
     # Ctrl-C is the parent's to handle; this process ends when the pipe does
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")

@@ -36,7 +36,7 @@ OF_LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "PALS_", "MPI_LOCAL", "HYDRA_
 
 
 def unlaunched(given: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what launchers tell ranks.
+    """An environment without the variables that launchers set for ranks.
 
     >>> unlaunched({"PMI_RANK": "1", "HOME": "/"})
     {'HOME': '/'}
@@ -45,7 +45,7 @@ def unlaunched(given: Mapping[str, str]) -> dict[str, str]:
 
 
 class CompileWorker:
-    """One process that compiles, and its pipes."""
+    """A compiling process and its pipes."""
 
     def __init__(self) -> None:
         # -P: the folder of worker.py must not come before the standard library
@@ -61,7 +61,7 @@ class CompileWorker:
         self.requests, self.answers = self.process.stdin, self.process.stdout
 
     def ask(self, request: Request) -> CompilerAnswer | None:
-        """The answer to a request; None when the process had already left, idle."""
+        """The answer to a request; None if the idle process has ended."""
         try:
             pickle.dump(request, self.requests)
             self.requests.flush()
@@ -73,7 +73,7 @@ class CompileWorker:
         return None
 
     def stop(self) -> int:
-        """Close the pipes and wait for the end; gives the exit status."""
+        """Close the pipes and wait for the process; returns its exit status."""
         self.close()
         return self.process.wait()
 
@@ -90,7 +90,7 @@ _change = Lock()
 
 
 class RequestQueue:
-    """Requests that are being compiled while more may come: the longest of those that wait first.
+    """A queue of requests, compiled while more are added: the longest first.
 
     Up to `processes` processes work on them, this one among them once it has nothing else to do.
     """
@@ -105,7 +105,7 @@ class RequestQueue:
         self._change = Condition()
 
     def add(self, request: Request) -> None:
-        """Another request; its answer is found under its number, in order."""
+        """Add a request; answers are in the order of requests."""
         with self._change:
             self.requests.append(request)
             self.answers.append(None)
@@ -116,7 +116,7 @@ class RequestQueue:
             self._call_another()
 
     def prepare(self) -> None:
-        """Call another process before there is anything to do, since much is to come."""
+        """Start another process in advance, since many requests will follow."""
         if self.processes > 1 and not self.threads:
             self._call_another()
 
@@ -140,19 +140,19 @@ class RequestQueue:
         ]
 
     def close(self) -> None:
-        """Nobody starts on another request."""
+        """Stop: waiting requests are not started any more."""
         with self._change:
             self._open = False
             self._waiting.clear()
             self._change.notify_all()
 
     def _worth_asking(self) -> int:
-        """The number of processes besides this one that are worth their start."""
+        """The number of further processes that are worth their start."""
         others = min(self.processes, len(self.requests)) - 1
         return min(others, max(self._characters // ENOUGH, len(_idle) + len(self.threads)))
 
     def _take(self, wait: bool = False) -> int | None:
-        """The number of a request that nobody has started on; None when there are no more."""
+        """The number of a request that is not started yet; None if there are no more."""
         with self._change:
             while wait and self._open and not self._waiting:
                 self._change.wait()
@@ -171,13 +171,13 @@ class RequestQueue:
 
 
 def compile_here(request: Request) -> CompilerAnswer:
-    """Compile in this process; Ctrl-C waits, so that nothing of LLVM's is left half closed."""
+    """Compile in this process; Ctrl-C is deferred, so that LLVM is left in a consistent state."""
     with Whole():
         return worker.answer(request)
 
 
 def content(answer: CompilerAnswer) -> bytes:
-    """The object code of an answer; an error when there is none."""
+    """The object code of an answer; raises its error."""
     code, complaint = answer
     if complaint:
         raise CompileError(f"compile: LLVM refuses the code that was generated: {complaint}")
@@ -185,7 +185,7 @@ def content(answer: CompilerAnswer) -> bytes:
 
 
 def acquire() -> CompileWorker | None:
-    """An idle process, or a new one; None where none can be started."""
+    """An idle process, or a new one; None if none can be started."""
     with _change:
         if _idle:
             return _idle.pop()
@@ -196,7 +196,7 @@ def acquire() -> CompileWorker | None:
 
 
 def release(used: CompileWorker) -> None:
-    """Keep a process for the next time."""
+    """Return a process to the idle ones."""
     with _change:
         _idle.append(used)
 
@@ -209,7 +209,7 @@ def stop_all() -> None:
 
 
 def forget_all() -> None:
-    """After a fork, in the child: the processes belong to the parent."""
+    """Drop the processes in a fork's child: they belong to the parent."""
     global _change
     _change = Lock()
     while _idle:

@@ -132,7 +132,7 @@ class Clustering(Placed):
         return True
 
     def _spreads(self, node: Node) -> bool:
-        """Whether several nodes read a number, below views of it."""
+        """Whether several nodes read a scalar, directly or through one chain of views."""
         readers = self.above.get(node, ())
         while len(readers) == 1 and is_index(readers[0]):
             readers = self.above.get(readers[0], ())
@@ -164,6 +164,7 @@ class Clustering(Placed):
         return False
 
     def _open(self, node: Node, cluster: Cluster) -> None:
+        """Start a cluster with a node."""
         self.clusters.append(cluster)
         self.order.open(cluster)
         for x in self._wide_reads(node) if is_chain(node) else ():
@@ -171,6 +172,7 @@ class Clustering(Placed):
         self._add(node, cluster, per_row=node.op == "reduce" and node.params["lanes"])
 
     def _add(self, node: Node, cluster: Cluster, per_row: bool) -> None:
+        """Add a node to a cluster."""
         self.depth[node] = self._depth(node, cluster)
         cluster.depth = max(cluster.depth, self.depth[node])
         cluster.members[node] = per_row

@@ -52,6 +52,7 @@ class TouchedBytes:
         return any(map(self._meets, spans))
 
     def _meets(self, span: Span) -> bool:
+        """Whether bytes of a span were touched."""
         edges = self.edges.get(span.memory)
         if edges is None:
             return False

@@ -29,7 +29,7 @@ def is_whole(numel: int, offset: int, size: tuple, stride: tuple) -> bool:
 
 
 def refuse_outside_storage(numel: int, offset: int, size: tuple, stride: tuple) -> None:
-    """Refuse what a storage does not have."""
+    """Refuse sizes and strides that reach outside of a storage of `numel` elements."""
     numbers = (offset, *size, *stride)
     if len(size) != len(stride) or not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError(f"a tensor has size {brief(size)} and strides {brief(stride)}")

@@ -16,7 +16,7 @@ from gnomon.lazy import modules_below
 
 
 class EmptyBlock(ContextDecorator, nullcontext):
-    """A block, or a decorator, that changes nothing."""
+    """A context manager and decorator that changes nothing."""
 
 
 NONE_OF = {
@@ -59,7 +59,7 @@ class Absent:
         self.name = name
 
     def __getattr__(self, name: str) -> Any:
-        """A function that gives a fixed answer or refuses, an unusable class, or a module."""
+        """A function with a fixed answer or a refusal, an unusable class, or a module, by name."""
         asked = f"{self.__dict__.get('name')}.{name}"
         found: Any
         if name in ANSWERS:
@@ -78,7 +78,7 @@ class Absent:
 
 
 class OnDevice:
-    """A thing of a device that is not there: it can be asked for as a type, and not be made."""
+    """A class of an absent device: usable in isinstance() and annotations, but not to be made."""
 
     asked = ""
 
@@ -87,7 +87,7 @@ class OnDevice:
 
 
 def function(name: str, kind: Any) -> Any:
-    """A function that takes anything, and gives an empty value."""
+    """A function that accepts any arguments and returns an empty value."""
 
     def answer(*_: Any, **__: Any) -> Any:
         return kind()
@@ -113,9 +113,10 @@ accelerator, mps, mtia, xpu = map(Absent, ("accelerator", "mps", "mtia", "xpu"))
 
 
 class Present(SimpleNamespace):
-    """The device that there is, as torch.cpu."""
+    """The CPU as PyTorch's module of a device, such as torch.cpu."""
 
     def __getattr__(self, name: str) -> Any:
+        """A namespace of settings that programs assign before they train, without effect."""
         return modules_below("gnomon.cpu")(name)
 
 
@@ -129,14 +130,14 @@ cpu = Present(
 
 
 class Switches(SimpleNamespace):
-    """Settings that programs make before they train, and that nothing here reads."""
+    """A context in which the settings have other values."""
 
     def flags(self, **_: Any) -> EmptyBlock:
-        """A block in which they have other values."""
+        """Whether the library behind the settings is available: False."""
         return EmptyBlock()
 
     def is_available(self) -> bool:
-        """Whether the library behind them is here: False."""
+        """The version of that library: None."""
         return False
 
     def version(self) -> None:

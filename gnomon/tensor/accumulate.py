@@ -34,11 +34,11 @@ def accumulate(
 ) -> Any:
     """Gather the gradients of loss_fn(batch), computed from equal blocks of rows in microbatches.
 
-    Gives the loss. Where loss_fn gives a tuple, its first tensor is the loss, and all of them are
-    given, as they are for all rows. The batch is a tensor, or a tuple, list or dict of tensors
-    whose axis 0 is rows.
-    Memory for activations is that of one microbatch; gradients and loss have the same bits for
-    every number of microbatches, a power of two. A mean in the loss divides by all rows.
+    Returns the loss. If loss_fn returns a tuple, its first tensor is the loss, and all of them are
+    returned, as they are for all rows. The batch is a tensor, or a tuple, list or dict of tensors
+    whose axis 0 is rows. Memory for activations is that of one microbatch; gradients and loss have
+    the same bits for every number of microbatches, a power of two. A mean in the loss divides by
+    all rows.
     """
     rows = [raw(t) for t in tensors_in(batch)]
     check(rows, microbatches)
@@ -63,7 +63,7 @@ def accumulate(
 
 
 def check(rows: Sequence[Node], microbatches: int) -> None:
-    """Refuse what has no rows, or not equally many."""
+    """Refuse tensors without rows, or with numbers of rows that differ or are not divisible."""
     counts = sorted({x.shape[0] if x.shape else 0 for x in rows})
     if len(counts) != 1 or not counts[0]:
         raise ArgumentError(
@@ -78,7 +78,7 @@ def check(rows: Sequence[Node], microbatches: int) -> None:
 
 
 def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
-    """The roots over rows that lie over microbatches; outside a capture they are computed now."""
+    """The roots, computed over microbatches of the rows; outside a capture at once."""
     known = {x: x for x in leaves_of(roots, rows)}
     for x in rows:
         with inherit(x.sites):
@@ -90,7 +90,7 @@ def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> l
 
 
 def leaves_of(roots: Sequence[Node], rows: Sequence[Node]) -> Iterator[Node]:
-    """The leaves of the roots: the rows, values, and inputs of a capture."""
+    """The leaves of the roots: the rows, known values, and inputs of a capture."""
     seen: set[Node] = set()
     stack = list(reversed(roots))
     while stack:
@@ -105,7 +105,7 @@ def leaves_of(roots: Sequence[Node], rows: Sequence[Node]) -> Iterator[Node]:
 
 
 def rebuilt(nodes: Sequence[Node], known: dict[Node, Node]) -> list[Node]:
-    """Nodes of a graph in this thread's arena, each with its lines."""
+    """Nodes of a graph, rebuilt in this thread's arena with their source locations."""
     for node in between(nodes, known):
         with inherit(node.sites):
             inputs = tuple(known[x] for x in node.inputs)

@@ -55,7 +55,7 @@ class GradScaler:
         self._stepped: set[int] = set()
 
     def scale(self, outputs: Any) -> Any:
-        """A loss, or nested lists of them, times the scale."""
+        """The losses, one or nested lists of them, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -63,7 +63,7 @@ class GradScaler:
         return type(outputs)(self.scale(x) for x in outputs)
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, to clip them say."""
+        """Divide the gradients of an optimizer's parameters by the scale, before clipping them."""
         if not self._enabled:
             return
         if id(optimizer) in self._stepped:
@@ -81,7 +81,7 @@ class GradScaler:
         self._overflowed[id(optimizer)] = bool(finite) and not FUNCTIONS["stack"](finite).all()
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """optimizer.step(), unless a gradient is not finite."""
+        """Call optimizer.step(), unless a gradient is not finite."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if id(optimizer) in self._stepped:
@@ -129,7 +129,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what state_dict gave."""
+        """Load a state from state_dict."""
         if not self._enabled:
             return
         if not state_dict:
@@ -241,7 +241,7 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
 
 
 class DeviceAutocast(autocast):
-    """autocast by a device's own older name, whose first argument is `enabled`."""
+    """PyTorch's older autocast of one device, whose first argument is `enabled`."""
 
     device = "cpu"
 
@@ -252,7 +252,7 @@ class DeviceAutocast(autocast):
 
 
 class DeviceGradScaler(GradScaler):
-    """GradScaler by a device's own older name, whose first argument is the scale."""
+    """PyTorch's older GradScaler of one device, whose first argument is the scale."""
 
     device = "cpu"
 
@@ -261,7 +261,7 @@ class DeviceGradScaler(GradScaler):
 
 
 def names_of(device: str) -> SimpleNamespace:
-    """The names that a device had for this before there were common ones."""
+    """PyTorch's older names of autocast and GradScaler for one device."""
     return SimpleNamespace(
         autocast=type("autocast", (DeviceAutocast,), {"device": device}),
         GradScaler=type("GradScaler", (DeviceGradScaler,), {"device": device}),

@@ -22,7 +22,7 @@ from gnomon.tensor.state import ModeBlock, narrow
 
 
 def is_there(device: str, what: str) -> bool:
-    """Whether a device is here; a warning that something is off where it is not."""
+    """Whether a device is available; if not, warn that a feature is off."""
     here = Device(device).type == CPU.type
     if not here:
         warnings.warn(f"{what}: there is no {device} here: it is off.", stacklevel=3)
@@ -52,12 +52,12 @@ class autocast(ModeBlock):
         return self
 
     def __call__(self, function: Callable) -> Callable:
-        """A function that always runs under the policy."""
+        """A function that always runs under autocast."""
         return modes.inside(lambda: copy(self), function)
 
 
 def fitted(op: Op | Callable, value: Any) -> Any:
-    """An operation's argument in the dtype that the policy gives it."""
+    """An operation's argument, cast to the dtype that autocast gives it."""
     kind = op.facts.autocast if isinstance(op, Op) else ""
     if kind == "narrow":
         return recast(value, (float32,), narrow.get())
@@ -65,7 +65,7 @@ def fitted(op: Op | Callable, value: Any) -> Any:
 
 
 def recast(value: Any, of: tuple[DType, ...], to: DType) -> Any:
-    """A node of some dtypes, or nested ones, in another."""
+    """A nested value, its nodes of some dtypes cast to another."""
     if isinstance(value, Node):
         return cast(value, to) if value.dtype in of else value
     if isinstance(value, (list, tuple)):

@@ -31,7 +31,7 @@ CALLS = INSIDE | {"external"}
 NOTED = CALLS | LAYOUTS | {"slice"}
 """Nodes that a survey lists."""
 LEAF, MET, CONSTANT = -1, -2, -3
-"""What stands for the number of inputs: of a value, of a node that was met before, and of a value
+"""Codes in place of a number of inputs: of a value, of a node that was met before, and of a value
 made of constants, where a program is sharded over ranks, which all have it alike."""
 
 
@@ -39,9 +39,9 @@ _waiting: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def borrows(node: Node) -> bool:
-    """Whether a node shows bytes that are there already; it has its value then.
+    """Whether a node is a view of bytes that exist, and so has its value.
 
-    Parts of values are cut here and not by programs: a loop over parts would compile one for each.
+    Parts of values are sliced here, not in programs: a loop over parts would compile one for each.
     """
     if node.value is None and node.op in BORROWERS:
         (x,) = node.inputs
@@ -51,7 +51,7 @@ def borrows(node: Node) -> bool:
 
 
 def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, int]:
-    """The nodes behind the roots down to such ends, numbered in an order that structure decides."""
+    """The nodes behind the roots down to these ends, in an order that structure decides."""
     order: dict[Node, int] = {}
     stack = list(roots)
     stack.reverse()
@@ -65,16 +65,16 @@ def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, 
 
 
 def is_known(node: Node, numbers: Container[Node]) -> bool:
-    """Whether a program is given a node's value; a constant's only if it is one that varies."""
+    """Whether a node's value is an input of programs; a constant is only if it varies."""
     return node in numbers if node.op == "const" else node.value is not None
 
 
 class Survey:
     """The nodes behind roots down to values, numbered in an order that structure decides.
 
-    The key is what was met, in pairs: a kind with its number of inputs, or a place with a sign that
-    it was there before. It tells graphs apart, with the places of their roots. A constant is part
-    of the structure, unless it is among the numbers.
+    The key lists what was met in pairs: a kind with its number of inputs, or a position of a node
+    met before. With the positions of the roots it tells graphs apart. A constant is part of the
+    structure, unless it is among the numbers.
     """
 
     __slots__ = ("calls", "constants", "cuts", "key", "leaves", "lines", "order", "over_ranks")
@@ -120,9 +120,10 @@ class Survey:
         self.key, self.lines = tuple(key), tuple(lines)
 
     def dissection(self, roots: Sequence[Node]) -> tuple[Dissection, tuple] | None:
-        """The graph of the nodes, which is not made, and its lines; None where ranks have parts.
+        """The structure of the graph, without making it, and its source locations.
 
-        A graph has one node for several that differ in lines alone: it is None for these too.
+        None if ranks have parts, or if nodes differ in locations alone, which are one node of a
+        graph.
         """
         ends = {*self.leaves}
         order = topological(roots, (), lambda x: () if x in ends else x.inputs)
@@ -134,7 +135,7 @@ class Survey:
 
 
 def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
-    """A slice of a value: the same memory where its elements are neighbours, else a copy."""
+    """A slice of a value: the same memory if its elements are contiguous, else a copy."""
     (x,) = node.inputs
     if node.size == 1:
         start, size = 0, x.dtype.itemsize
@@ -149,7 +150,7 @@ def part_of(value: DeviceBuffer, node: Node) -> DeviceBuffer:
 
 
 def are_neighbours(node: Node) -> bool:
-    """Whether the elements of a slice lie one after another."""
+    """Whether the elements of a slice are contiguous."""
     whole = True
     for (_, _, step), n, size in zip(
         reversed(node.params["bounds"]),
@@ -164,7 +165,7 @@ def are_neighbours(node: Node) -> bool:
 
 
 def shows_stretch(node: Node, whole: Node) -> bool:
-    """Whether a node shows neighbours of a value, so that its bytes are the value's own."""
+    """Whether a node views contiguous elements of a value, so that its bytes are the value's."""
     while node is not whole:
         if node.op != "reshape" and not (node.op == "slice" and are_neighbours(node)):
             return False
@@ -173,12 +174,12 @@ def shows_stretch(node: Node, whole: Node) -> bool:
 
 
 def waits_for_ranks(node: Node) -> bool:
-    """Whether a value that is not known yet is made of parts that ranks have."""
+    """Whether a pending value is made of parts on several ranks."""
     return derived(node, _waiting, own_waiting)
 
 
 def own_waiting(node: Node, inputs: Sequence[bool]) -> bool:
-    """Whether a value waits for ranks, where those of what it reads are known."""
+    """Whether a value itself waits for ranks, although its operands are known."""
     if node.op in LAYOUTS:
         return True
     is_pending = node.op != "input" and node.value is None
@@ -186,7 +187,7 @@ def own_waiting(node: Node, inputs: Sequence[bool]) -> bool:
 
 
 def is_plain_part(node: Node) -> bool:
-    """Whether a node shows part of a value that no gradient passes: as good as a leaf."""
+    """Whether a node is a view of a value without gradients, and so like a leaf."""
     if node.op not in BORROWERS or not borrows(node):
         return False
     while node.inputs and node.op in BORROWERS and not node.watch:
@@ -197,25 +198,25 @@ def is_plain_part(node: Node) -> bool:
 
 
 def is_shown(node: Node) -> bool:
-    """Whether a node shows an input's bytes."""
+    """Whether a node is a view of an input's bytes."""
     while node.op in BORROWERS:
         (node,) = node.inputs
     return node.op == "input"
 
 
 def renamed(value: DeviceBuffer) -> DeviceBuffer:
-    """A buffer of its own over memory that another one has."""
+    """A separate buffer object over another one's memory."""
     owner = value if value.owner is None else value.owner
     return DeviceBuffer.foreign(value.address, value.nbytes, owner, value.readonly, value.memory)
 
 
 def is_lent(node: Node) -> bool:
-    """Whether somebody else may write to a node's bytes."""
+    """Whether a node's bytes are lent, so that foreign code may write to them."""
     return node.value is not None and node.value.lent > 0
 
 
 def over(node: Node, value: DeviceBuffer, history: bool) -> Node:
-    """A node of the same value in other bytes, with the history if gradients may ask for it."""
+    """A node of the same value in other bytes, with its history if gradients may need it."""
     if not history:
         return leaf(node.shape, node.dtype, value, node.sites)
     made = node.arena.unique("barrier", node)
@@ -224,12 +225,12 @@ def over(node: Node, value: DeviceBuffer, history: bool) -> Node:
 
 
 def afresh(node: Node) -> Node:
-    """A node of which no part is known yet, where somebody else may have written to its bytes."""
+    """A node to be computed anew, if its lent bytes may have been written to."""
     return over(node, node.value, True) if is_lent(node) else node
 
 
 def kept_apart(node: Node, lent: bool = False) -> Node:
-    """A node whose bytes nobody else can write to."""
+    """A node whose bytes are not lent."""
     if lent or is_lent(node):
         return over(node, node.value.copied(), bool(node.watch or node.inputs))
     # a write to the copy must not look like one to the original
@@ -237,14 +238,14 @@ def kept_apart(node: Node, lent: bool = False) -> Node:
 
 
 def taken_apart(node: Node) -> Node:
-    """A separate node of a view's value, where a write must leave the original to gradients."""
+    """A separate node of a view's value, so that a write leaves the original to gradients."""
     if node.op not in STEPS or is_lent(node):
         return kept_apart(node)
     return node.arena.unique(node.op, *node.inputs, **node.params) if has_history(node) else node
 
 
 def has_history(node: Node) -> bool:
-    """Whether a node is a result, which gradients may need."""
+    """Whether a node is a result with a history, which gradients may need."""
     return bool(node.inputs) and node.dtype.kind == "float" and node.op != "detach" and grads.get()
 
 
@@ -258,7 +259,7 @@ def at_home(node: Node) -> Node:
 
 
 class Images(dict):
-    """The images that copy_into makes: values travel along, and leaves keep their buffers."""
+    """A map of copied nodes that copies values too; leaves keep their buffers."""
 
     def __init__(self, images: WeakKeyDictionary[Node, Node]) -> None:
         self.images = images

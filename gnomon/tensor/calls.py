@@ -114,7 +114,7 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
 
 
 def by_weight(call: Callable) -> Callable:
-    """The call of a layer, whose weights in blocks may ask for another product."""
+    """The call of a layer; a quantized weight may select another product."""
 
     def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
         weight = args[1] if len(args) > 1 else (kwargs or {}).get(op.facts.layer)
@@ -126,7 +126,7 @@ def by_weight(call: Callable) -> Callable:
 
 
 def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """Call an operation whose results show its first argument's storage."""
+    """Call an operation whose results are views of its first argument."""
     tensor = args[0] if args else None
     if not isinstance(tensor, Tensor):
         return apply(op, args, kwargs)
@@ -169,7 +169,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
 
 
 def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """Call an operation of several tensors, each of whose results may show one of them."""
+    """Call an operation of several tensors, each of whose results may be a view of one of them."""
     tensors = tensors_in(args)
     if narrow.get() is not None or any(map(is_plain_no_more, tensors)):
         return apply(op, args, kwargs)
@@ -194,12 +194,12 @@ def tensors_in(args: Sequence) -> list[Tensor]:
 
 
 def is_plain_no_more(tensor: Tensor) -> bool:
-    """Whether a tensor is complex, or of a class that takes functions over."""
+    """Whether a tensor is complex, or of a class that overrides functions."""
     return pair_of(tensor) is not tensor or (tensor._overrides and is_overriding(tensor))
 
 
 def as_raw(value: Any) -> Any:
-    """An argument with nodes in place of tensors, for a look at shapes."""
+    """An argument with nodes in place of tensors, to inspect shapes."""
     if isinstance(value, Tensor):
         return raw(value)
     return type(value)(map(as_raw, value)) if type(value) in (list, tuple) else value
@@ -208,7 +208,7 @@ def as_raw(value: Any) -> Any:
 def shown_by(
     part: Node, k: int, tensors: Sequence[Tensor], starts: Sequence[Node]
 ) -> Tensor | None:
-    """The k-th result as a view of an argument, of the k-th if it can be; None if of none."""
+    """The k-th result as a view of an argument, preferably the k-th; None if it is of none."""
     for j in sorted(range(len(tensors)), key=lambda j: j != k):
         chain = views.chain_between(part, starts[j])
         if chain is not None:
@@ -217,7 +217,7 @@ def shown_by(
 
 
 def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """Call an operation that copies where no strides show its result."""
+    """Call a view operation that copies if strides cannot express its result."""
     made = apply_view(op, args, kwargs)
     x, shown = pair_of(args[0]) if args else None, pair_of(made)
     if not (isinstance(x, Tensor) and isinstance(shown, Tensor)) or has_no_gaps(x):
@@ -228,7 +228,7 @@ def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
 
 
 def apply_flat(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
-    """Call an operation that copies all that is not contiguous, as ravel does."""
+    """Call an operation that copies tensors that are not contiguous, as ravel does."""
     if args and isinstance(args[0], Tensor):
         args = (contiguous(args[0]), *args[1:])
     return apply_view(op, args, kwargs)
@@ -236,9 +236,9 @@ def apply_flat(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
 
 @method
 def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor where it shows elements in the order of its axes, else a copy that does.
+    """The tensor if its elements are contiguous in the order of its axes, else a contiguous copy.
 
-    memory_format: the order that is asked for; channels may be last.
+    memory_format: the requested order; channels may be last.
     """
     if memory_format in FORMATS and pair_of(self) is self:
         form = form_in(self, memory_format)
@@ -252,7 +252,7 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
 
 @method
 def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
-    """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
+    """A differentiable copy; its axes keep their order in memory by default."""
     made = apply(kept_apart, (input,))
     if memory_format in FORMATS and not isinstance(made, Paired):
         made._storage.form = form_in(input, memory_format)
@@ -260,13 +260,13 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
 
 
 def strided_like(tensor: Tensor, made: Tensor) -> Tensor:
-    """A copy whose axes lie in the order of a tensor's."""
+    """A copy whose axes have the same order in memory as a tensor's."""
     if not isinstance(made, Paired) and not isinstance(tensor, Paired) and not has_no_gaps(tensor):
         made._storage.form = dense(form_of(strided_view_of(tensor)))
     return made
 
 
 def shows(x: Tensor, other: Tensor) -> bool:
-    """Whether the memory of a view shows the shape of another, in strides."""
+    """Whether strides can view the memory of one tensor in the shape of another."""
     places = strided_view_of(x)
     return places is not None and reshaped(places, raw(other).shape) is not None

@@ -16,7 +16,7 @@ __all__ = ["CardNames", "Event", "Stream", "cuda"]
 
 
 class Event:
-    """A point in the order of launches, whose time the card notes."""
+    """An event in the order of launches, with the card's time."""
 
     def __init__(self, enable_timing: bool = False, **_: Any) -> None:
         if not cuda_driver.has_card():
@@ -25,15 +25,15 @@ class Event:
         self._handle = self._driver.new_event()
 
     def record(self, stream: object = None) -> None:
-        """Note the time behind what was launched so far."""
+        """Record the time after everything launched so far."""
         self._driver.record(self._handle)
 
     def synchronize(self) -> None:
-        """Wait for it."""
+        """Wait for the event."""
         self._driver.synchronize()
 
     def query(self) -> bool:
-        """Whether it has passed: it has, once this returns."""
+        """Whether the event has passed: it waits, and is True."""
         self.synchronize()
         return True
 
@@ -44,7 +44,7 @@ class Event:
 
 
 class Stream:
-    """The one order of launches: what is launched earlier is over before what follows."""
+    """The one stream of launches, in which each is over before the next begins."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         if not cuda_driver.has_card():
@@ -55,13 +55,13 @@ class Stream:
         cuda_driver.driver().synchronize()
 
     def wait_stream(self, stream: Stream) -> None:
-        """Do nothing: there is one order."""
+        """Do nothing: there is one stream."""
 
     def wait_event(self, event: Event) -> None:
-        """Do nothing: there is one order."""
+        """Do nothing: there is one stream."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """An event behind what was launched so far."""
+        """An event after everything launched so far."""
         event = event or Event()
         event.record()
         return event
@@ -82,7 +82,7 @@ def properties(*_: Any) -> SimpleNamespace:
 
 
 def used(position: int) -> Callable[..., int]:
-    """A reader of one of the numbers of bytes in use, held, and in use at most."""
+    """A reader of one of the numbers of bytes: in use, reserved, most in use."""
     return lambda *_: card_memories.card_memory.use()[position]
 
 
@@ -111,7 +111,7 @@ ON_CARD: dict[str, Callable[..., Any]] = {
     "stream": lambda *_: EmptyBlock(),
     "synchronize": lambda *_: cuda_driver.driver().synchronize(),
 }
-"""What functions do where there is a card."""
+"""Implementations of functions where there is a card."""
 
 
 class CardNames(Absent):
@@ -132,7 +132,7 @@ class CardNames(Absent):
 
 
 def either(here: Callable[..., Any], absent: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the card's, or what stands for it where there is none."""
+    """The card's function, or its stand-in without a card."""
 
     @functools.wraps(absent)
     def call(*args: Any, **kwargs: Any) -> Any:

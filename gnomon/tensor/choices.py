@@ -42,7 +42,7 @@ def multinomial(
 
 
 def check_rows(input: Tensor, count: int, replacement: bool) -> None:
-    """Refuse what has no rows of chances, or too few outcomes for draws without replacement."""
+    """Refuse inputs without rows, or with too few outcomes for draws without replacement."""
     if input.ndim not in (1, 2) or not input.shape[-1]:
         raise ShapeError(
             f"multinomial: chances are a vector or rows of a matrix: got {tuple(input.shape)}."
@@ -57,7 +57,7 @@ def check_rows(input: Tensor, count: int, replacement: bool) -> None:
 
 
 def check_chances(input: Tensor, drawn: Tensor) -> None:
-    """Refuse what is no distribution; what was drawn is computed with it, by one program."""
+    """Refuse rows that are no distributions; the check and the draws are one program."""
     evaluate([raw(input), raw(drawn)])
     chances = array_of(input).astype(np.float64)
     good = np.isfinite(chances) & (chances >= 0)

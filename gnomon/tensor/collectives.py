@@ -59,9 +59,9 @@ MOST_AT_ONCE = 128
 
 
 class Part(NamedTuple):
-    """Elements of a tensor, counted in row-major order, that go to a rank of the group or come.
+    """A part of a tensor, counted in row-major order, sent to or received from a rank.
 
-    Those of collectives have a tag that no message of the user's has.
+    The parts of collectives have a tag that no user's message has.
     """
 
     peer: int
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 
 def put(target: Tensor, node: Node) -> None:
-    """Write what a collective gave into a tensor, of as many elements, unseen by gradients."""
+    """Write the result of a collective into a tensor of as many elements, without gradients."""
     before = grads.get()
     try:
         grads.set(False)
@@ -90,9 +90,9 @@ MOST_GATHERED = 8 << 20
 
 
 def fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> Work:
-    """Begin the fold of every rank's x, which `then` is given.
+    """Start the fold of every rank's x; `then` is called with it.
 
-    In two smaller transfers, of which the second begins after a fold, it is done at its call.
+    If done as two smaller transfers, of which the second starts after a fold, it runs at its call.
     """
     ranks, nbytes = group.size(), x.numel() * x.dtype.itemsize
     if is_capturing() or (ranks > 2 and ranks * nbytes > MOST_GATHERED):
@@ -103,7 +103,7 @@ def fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> Work:
 
 
 def folded(group: ProcessGroup, x: Tensor, op: Reduction) -> Node:
-    """The fold of every rank's x, by a program."""
+    """The fold of every rank's x, computed by a program."""
     refuse(group, "all_reduce", x.dtype, op)
 
     def build(node: Node, name: str, after: After) -> Node:
@@ -114,7 +114,7 @@ def folded(group: ProcessGroup, x: Tensor, op: Reduction) -> Node:
 
 
 def reduce_to(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Then) -> Work:
-    """Begin the fold of every rank's x, which `then` is given on one rank."""
+    """Start the fold of every rank's x on one rank, where `then` is called with it."""
     if not is_capturing():
         refuse(group, "reduce", x.dtype, op)
         return begin_reduce(group, x, op, root, then)
@@ -125,7 +125,7 @@ def reduce_to(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Th
 
 
 def gathered(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
-    """Begin to gather every rank's x; `then` is given a row of all their elements."""
+    """Start a gather of every rank's x; `then` is called with a row of all elements."""
     if not is_capturing():
         return begin_gather(group, name, x, lambda rows: then(reshape(rows, (rows.size,))))
 
@@ -137,7 +137,7 @@ def gathered(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
 
 
 def scatter_fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> Work:
-    """Begin the fold of every rank's x, of which `then` is given this rank's part, in a row."""
+    """Start the fold of every rank's x; `then` is called with this rank's part, in a row."""
     refuse(group, "reduce_scatter", x.dtype, op)
     if not is_capturing():
         return begin_fold(group, "reduce_scatter", x, op, True, then)
@@ -152,9 +152,9 @@ def scatter_fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> W
 
 
 def refuse(group: ProcessGroup, name: str, dtype: DType, op: Reduction | None = None) -> None:
-    """Refuse what the backend's table does not have.
+    """Refuse operations that the backend does not support.
 
-    A capture goes on, and refuses all that it met at once.
+    A capture goes on, and refuses all of them together.
     """
     table = table_of(group.backend.native)
     reason = refusal(table, name, dtype, op.name if op else "")
@@ -182,7 +182,7 @@ def meet(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Nod
 
 
 def move(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -> Work:
-    """Send parts of tensors and receive others; what comes in is written when it is waited for."""
+    """Send parts of tensors and receive others, which are written when they are waited for."""
     if is_capturing():
         move_in_program(group, sends, receives)
         return Done()
@@ -202,7 +202,7 @@ def move(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -
 
 
 def received(target: Tensor, receives: Sequence[Part]) -> DeviceBuffer:
-    """A buffer for what a tensor receives; it holds the tensor's value where parts leave gaps."""
+    """A receive buffer for a tensor; it holds the tensor's value where parts leave gaps."""
     node = raw(target)
     nbytes = node.size * node.dtype.itemsize
     made = DeviceBuffer(nbytes)
@@ -212,7 +212,7 @@ def received(target: Tensor, receives: Sequence[Part]) -> DeviceBuffer:
 
 
 def message(part: Part, sent: int, value: DeviceBuffer) -> Message:
-    """A part as the backend moves it: from, or to, an address."""
+    """A part as a backend's message, with its address."""
     refuse_elsewhere("distributed", part.tensor._storage.node)
     size = part.tensor.dtype.itemsize
     start = value.address + part.start * size
@@ -220,7 +220,7 @@ def message(part: Part, sent: int, value: DeviceBuffer) -> Message:
 
 
 def move_in_program(group: ProcessGroup, sends: Sequence[Part], receives: Sequence[Part]) -> None:
-    """Move parts within a program: those of one dtype together, in rounds of bounded length."""
+    """Move parts within a program: by dtype, in rounds of bounded length."""
     rows = [*((1, p) for p in sends), *((0, p) for p in receives)]
     found: dict[int, tuple[Tensor, list[tuple[Part, Node]]]] = {}
     numbered = rounds(rows)
@@ -235,13 +235,13 @@ PartRow = tuple[int, Part]
 
 
 def order_of(numbered: tuple[int, PartRow]) -> tuple[int, str]:
-    """The round and the dtype of a message."""
+    """The sort key of a message: its round and dtype."""
     number, (_, part) = numbered
     return number, part.tensor.dtype.name
 
 
 def rounds(rows: Sequence[PartRow]) -> list[tuple[int, PartRow]]:
-    """Messages, each with its round: both ends of a pair of ranks count alike."""
+    """Messages with their rounds, which both ends of a pair of ranks number alike."""
     counts: dict[tuple[int, int, int], int] = {}
     found = []
     for sent, part in rows:
@@ -252,7 +252,7 @@ def rounds(rows: Sequence[PartRow]) -> list[tuple[int, PartRow]]:
 
 
 def one_round(group: ProcessGroup, rows: Sequence[PartRow]) -> list[tuple[Part, Node]]:
-    """Messages of one dtype as one node; gives what each receives."""
+    """The node of one round's messages of a dtype; returns each one's received part."""
     sources, places, at = [], [], {1: 0, 0: 0}
     for sent, part in rows:
         if sent:
@@ -269,13 +269,13 @@ def one_round(group: ProcessGroup, rows: Sequence[PartRow]) -> list[tuple[Part, 
 
 
 def elements(x: Node, start: int, size: int) -> Node:
-    """Elements of x in a row."""
+    """Elements of x as a row."""
     row = reshape(x, (x.size,))
     return row if size == x.size else slice_(row, ((start, start + size, 1),))
 
 
 def pieced(target: Tensor, parts: Sequence[tuple[Part, Node]]) -> Node:
-    """A tensor's elements: what has come, and its own where nothing has."""
+    """A tensor's elements: received ones, and its own in gaps."""
     own, pieces, place = node_of(target), [], 0
     for part, node in sorted(parts, key=lambda each: each[0].start):
         if part.start > place:
@@ -302,7 +302,7 @@ def before(group: ProcessGroup) -> After:
 
 
 def noted(group: ProcessGroup, made: Node) -> Node:
-    """Remember a collective as the group's latest, and that the program has to end with it."""
+    """Record a collective as the group's latest, which the program has to include."""
     state.arena.latest[group.name] = made
     end = _ends.get(group)
     if end is None:

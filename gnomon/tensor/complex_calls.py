@@ -63,7 +63,7 @@ OPERANDS = re.compile("Node|Operand|Scalar")
 
 
 def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
-    """A function's result with complex numbers among its arguments."""
+    """The result of a function with complex arguments."""
     name = getattr(op, "__name__", "this function")
     found = op if isinstance(op, Op) else OPS.get(name)
     how = found.facts.complex if found is not None else ""
@@ -88,7 +88,7 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
 
 
 def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
-    """Refuse a complex number where an operation takes no operand, such as for an axis."""
+    """Refuse a complex number for an argument that is no operand, such as an axis."""
     for word, value in bound.arguments.items():
         parameter = bound.signature.parameters[word]
         kind, given = str(parameter.annotation), fitting.shown(value)
@@ -109,21 +109,21 @@ ONE_OPERAND = {
 
 
 def is_operand(value: Any, number: bool, nothing: bool) -> bool:
-    """Whether a value is a tensor, or a number or None where these are allowed."""
+    """Whether a value is a tensor; or a number or None if these are allowed."""
     if value is None:
         return nothing
     return isinstance(value, Tensor) or (number and isinstance(value, (Number, np.generic)))
 
 
 def holds_complex(value: Any) -> bool:
-    """Whether a value is a complex number or tensor, or has one in it."""
+    """Whether a value is complex, or contains a complex number or tensor."""
     return any(isinstance(x, (complex, np.complexfloating, Complex)) for x in leaves_in(value))
 
 
 def viewed(op: Any, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The part that a view shows of a tensor; a copy where it is more than views.
+    """A view of a complex tensor; a copy if the operation is more than a view.
 
-    Of further complex arguments the shape alone counts.
+    Of further complex arguments only the shape counts.
     """
     args = [each.real if isinstance(each, Complex) else each for each in args]
     if not isinstance(x, Complex):
@@ -154,7 +154,7 @@ def complex_in(value: Any) -> list[Complex]:
 
 
 def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The parts that views show, by a node of the same shape; None where it is more than views."""
+    """The views as steps from a node of the tensor's shape; None for operations beyond views."""
     start = Arena().input(tuple(x.shape), x._pair.dtype)
     result = op(start, *[unwrapped(v, []) for v in args], **kwargs)
     found = [result] if isinstance(result, Node) else result
@@ -169,7 +169,7 @@ def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, An
 
 
 def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
-    """Call an operation on both parts; operands at these places become complex numbers."""
+    """Call an operation on both parts; operands at these positions are converted to complex."""
     dtype = reduce(promote, [x.dtype for x in tensors_in([args[k] for k in places])], complex64)
     given = [whole(x, dtype) if k in places else x for k, x in enumerate(args)]
     if isinstance(kwargs.get("alpha"), (complex, Complex)):
@@ -191,19 +191,19 @@ def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
 
 
 def whole(value: Any, dtype: DType) -> Any:
-    """A tensor or number, or each of several, as complex ones of a dtype."""
+    """A tensor or number, or several, converted to a complex dtype."""
     return with_leaves(
         value, lambda x: as_complex(x, dtype) if isinstance(x, Tensor) else complex(x)
     )
 
 
 def part_of(value: Any, k: int) -> Any:
-    """Arguments with the real parts of complex ones in their places, or the imaginary ones."""
+    """Arguments with complex operands replaced by their real or imaginary parts."""
     return with_leaves(value, lambda x: parts(x)[k] if isinstance(x, (Complex, complex)) else x)
 
 
 def multilinear(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
-    """A function that is linear in each of its tensors, by its values on their parts."""
+    """A multilinear function of complex tensors, from its values on their parts."""
     function = as_function(op)
     sums: list[Any] = [None, None]
     for choice in product((0, 1), repeat=len(complex_in(args))):
@@ -213,7 +213,7 @@ def multilinear(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any
 
 
 def picked(value: Any, choice: Iterator[int]) -> Any:
-    """Arguments with one part of each complex tensor."""
+    """Arguments with one chosen part of each complex tensor."""
     return with_leaves(value, lambda x: parts(x)[next(choice)] if isinstance(x, Complex) else x)
 
 
@@ -223,20 +223,20 @@ def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: An
 
 
 def of_size(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
-    """A function of distances from 0."""
+    """Call a function of magnitudes."""
     if kwargs.get("dtype") is not None:
         kwargs["dtype"] = dtype_of(kwargs["dtype"]).to_real()
     return as_function(op)(complex_abs(x), *args, **kwargs)
 
 
 def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
-    """The result of a function of truth values: of complex operands, whether they are not 0."""
+    """Call a function of truth values; complex operands are true if they are not 0."""
     true = [each != 0 if isinstance(each, Complex) else each for each in (x, *args)]
     return as_function(op)(*true, **kwargs)
 
 
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
-    """An operation's own function of complex numbers."""
+    """Call an operation's formula for complex numbers."""
     homes = (
         *(complex_math, complex_circles, complex_folds, complex_composites),
         *(complex_matrices, complex_factorizations),

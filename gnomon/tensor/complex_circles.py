@@ -38,7 +38,7 @@ def turned_back(x: Complex) -> Complex:
 
 
 def lost(a: Tensor, b: Tensor) -> Tensor:
-    """Whether a is infinite and b no angle."""
+    """Whether a is infinite and b is not a finite angle."""
     return a.isinf() & ~b.isfinite()
 
 
@@ -93,14 +93,14 @@ def complex_tan(x: Complex) -> Complex:
 
 
 def apart(x: Complex) -> tuple[Complex, Tensor]:
-    """A number, 0 where it is far out or no number, and where that is so."""
+    """A number, replaced by 0 where it is huge, infinite or NaN, and the mask of that."""
     most = 2.0**60 if x.real.dtype is float32 else 2.0**500
     far = ~((x.real.detach().abs() < most) & (x.imag.detach().abs() < most))
     return joined(chosen(far, 0.0, x.real), chosen(far, 0.0, x.imag)), far
 
 
 def of_either(far: Tensor, beyond: tuple[Tensor, Tensor], near: tuple[Tensor, Tensor]) -> Complex:
-    """The number with parts of one or the other."""
+    """Select parts of one of two complex numbers by a mask."""
     return joined(*(chosen(far, x, y) for x, y in zip(beyond, near, strict=True)))
 
 
@@ -163,11 +163,12 @@ def complex_atanh(x: Complex) -> Complex:
 
 
 TINY = 2.0**-40
-"""So near to a pole of atanh its real part is log(2 / distance) / 2 to all digits of float64."""
+"""The distance from a pole of atanh below which its real part is log(2 / distance) / 2 in
+float64."""
 
 
 def share(a: Tensor, b: Tensor) -> Tensor:
-    """The real part of the reciprocal of a number far out: its sign where a part is infinite."""
+    """The real part of the reciprocal of a huge number: its sign if a part is infinite."""
     size = F["maximum"](a.abs(), b.abs()).detach()
     good = size.isfinite() & (size > 0) & a.isfinite() & b.isfinite()
     size = chosen(good, size, 1.0)

@@ -17,7 +17,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def complex_lerp(x: Any, end: Any, weight: Any) -> Any:
-    """From x towards end by a weight; from the end's side where the weight is 1/2 or more."""
+    """Interpolate from x to end by a weight, from the end's side for weights from 1/2 on."""
     away = end - x
     far = end - away * (1 - weight)
     if not isinstance(weight, Tensor):
@@ -36,7 +36,7 @@ def complex_addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> An
 
 
 def complex_dist(x: Any, y: Any, p: float = 2) -> Tensor:
-    """The p-norm of the distances of x and y."""
+    """The p-norm of x − y."""
     return FUNCTIONS["dist"](complex_abs(x - y), 0, p)
 
 
@@ -106,7 +106,7 @@ def complex_cartesian_prod(*xs: Any) -> Any:
 
 
 def of_both_parts(name: str, xs: Sequence[Any]) -> Any:
-    """A function that moves numbers, of the real and of the imaginary parts, in one dtype."""
+    """Apply a function that moves elements to real and to imaginary parts, in one dtype."""
     dtype = reduce(promote, [x.dtype for x in xs], complex64)
     given = [parts(as_complex(x, dtype)) for x in xs]
     return joined(*[FUNCTIONS[name](*part) for part in zip(*given, strict=True)])

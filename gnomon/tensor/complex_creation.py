@@ -36,7 +36,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 
 def check(name: str, x: Tensor, y: Tensor) -> None:
-    """Refuse parts that are no floats, or of two dtypes."""
+    """Refuse real and imaginary parts that are not floats of one dtype."""
     if x.dtype is not y.dtype or not x.dtype.is_floating_point or x.dtype.bits < 32:
         raise DtypeError(
             f"{name}: both parts are float32, or both float64: got {x.dtype.name} and "

@@ -39,7 +39,7 @@ Results = tuple[Any, ...]
 
 
 def matrix(name: str, x: Any, square: bool = False) -> Complex:
-    """Matrices in the last two axes, or a refusal."""
+    """Refuse tensors without matrices in the last two axes."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise ShapeError(f"linalg.{name}: needs {kind} in the last two axes: got {tuple(x.shape)}.")
@@ -47,7 +47,7 @@ def matrix(name: str, x: Any, square: bool = False) -> Complex:
 
 
 def of_pairs(function: Callable[..., Any], *xs: Complex, **settings: Any) -> Any:
-    """The results of an operation on complex tensors stored as (real, imaginary) pairs."""
+    """The results of a function on pairs (real, imaginary), as complex tensors."""
     return apply(function, [x._pair for x in xs], settings)
 
 
@@ -73,7 +73,7 @@ def complex_det(x: Complex) -> Complex:
 
 
 def complex_slogdet(x: Complex) -> Results:
-    """The determinant's direction, and the logarithm of its size."""
+    """The determinant's direction, and the logarithm of its absolute value."""
     sign, size = of_pairs(complex_log_determinant, matrix("slogdet", x, square=True))
     return Complex((sign,)), size
 
@@ -88,7 +88,7 @@ def complex_logdet(x: Complex) -> Complex:
 
 
 def complex_cholesky_ex(x: Complex, *, upper: bool = False, check_errors: bool = False) -> Results:
-    """The factor of cholesky, and 0 or the first leading minor that is not positive."""
+    """The factor of cholesky, and the number of the first non-positive leading minor, or 0."""
     x = matrix("cholesky", x, square=True)
     x = x.mH if upper else x
     low, failed = of_pairs(complex_cholesky_factor, x, check=bool(check_errors))
@@ -97,12 +97,12 @@ def complex_cholesky_ex(x: Complex, *, upper: bool = False, check_errors: bool =
 
 
 def complex_cholesky(x: Complex, upper: bool = False) -> Complex:
-    """The triangle of which the matrix is the product with its conjugate."""
+    """The triangular factor L of x = L · Lᴴ."""
     return complex_cholesky_ex(x, upper=upper, check_errors=True)[0]
 
 
 def complex_qr(x: Complex, mode: str = "reduced") -> Results:
-    """Orthonormal columns and an upper triangle."""
+    """The factors Q, with orthonormal columns, and R, upper triangular."""
     choice("linalg.qr", "mode", mode, ("reduced", "complete", "r"))
     both = of_pairs(complex_orthogonal, matrix("qr", x), complete=mode == "complete")
     q, r = (Complex((part,)) for part in both)
@@ -110,7 +110,7 @@ def complex_qr(x: Complex, mode: str = "reduced") -> Results:
 
 
 def complex_svd(x: Complex, full_matrices: bool = True) -> Results:
-    """Left vectors, singular values from the largest, right vectors as conjugated rows."""
+    """Left singular vectors, singular values in descending order, right ones as conjugated rows."""
     m, n = matrix("svd", x).shape[-2:]
     both, s = of_pairs(complex_singular, x, full=bool(full_matrices))
     k, vectors = min(m, n), Complex((both,))
@@ -165,23 +165,23 @@ def complex_householder_product(x: Any, tau: Any) -> Complex:
 
 
 def complex_lu_factor_ex(x: Complex, *, pivot: bool = True, check_errors: bool = False) -> Results:
-    """L and U in one matrix, the rows exchanged, and the first pivot that is 0."""
+    """L and U in one matrix, the row exchanges, and the number of the first zero pivot."""
     return eliminated("lu_factor", x, pivot, "lu_factor_ex" if check_errors else "")
 
 
 def eliminated(name: str, x: Complex, pivot: bool, check: str) -> Results:
-    """L and U in one matrix, the rows exchanged, and the first pivot that is 0."""
+    """L and U in one matrix, the row exchanges, and the number of the first zero pivot."""
     made = of_pairs(complex_eliminated, matrix(name, x), pivot=bool(pivot), check=check)
     return Complex((made[0],)), *made[1:]
 
 
 def complex_lu_factor(x: Complex, *, pivot: bool = True) -> Results:
-    """L and U in one matrix, and the rows exchanged."""
+    """L and U in one matrix, and the row exchanges."""
     return complex_lu_factor_ex(x, pivot=pivot)[:2]
 
 
 def rows_in_order(LU: Any, pivots: Tensor, name: str) -> Tensor:
-    """The rows of a matrix in the order of its factors."""
+    """The permutation of rows from row exchanges."""
     wanted = (*LU.shape[:-2], min(LU.shape[-2:]))
     if not pivots.dtype.is_integer or tuple(pivots.shape) != wanted:
         raise ShapeError(
@@ -232,7 +232,7 @@ def complex_lu_solution(
 
 
 def fitting(name: str, a: Any, b: Any, left: bool) -> None:
-    """Refuse sides of equations whose sizes differ."""
+    """Refuse equations whose sides' sizes differ."""
     if a.shape[-1] != b.shape[-2 if left else -1]:
         side = "rows" if left else "columns"
         raise ShapeError(
@@ -271,7 +271,7 @@ def complex_cholesky_inverse(x: Complex, upper: bool = False) -> Complex:
 
 
 def complex_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Results:
-    """solve, and the first pivot that is 0, from 1; 0 where none is."""
+    """The solution of solve, and the number of the first zero pivot, from 1; 0 without one."""
     kind = (A if isinstance(A, Complex) else B).dtype
     A = as_complex(matrix("solve_ex", A, square=True), kind)
     both, pivots, failed = eliminated("solve_ex", A, True, "solve_ex" if check_errors else "")
@@ -282,7 +282,7 @@ def complex_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = 
 
 
 def complex_inv_ex(x: Complex, *, check_errors: bool = False) -> Results:
-    """The inverse, and the first pivot that is 0, from 1; 0 where none is."""
+    """The inverse, and the number of the first zero pivot, from 1; 0 without one."""
     n = matrix("inv_ex", x, square=True).shape[-1]
     one = eye(n, dtype=x.dtype).expand(*x.shape)
     return complex_solve_ex(x, one, check_errors=check_errors)

@@ -36,7 +36,7 @@ def complex_prod(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: An
 
 
 def complex_cumprod(x: Any, axis: int, *, dtype: Any = None) -> Any:
-    """The products up to each place, in as many steps as its number has bits."""
+    """The cumulative products, in logarithmically many steps."""
     x = x if dtype is None else cast(x, dtype_of(dtype))
     rows = (x if x.ndim else x.reshape(1)).movedim(axis, -1)
     step = 1
@@ -64,7 +64,7 @@ def complex_linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def complex_convolution(name: str) -> Callable[..., Any]:
-    """A convolution, by those of the parts."""
+    """The function of a complex convolution, computed from those of the parts."""
 
     def function(x: Any, weight: Any, bias: Any = None, *args: Any, **kwargs: Any) -> Any:
         def slid(a: Tensor, b: Tensor) -> Tensor:
@@ -124,13 +124,13 @@ def complex_diff(
 
 
 def complex_broadcast_tensors(*xs: Any) -> tuple[Any, ...]:
-    """All in the shape that they share."""
+    """All tensors, broadcast to their common shape."""
     shape = broadcast_shapes(*(tuple(x.shape) for x in xs))
     return tuple(x.expand(shape) for x in xs)
 
 
 def complex_l1_loss(x: Any, target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor:
-    """The distance of complex numbers, each times its weight."""
+    """The reduced loss of distances |x − y|, each times its weight."""
     away = FUNCTIONS["abs"](x - target)
     zeros = full((), 0.0, dtype=away.dtype)
     return FUNCTIONS["l1_loss"](away, zeros, reduction=reduction, weight=weight)

@@ -30,7 +30,7 @@ def chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 
 def plus(x: Any, y: Any) -> Any:
-    """The sum of parts of which one may be missing."""
+    """The sum of two parts, each of which may be None for 0."""
     return y if x is None else x if y is None else x + y
 
 
@@ -89,7 +89,7 @@ def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
 
 
 def quotient(a: Any, b: Any, c: Any, d: Any, scale: Any) -> Complex:
-    """(a + ib) / ((c + id) · scale), where c or d is ±1; b may be missing."""
+    """(a + ib) / ((c + id) · scale), where c or d is ±1; b may be None."""
     size = (c * c + d * d) * scale
     if b is None:
         return joined(a * c / size, -(a * d) / size)
@@ -97,7 +97,7 @@ def quotient(a: Any, b: Any, c: Any, d: Any, scale: Any) -> Complex:
 
 
 def shared(x: Tensor, y: Tensor, scale: Tensor) -> Tensor:
-    """x / scale, scale the larger of |x| and |y|: ±1 or ±0 where it is infinite, NaN of two."""
+    """x / scale for scale = max(|x|, |y|): ±1 or ±0 if it is infinite, NaN of two NaN."""
     endless = scale.isinf()
     share = chosen(x.isinf() & y.isinf(), math.nan, side(x) * x.isinf())
     return chosen(endless, share, x / chosen(endless | (scale == 0), 1.0, scale))
@@ -149,7 +149,7 @@ def complex_sign(x: Complex) -> Complex:
 
 
 def smaller(x: Complex) -> tuple[Complex, Tensor]:
-    """A number of which no square root of squares overflows, and whether it is a sixteenth."""
+    """A number scaled so that no sum of squares overflows, and whether it is scaled by 1/16."""
     large = F["maximum"](x.real.detach().abs(), x.imag.detach().abs()) > LARGEST[x.real.dtype] / 16
     scale = chosen(large, 1 / 16, 1.0).to(x.real.dtype)
     return joined(x.real * scale, x.imag * scale), large
@@ -174,7 +174,7 @@ def zero_of(x: Tensor) -> Tensor:
 
 
 def halted(a: Tensor, size: Tensor, most: float) -> tuple[Tensor, Tensor]:
-    """a brought nearer to 0 where its size says that e^|a| is too large, and the factor left."""
+    """a, brought nearer to 0 if e^|a| would overflow, and the remaining factor."""
     over = size > most
     factor = chosen(over, F["full_like"](size, math.exp(64)), 1.0)
     return a - chosen(over, side(a.detach()) * 64.0, 0.0), factor
@@ -186,7 +186,7 @@ def polar(size: Tensor, angle: Tensor) -> Complex:
 
 
 def times(size: Tensor, x: Tensor) -> Tensor:
-    """size · x, and 0 where x is, also of a size that is infinite or NaN."""
+    """size · x, and 0 where x is 0, also for an infinite or NaN size."""
     return chosen((x == 0) & ~size.isfinite(), x * side(size.detach()), size * x)
 
 
@@ -263,7 +263,7 @@ def complex_rsqrt(x: Complex) -> Complex:
 
 
 def side(x: Tensor) -> Tensor:
-    """1, or −1 below 0 and at −0: no gradient is lost at 0 as it is by abs and copysign."""
+    """The sign 1, or −1 below 0 and at −0, without losing gradients at 0 as abs and copysign do."""
     return chosen(x.signbit(), -1.0, 1.0).to(x.dtype)
 
 
@@ -288,7 +288,7 @@ def complex_pow(x: Any, y: Any) -> Any:
 
 
 def base_of(x: Any, y: Any) -> Complex:
-    """A base as complex numbers of the dtype that its power has."""
+    """A base as complex numbers of the power's dtype."""
     if not isinstance(x, Tensor):
         number = complex(x)
         return as_complex(F["ones_like"](y.real), promote(complex64, y.dtype)) * number
@@ -296,7 +296,7 @@ def base_of(x: Any, y: Any) -> Complex:
 
 
 def whole_power(x: Any, count: int) -> Any:
-    """x multiplied with itself, by squares."""
+    """x to an integer power, by repeated squaring."""
     if count == 0:
         return joined(F["full_like"](x.real, 1.0))
     half = x if count == 1 else whole_power(x, count // 2)
@@ -334,7 +334,7 @@ def complex_logical_not(x: Complex) -> Tensor:
 
 
 def of_operand(x: Any) -> Complex:
-    """A tensor or a number as complex numbers, none of which is rounded."""
+    """A tensor or a number as complex numbers, without rounding."""
     if isinstance(x, Complex):
         return x
     return joined(x) if isinstance(x, Tensor) else as_complex(x, complex128)

@@ -16,7 +16,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def doubled(x: Complex) -> Tensor:
-    """The real matrix of twice the size: a block of two by two for each number."""
+    """The real matrix of twice the size, with a 2 × 2 block for each number."""
     re, im = x.real, x.imag
     blocks = FUNCTIONS["stack"](
         [FUNCTIONS["stack"]([re, -im], -1), FUNCTIONS["stack"]([im, re], -1)], -2
@@ -26,12 +26,12 @@ def doubled(x: Complex) -> Tensor:
 
 
 def hermitian_of(x: Complex) -> Complex:
-    """The matrix without imaginary parts on its diagonal, which are not read."""
+    """A Hermitian matrix, whose diagonal's imaginary parts are not read, without these."""
     return joined(x.real, FUNCTIONS["tril"](x.imag, -1) + FUNCTIONS["triu"](x.imag, 1))
 
 
 def halved(x: Tensor) -> Complex:
-    """The complex matrix that stands as these blocks."""
+    """The complex matrix of a real one of 2 × 2 blocks."""
     return joined(x[..., ::2, ::2], x[..., 1::2, ::2])
 
 
@@ -57,7 +57,7 @@ def complex_solve(A: Any, B: Any, *, left: bool = True) -> Complex:
 
 
 def tolerance(x: Complex, atol: Any, rtol: Any) -> Any:
-    """rtol as it is for the matrix itself, where none is given."""
+    """The relative tolerance for a matrix, if none is given."""
     if rtol is not None or isinstance(atol, Tensor) or atol:
         return rtol
     return max(x.shape[-2:]) * float(np.finfo(x.dtype.to_real().numpy).eps)

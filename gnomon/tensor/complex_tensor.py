@@ -181,16 +181,16 @@ class Complex(Paired):
         self._pair[index if alone else with_parts(index)] = as_complex(value, self.dtype)._pair
 
     def copy_(self, other: Any, non_blocking: bool = False) -> Complex:
-        """Take another tensor's values."""
+        """Copy another tensor's values into this one."""
         self._pair.copy_(as_complex(other, self.dtype)._pair)
         return self
 
     def fill_(self, value: Any) -> Complex:
-        """Take one value everywhere."""
+        """Set all elements to a value."""
         return self.copy_(as_complex(value, self.dtype))
 
     def zero_(self) -> Complex:
-        """Take 0 everywhere."""
+        """Set all elements to 0."""
         self._pair.zero_()
         return self
 
@@ -209,7 +209,7 @@ class Complex(Paired):
         return (Complex, ((self._pair,),), vars(self) or None)
 
     def _like(self, pair: Tensor) -> Any:
-        """A tensor of this class and with these attributes."""
+        """A tensor over a pair, with this tensor's class and attributes."""
         made = Complex((pair,))
         vars(made).update(vars(self))
         return made
@@ -236,7 +236,7 @@ class Complex(Paired):
         self._pair.grad = None if value is None else as_complex(value, self.dtype)._pair
 
     def requires_grad_(self, requires_grad: bool = True) -> Complex:
-        """Say whether backward passes should reach this leaf."""
+        """Set whether backward passes compute a gradient for this leaf."""
         self._pair.requires_grad = requires_grad
         return self
 
@@ -245,12 +245,12 @@ class Complex(Paired):
         return Complex((self._pair.detach(),))
 
     def detach_(self) -> Complex:
-        """Cut this tensor from what made it."""
+        """Cut this tensor off from its history, in place."""
         self._pair.detach_()
         return self
 
     def register_hook(self, hook: Callable) -> Any:
-        """Call a function with each gradient, which may give another."""
+        """Call a function with each gradient; a returned one replaces it."""
 
         def on_pair(gradient: Tensor) -> Tensor | None:
             answer = hook(Complex((gradient,)))
@@ -274,7 +274,7 @@ DATA = ("data", "data_ptr", "is_leaf", "grad_fn", "retain_grad", "retains_grad")
 
 
 def of_pair(name: str) -> property:
-    """An attribute of the pair's."""
+    """A property that reads an attribute of the underlying pair."""
 
     def read(self: Complex) -> Any:
         found = getattr(self._pair, name)
@@ -294,14 +294,14 @@ for _name in DATA:
 
 
 def parts(value: Any) -> tuple[Any, Any]:
-    """The real and the imaginary part of a tensor or number; None where there is no such part."""
+    """The real and the imaginary part of a tensor or number; None for a missing part."""
     if isinstance(value, (Complex, complex, np.complexfloating)):
         return value.real, value.imag
     return value, None
 
 
 def joined(re: Any, im: Any = None) -> Complex:
-    """The tensor of these parts, of which one may be a number or nothing."""
+    """The complex tensor of two parts; one may be a number or None."""
     if not isinstance(re, Tensor):
         re = full_like(im, re)
     if not isinstance(im, Tensor):
@@ -322,7 +322,7 @@ def as_complex(value: Any, dtype: DType) -> Complex:
 
 
 def cast(x: Any, dtype: DType) -> Tensor | Complex:
-    """A tensor in another dtype; of complex numbers to real ones what is real stays."""
+    """A tensor in another dtype; a cast from complex to real keeps the real part."""
     if dtype.is_complex:
         return as_complex(x, dtype)
     if dtype is bool_:
@@ -343,19 +343,19 @@ def of_array(array: np.ndarray) -> Complex:
 
 
 def seen(pair: Tensor, chain: Chain) -> Tensor:
-    """A view of a tensor by these steps."""
+    """A complex view by these steps."""
     return alias(pair, chain, not grads.get() and pair.requires_grad)
 
 
 def with_parts(index: Any) -> tuple:
-    """An index into the pair of a complex tensor, which keeps real and imaginary parts."""
+    """An index for the pair of a complex tensor that keeps both parts."""
     items = index if isinstance(index, tuple) else (index,)
     whole = any(item is Ellipsis for item in items)
     return (*items, slice(None)) if whole else (*items, Ellipsis, slice(None))
 
 
 def in_place(x: Complex, name: str) -> Callable:
-    """A method that stores its result."""
+    """A method that stores the result of a function in the tensor."""
 
     def method(*args: Any, **kwargs: Any) -> Complex:
         made = getattr(x, name[:-1])(*args, **kwargs)
@@ -372,13 +372,13 @@ METADATA = frozenset(f"{name}_" for op in operations() for name in op.facts.resh
 
 
 def stored(x: Complex, made: Any, name: str) -> Complex:
-    """A tensor that has taken a result's values."""
+    """A tensor after a result's values were stored in it."""
     write_result(x._pair, as_complex(made, made.dtype.to_complex())._pair, name)
     return x
 
 
 def writing(slot: str) -> Callable:
-    """The operator that writes to the tensor on the left."""
+    """The in-place operator of a tensor on the left."""
     function = getattr(Tensor, slot)
 
     def method(self: Complex, other: Any) -> Any:

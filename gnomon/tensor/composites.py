@@ -84,7 +84,7 @@ def gradient(
 
 
 def slopes(x: Tensor, axis: int, gap: Any, order: int) -> Tensor:
-    """The slopes along one axis; in the middle the parabola through three neighbours."""
+    """The slopes along one axis; inside by parabolas through three neighbours."""
     rows, count = x.movedim(axis, -1), x.shape[axis]
     if count <= order:
         raise ShapeError(f"gradient: needs more than {order} elements: got {tuple(x.shape)}.")
@@ -173,7 +173,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """grid_sample, its words as numbers."""
+    """grid_sample with numbers in place of its mode names."""
     words = MODES[interpolation_mode], BORDERS[padding_mode]
     return FUNCTIONS["grid_sample"](input, grid, *words, align_corners)
 
@@ -182,7 +182,7 @@ grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
 def max_pool1d_with_indices(input: Tensor, *sizes: Any, **options: Any) -> tuple[Tensor, Tensor]:
-    """max_pool1d, and where its values stood."""
+    """max_pool1d, with the indices of the maxima."""
     return FUNCTIONS["max_pool1d"](input, *sizes, return_indices=True, **options)
 
 
@@ -270,7 +270,7 @@ def real(input: Tensor) -> Tensor:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: no conjugate and no sign waits."""
+    """Return the tensor: conjugations and signs are never pending."""
     return input
 
 

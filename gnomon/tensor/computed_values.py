@@ -27,7 +27,7 @@ MOVED = WEIGHTLESS | LAYOUTS
 
 
 class ValueName(NamedTuple):
-    """The name of a value: the operation, and the module and line that asked for it."""
+    """The name of a value: its operation, and the module and line of its source location."""
 
     phase: str
     """forward, backward or, where no line computed it, what it is."""
@@ -40,12 +40,12 @@ class ValueName(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """The name without the line, which moves when a file is edited."""
+        """The name without the line, which changes when a file is edited."""
         return self.phase, self.module, self.op, self.index
 
 
 def computed_values(loss: Tensor, gradients: Sequence[Tensor] = ()) -> dict[ValueName, Tensor]:
-    """Every value behind a loss, in the order in which they are needed, then behind gradients."""
+    """Every value behind a loss, in the order of dependence, then those behind gradients."""
     counts: Counter[tuple[str, str, str]] = Counter()
     found: dict[ValueName, Tensor] = {}
     forward = topological([node_of(loss)])
@@ -57,17 +57,17 @@ def computed_values(loss: Tensor, gradients: Sequence[Tensor] = ()) -> dict[Valu
 
 
 def whole_values(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """The values of tensors as they are now, whatever is written to them later."""
+    """The present values of tensors, unaffected by later writes."""
     return [wrap(detached(node_of(x))) for x in tensors]
 
 
 def is_computed(node: Node) -> bool:
-    """Whether a node's elements are its own."""
+    """Whether a node is computed, and no view."""
     return bool(node.inputs) and node.op not in MOVED and not has_other_history(node)
 
 
 def name_of(node: Node, phase: str, counts: Counter[tuple[str, str, str]]) -> ValueName:
-    """The name of a node's value, which is counted."""
+    """The name of a node's value, with its occurrence number."""
     site = node.sites[0] if node.sites else None
     at = (phase, site.module if site else "", label(node))
     counts[at] += 1

@@ -22,7 +22,7 @@ _seen: Recent[tuple[int, ...], tuple[list[float], set[int]]] = memo(Recent())
 
 
 def generalized(order: Iterable[Node]) -> Mapping[Node, DeviceBuffer]:
-    """The numbers of a new structure that vary, and their values."""
+    """The constants of a new structure that vary, and their values."""
     nodes = list(order)
     numbers = [x for x in nodes if x.op == "const" and is_number(x)]
     if not numbers:

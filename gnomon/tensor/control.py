@@ -17,7 +17,7 @@ from gnomon.tensor.tensor import Tensor, raw, value_of
 
 
 def evaluate(*tensors: Any) -> None:
-    """Compute tensors, or nested lists and dicts of them, in one program; or all."""
+    """Compute tensors, or nested lists and dicts of them, in one program; or all pending ones."""
     if not tensors:
         evaluate_all()
         return
@@ -29,7 +29,7 @@ def evaluate(*tensors: Any) -> None:
 
 
 def is_known(tensor: Tensor) -> bool:
-    """Whether a tensor's value is there, and no part of another one's; not while captured."""
+    """Whether a tensor's value is computed, and it is no view; False in captures."""
     node = tensor._storage.node
     return tensor._view is None and node.value is not None and node.arena is state.arena
 
@@ -40,7 +40,7 @@ def explain(tensor: Tensor) -> str:
 
 
 def synchronize(device: object = None) -> None:
-    """Compute all that is pending: for timing."""
+    """Compute all pending tensors, to measure time."""
     evaluate_all()
 
 

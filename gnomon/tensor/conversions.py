@@ -47,7 +47,7 @@ from gnomon.tensor.views import mesh_layout_of
 from gnomon.tensor.writing import write
 
 MOST_INTEGERS = 64
-"""So many integers of a list may each be a size, in a function that is captured."""
+"""The most integers of a list that become sizes in a capture."""
 
 
 # numbers, lists, arrays
@@ -119,7 +119,7 @@ def __bool__(self: Tensor) -> bool:
 
 @method
 def __int__(self: Tensor) -> int:
-    """The one element, towards zero."""
+    """The one element, rounded towards zero."""
     return int(scalar(self, "int"))
 
 
@@ -151,7 +151,7 @@ def __index__(self: Tensor) -> int:
 
 @method
 def __format__(self: Tensor, spec: str) -> str:
-    """A single element is formatted as its number."""
+    """A single element, formatted as a number."""
     if self.ndim == 0 and (spec or prints_number(self)):
         return format(array_of(self).item(), spec)
     return format(str(self), spec)
@@ -167,7 +167,7 @@ def __contains__(self: Tensor, element: Any) -> bool:
 
 
 def target(args: tuple, named: dict[str, Any]) -> DType | None:
-    """The dtype that to() is asked for, among devices and flags."""
+    """The dtype in the arguments of to(), among devices and flags."""
     found = named.get("dtype")
     for value in args:
         if isinstance(value, Tensor):
@@ -179,7 +179,7 @@ def target(args: tuple, named: dict[str, Any]) -> DType | None:
 
 @method
 def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
-    """The tensor in another dtype or on another device; itself when it is so already."""
+    """The tensor in another dtype or on another device; itself if nothing changes."""
     args = with_like("to", args, named, "other")
     dtype, memory_format = target(args, named), named.get("memory_format")
     made = moved("to", self, place(args, named))
@@ -225,7 +225,7 @@ CASTS = {
 
 
 def install_casts() -> None:
-    """x.float(), x.long() and their like."""
+    """Define x.float(), x.long() and other casts."""
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, dtype))
 
@@ -252,7 +252,7 @@ def cpu(self: Tensor) -> Tensor:
 
 @method
 def cuda(self: Tensor, device: object = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on the card: itself if it is there; ArgumentError where there is none."""
+    """The tensor on the card; ArgumentError without one."""
     return moved("cuda", self, card_named(device))
 
 
@@ -279,7 +279,7 @@ def pin_memory(self: Tensor) -> Tensor:
 
 @method
 def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Take one value where all positions are equal; wrap: again below in a tall matrix."""
+    """Set the elements with equal positions to one value; wrap: repeat below in a tall matrix."""
     found, width = self, self.shape[-1]
     for _ in range(self.ndim - 1):
         found = FUNCTIONS["diagonal"](found, 0, 0, -1)
@@ -312,7 +312,7 @@ def is_complex(self: Tensor) -> bool:
 
 @method
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element, in the memory of which a view shows a part."""
+    """The address of the first element, in the memory of the storage."""
     view = self._view
     has_strides = view is not None and not is_capturing() and not mesh_layout_of(view)
     places = strided_view_of(self) if has_strides else None
@@ -322,12 +322,12 @@ def data_ptr(self: Tensor) -> int:
 
 
 def nowhere(self: Tensor) -> int:
-    """0: memory is not pinned."""
+    """The address 0: memory is not pinned."""
     return 0
 
 
 def install_properties() -> None:
-    """T, mT, nbytes and itemsize."""
+    """Define T, mT, nbytes and itemsize."""
     swap = FUNCTIONS["matrix_transpose"]
     Tensor.T = property(lambda self: reversed_axes(self), doc="The axes in reverse.")
     Tensor.mT = property(lambda self: swap(self), doc="The last two axes swapped.")
@@ -346,7 +346,7 @@ def install_properties() -> None:
 
 
 def turned_matrix(tensor: Tensor) -> Tensor:
-    """A matrix transposed; what has no axes stays."""
+    """A matrix transposed; a scalar unchanged."""
     if tensor.ndim not in (0, 2):
         raise ShapeError(f"H: needs a matrix: got {tuple(tensor.shape)}. Use x.mH.")
     return FUNCTIONS["adjoint"](tensor) if tensor.ndim else tensor
@@ -365,7 +365,7 @@ install_properties()
 
 @method
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
-    """Take another tensor's values."""
+    """Copy another tensor's values into this one."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
     if others and not is_capturing() and not other.is_meta:  # a capture runs where its inputs are
         other = moved("copy_", other, self.device)
@@ -374,13 +374,13 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
 
 
 def taken(x: Node, dtype: DType) -> Node:
-    """x in a dtype, in memory that nobody else writes to."""
+    """x in a dtype, in memory of its own."""
     return cast(kept_apart(x), dtype)
 
 
 @method
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Take one value everywhere."""
+    """Set all elements to a value."""
     if isinstance(value, Tensor):
         return copy_(self, value)
     filled = apply(FUNCTIONS["full_like"].__wrapped__, (alias(self, (), True), value))
@@ -389,5 +389,5 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 @method
 def zero_(self: Tensor) -> Tensor:
-    """Take 0 everywhere."""
+    """Set all elements to 0."""
     return fill_(self, 0)

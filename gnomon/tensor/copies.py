@@ -16,7 +16,7 @@ from gnomon.tensor.views import Chain, full_chain, is_encoded, mesh_layout_of
 
 @method
 def __copy__(self: Tensor) -> Tensor:
-    """A tensor of the same storage: a leaf, which wants gradients if this one does."""
+    """A tensor of the same storage: a leaf that requires gradients if this one does."""
     made = self.__class__.__new__(self.__class__)
     # a view that a capture made is made anew by each replay
     plain = self._view is None and not self.requires_grad and not is_capturing()
@@ -37,7 +37,7 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
 
 
 def twin(tensor: Tensor, value: Tensor, known: dict[int, Any]) -> Tensor:
-    """A tensor of another's class and attributes over a value; known: what was copied before."""
+    """A tensor of another's class and attributes over a value; known: earlier copies."""
     if not tensor.is_leaf:
         raise GradientError(
             "deepcopy: only Tensors created explicitly by the user (graph leaves) support the "
@@ -53,9 +53,9 @@ def twin(tensor: Tensor, value: Tensor, known: dict[int, Any]) -> Tensor:
 
 
 def copied(tensor: Tensor, known: dict[int, Any] | None = None) -> Tensor:
-    """A copy of a value; encoded blocks stay blocks.
+    """A copy of a value; quantized blocks stay quantized.
 
-    known: the memory that was copied: copies of what shares memory share it again.
+    known: the memory that was copied: copies of tensors that share memory share it again.
     """
     alone = known is None or mesh_layout_of(tensor._view)
     if alone and not is_encoded(tensor._view):
@@ -72,7 +72,7 @@ def copied(tensor: Tensor, known: dict[int, Any] | None = None) -> Tensor:
 
 @method
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
-    """Pickles hold the values, the class, and whether gradients are wanted."""
+    """Reduce a tensor for pickle to its values, class, and requires_grad."""
     shown = is_encoded(self._view)
     array, chain = array_of(unviewed(self) if shown else self).copy(), full_chain(self)
     said = (self.__class__, array, self._requires, getattr(self, "__dict__", None))
@@ -82,7 +82,7 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
 def restored(
     kind: type, array: np.ndarray, requires: bool, attributes: dict | None, chain: Chain = ()
 ) -> Tensor:
-    """A tensor from its pickle; chain: the steps from its blocks, where these are encoded."""
+    """A tensor from its pickle; chain: the view steps from its quantized blocks, if any."""
     made = kind.__new__(kind)
     fresh = alias(from_array(array), chain, detached=True) if chain else from_array(array)
     made._storage, made._view, made._rare = fresh._storage, fresh._view, None

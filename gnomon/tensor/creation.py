@@ -37,7 +37,7 @@ from gnomon.tensor.tensor import Paired, Size, Tensor, array_of, from_array, met
 
 
 def set_default_dtype(d: object) -> None:
-    """Choose the dtype of new floats: of Python's numbers, and of what integers become."""
+    """Set the dtype of new floats: of Python's numbers, and of results from integers."""
     found = dtype_of(d)
     if not found.is_floating_point or found.is_storage_only:
         raise DtypeError(f"set_default_dtype: must be a float: got {found.name}.")
@@ -50,7 +50,7 @@ def get_default_dtype() -> DType:
 
 
 def finished(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """A new tensor, switched as asked."""
+    """A new tensor, with requires_grad set."""
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -62,14 +62,14 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor with a copy of numbers, of nested lists of them, or of an array."""
+    """A tensor with a copy of a number, of nested lists of numbers, or of an array."""
     check_device(device)
     array = array_from(data, None if dtype is None else dtype_of(dtype))
     return finished(from_array(row_major(array, copy=True)), requires_grad)
 
 
 def array_from(values: Any, dtype: DType | None) -> np.ndarray:
-    """Numbers as a numpy array of the dtype asked for, or of the one that they suggest."""
+    """Numbers as a numpy array of the given dtype, or of the one that they imply."""
     if isinstance(values, Paired):
         values = values.numpy(force=True)
     elif isinstance(values, Tensor):
@@ -91,7 +91,7 @@ def array_from(values: Any, dtype: DType | None) -> np.ndarray:
 
 
 def from_numbers(values: Any, name: str = "tensor") -> np.ndarray:
-    """Nested lists of numbers as numpy reads them."""
+    """Nested lists of numbers as a numpy array."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -109,7 +109,7 @@ def without_tensors(values: Any) -> Any:
 
 
 def suggested(array: np.ndarray, values: Any) -> DType:
-    """The dtype of Python numbers; numpy's own among them have theirs."""
+    """The dtype that Python's numbers imply; numpy's numbers among them keep theirs."""
     if array.dtype.kind == "f":
         found = [kind for kind in kinds_in(values) if kind.kind == "f"]
         return dtype_of(np.result_type(*found)) if found else get_default_dtype()
@@ -120,7 +120,7 @@ def suggested(array: np.ndarray, values: Any) -> DType:
 
 
 def kinds_in(values: Any) -> Iterator[np.dtype]:
-    """The dtypes of numpy's values in nested lists; Python's floats have the default."""
+    """The dtypes of numpy's values in nested lists, and the default one of Python's floats."""
     if isinstance(values, (np.ndarray, np.generic)):
         yield values.dtype
     elif isinstance(values, (list, tuple)):
@@ -142,7 +142,7 @@ def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
+    """A tensor over an array's memory; what is not yet computed sees writes to the array."""
     if array.dtype == np.dtype("float128") or array.dtype.kind in "OUSMm":
         raise DtypeError(f"from_numpy: no tensor holds {array.dtype}. Use array.astype(float32).")
     if not array.dtype.isnative:
@@ -151,7 +151,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def shape_of(sizes: Sequence) -> tuple[int, ...]:
-    """A shape written as one sequence or as several numbers."""
+    """A shape from one sequence or several numbers."""
     given = sizes
     if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
         sizes = sizes[0]
@@ -169,7 +169,7 @@ def new(node: Node, requires_grad: bool = False) -> Tensor:
 
 
 def size_checked(tensor: Tensor) -> Tensor:
-    """A new tensor; one that no memory of this machine holds is refused at once."""
+    """A new tensor, refused at once if it exceeds this machine's memory."""
     needed = prod(tensor.shape) * tensor.dtype.itemsize
     if needed > memory_bytes() and default_device() is CPU:
         state.failed.add(tensor._storage.node)  # whoever catches this may hold the frame
@@ -190,7 +190,7 @@ def filled(shape: Sequence[int], value: Any, dtype: object, requires_grad: bool)
 
 
 def also(**words: str) -> Callable:
-    """A decorator: PyTorch's words for a function's arguments are understood too."""
+    """A decorator that accepts PyTorch's names of arguments too."""
 
     def declare(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -228,7 +228,7 @@ def full(
 
 
 def constant(name: str, value: int, sentence: str) -> Callable[..., Tensor]:
-    """A creation function of a shape, written as one sequence or as several numbers."""
+    """A creation function of a constant, with a shape as one sequence or as several numbers."""
 
     @with_placing
     @also(size="shape")
@@ -313,7 +313,7 @@ def linspace(
 
 
 def dtype_of_line(name: str, start: complex, stop: complex, dtype: object) -> DType:
-    """The dtype asked for, or the default one of such ends."""
+    """The given dtype, or the default one for these ends."""
     of_complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     usual = get_default_dtype()
     found = dtype_of(dtype or (usual.to_complex() if of_complex_ends else usual))
@@ -346,12 +346,12 @@ def eye(
 
 
 def settings_like(other: Tensor, dtype: object, device: object) -> dict[str, Any]:
-    """The `dtype` and `device` of a new tensor: those asked for, or else those of another."""
+    """The `dtype` and `device` of a new tensor: the given ones, or another tensor's."""
     return {"dtype": dtype or other.dtype, "device": device or other.device}
 
 
 def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A creation function that takes its shape from a tensor."""
+    """A creation function with the shape of a tensor."""
 
     @with_placing
     def make(

@@ -30,12 +30,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic algorithms were asked for."""
+    """Whether deterministic algorithms were requested."""
     return get_deterministic_debug_mode() > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether they were asked for with warnings in place of errors."""
+    """Whether they were requested with warnings in place of errors."""
     return get_deterministic_debug_mode() == 1
 
 
@@ -61,5 +61,5 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 where deterministic algorithms were not asked for, 1 with warnings, 2 with errors."""
+    """The mode 0 without deterministic algorithms, 1 with warnings, 2 with errors."""
     return state.recorder.asked(lambda: _mode[0])

@@ -93,30 +93,30 @@ def default_device() -> Device:
 
 
 def settle_device(device: Device) -> None:
-    """Choose the device of new tensors for good."""
+    """Set the device of new tensors permanently."""
     _default.set((device, _default.get()[1]))
 
 
 def device_of(device: object) -> Device:
-    """A device by its name."""
+    """The device of a name."""
     return device if isinstance(device, Device) else Device(str(device))
 
 
 def kind_of(device: object) -> Device:
-    """One of the devices on which tensors can be, by any name of it."""
+    """The kind of a supported device, from any of its names."""
     named = device_of(device)
     return next((each for each in MORE if named == each), CPU)
 
 
 def card_named(device: object) -> Device:
-    """The card that a program names: by its number, as a device, or not at all."""
+    """The card that a program names by number, as a device, or by default."""
     if device is None or isinstance(device, int):
         return Device("cuda", device)
     return device_of(device)
 
 
 def check_device(device: object, *more: Device) -> None:
-    """Refuse a device that is neither the CPU nor one that the operation knows beside it."""
+    """Refuse a device that is neither the CPU nor supported by the operation."""
     if device is None or device is CPU:
         return
     named = device_of(device)
@@ -148,7 +148,7 @@ _leaves: WeakSet[Node] = WeakSet()
 
 
 def missing_leaf(shape: Shape, dtype: DType) -> Node:
-    """A new leaf without elements."""
+    """A new leaf without elements, on device "meta"."""
     node = state.arena.leaf(shape, dtype, None, None)
     _leaves.add(node)
     state.failed.add(node)  # it is never computed with what waits
@@ -156,14 +156,14 @@ def missing_leaf(shape: Shape, dtype: DType) -> Node:
 
 
 def is_missing(node: Node) -> bool:
-    """Whether a node, or what it is computed of, has no elements."""
+    """Whether a node has no elements, or is computed from such nodes."""
     if node.value is not None or not _leaves:
         return False
     return any(x in _leaves for x in numbered((node,), lambda x: x.value is not None))
 
 
 def refuse_missing(name: str, node: Node) -> None:
-    """Refuse to give the elements of a node that has none."""
+    """Refuse to read the elements of a node that has none."""
     if is_missing(node):
         raise TraceError(
             f"{name}: a tensor on the meta device has no elements: got one of shape "
@@ -180,12 +180,12 @@ _behind: WeakKeyDictionary[Node, Allocator] = WeakKeyDictionary()
 
 
 def note_input(made: Node, node: Node) -> None:
-    """Remember the memory of the value that an input of a capture stands for."""
+    """Record the memory of the value that an input of a capture represents."""
     _behind[made] = memory_behind(node)
 
 
 def memory_found(node: Node) -> Allocator | None:
-    """The memory of a node's elements, which are there or will be; None if it reads none."""
+    """The memory of a node's elements, present or future; None if it reads no values."""
     found = None
     for x in numbered((node,), lambda x: x.value is not None):
         place = _behind.get(x) if x.value is None else x.value.memory
@@ -196,7 +196,7 @@ def memory_found(node: Node) -> Allocator | None:
 
 
 def memory_behind(node: Node) -> Allocator:
-    """The memory of a node's elements: the host's where no other is read."""
+    """The memory of a node's elements: the host's if no other is read."""
     return (memory_found(node) or memory) if others else memory
 
 
@@ -206,13 +206,13 @@ def device_behind(node: Node) -> Device:
 
 
 def by_memory(nodes: Sequence[Node]) -> Sequence[list[Node]]:
-    """Nodes in groups, by the memories of their elements: no program is for two."""
+    """Nodes grouped by the memory of their elements: a program runs on one device."""
     pairs = [(memory_behind(node), node) for node in nodes]
     return [[x for at, x in pairs if at is place] for place in dict(pairs)]
 
 
 def meeting_place(leaves: Sequence[Node]) -> Allocator:
-    """The memory of a program that reads leaves; a number of the CPU's is read anywhere.
+    """The memory of a program that reads leaves; the CPU's scalars are readable anywhere.
 
     Raises DeviceError where they are on several devices.
     """
@@ -231,7 +231,7 @@ def meeting_place(leaves: Sequence[Node]) -> Allocator:
 
 
 def refuse_elsewhere(name: str, node: Node) -> None:
-    """Refuse to give the memory of a value that the host may not touch."""
+    """Refuse to share the memory of a value that the host cannot access."""
     if (place := memory_behind(node)) is not memory:
         raise DeviceError(
             f"{name}: can't convert {place.device} device type tensor: the host has no part in its "

@@ -38,19 +38,19 @@ BY_CODE[2, 16] = next(d for d in ALL if d.name == "float16")
 
 
 class DLDevice(ctypes.Structure):
-    """A device of DLPack."""
+    """DLPack's struct of a device."""
 
     _fields_ = [("kind", c_int32), ("number", c_int32)]
 
 
 class DLDataType(ctypes.Structure):
-    """A dtype of DLPack."""
+    """DLPack's struct of a dtype."""
 
     _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
 
 
 class DLTensor(ctypes.Structure):
-    """DLTensor."""
+    """DLPack's struct of an array."""
 
     _fields_ = [
         ("address", c_void_p),
@@ -64,7 +64,7 @@ class DLTensor(ctypes.Structure):
 
 
 class DLManagedTensor(ctypes.Structure):
-    """DLManagedTensor: an array, and how to give it back."""
+    """DLPack's struct of an array with its deleter."""
 
 
 DELETER = ctypes.CFUNCTYPE(None, POINTER(DLManagedTensor))
@@ -79,7 +79,7 @@ _api.PyCapsule_SetName.argtypes = [ctypes.py_object, c_char_p]
 
 
 def type_of(dtype: DType) -> DLDataType:
-    """A dtype in DLPack's words."""
+    """A dtype as DLPack's struct."""
     if dtype.is_storage_only:
         raise DtypeError(f"dlpack: no code for {dtype.name}. Cast it to float16 first.")
     code = 4 if dtype.name == "bfloat16" else CODES[dtype.kind]
@@ -95,10 +95,9 @@ def __dlpack__(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A capsule over the tensor's memory, where it is; of a card's, for the host, over a copy.
+    """A capsule over the tensor's memory; of a card's tensor for the host, over a copy.
 
-    stream: who reads a card's memory; what was launched before is awaited for any other stream than
-    the default one.
+    stream: the reader's stream on the card; launches are awaited for any but the default one.
     """
     if self.requires_grad:
         raise GradientError("dlpack: can't export tensors that require gradient: use detach().")
@@ -127,7 +126,7 @@ def host_memory(tensor: Tensor) -> np.ndarray:
 
 
 def memory_on_card(tensor: Tensor) -> np.ndarray:
-    """A tensor's memory on a card, as an array of which only the address may be asked for."""
+    """A tensor's memory on a card, as an array of which only the address may be read."""
     if not tensor.is_complex():
         return lend_elsewhere(tensor)
     parts = lend_elsewhere(pair_of(tensor))
@@ -135,7 +134,7 @@ def memory_on_card(tensor: Tensor) -> np.ndarray:
 
 
 def words_of(memory: np.ndarray) -> np.ndarray:
-    """View memory as numbers that numpy exports, as if anybody might write there."""
+    """Memory as writable numbers of a type that numpy exports."""
     kind = memory.dtype if memory.dtype.kind == "c" else np.dtype(f"u{memory.itemsize}")
     if memory.flags.writeable:
         return memory.view(kind)
@@ -148,12 +147,12 @@ def words_of(memory: np.ndarray) -> np.ndarray:
 
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    """The device, in DLPack's words: its kind and number."""
+    """The device as DLPack's kind and number."""
     return device_of(self)
 
 
 def device_of(tensor: Tensor) -> tuple[int, int]:
-    """The kind and number of a tensor's device; DeviceError of what DLPack does not know."""
+    """The kind and number of a tensor's device; DeviceError for devices that DLPack lacks."""
     if tensor.device.type == "cpu":
         return (CPU, 0)
     if tensor.device.type == "cuda":
@@ -165,7 +164,7 @@ def device_of(tensor: Tensor) -> tuple[int, int]:
 
 
 class Taken:
-    """Memory that another library lends until this is forgotten."""
+    """Memory that another library lends as long as this object lives."""
 
     def __init__(self, managed: DLManagedTensor) -> None:
         self.managed = managed
@@ -176,12 +175,10 @@ class Taken:
 
 
 def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
-    """A tensor over another library's memory, where it is; a copy where it is not row-major.
+    """A tensor over another library's memory; a copy if it is not row-major.
 
-    device: where the tensor is to be; another than the memory's asks for a copy.
-
-    Raises ArgumentError for memory of a device that is not here, DtypeError for elements of a type
-    that no dtype has.
+    device: the tensor's device; a copy if the memory is elsewhere. Raises ArgumentError for memory
+    of an unavailable device, DtypeError for an unsupported type of elements.
     """
     capsule = capsule_of(ext_tensor)
     address = _api.PyCapsule_GetPointer(capsule, b"dltensor")
@@ -201,7 +198,7 @@ def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = N
 
 
 def capsule_of(x: Any) -> Any:
-    """The capsule of what another library has, ready for the stream on which we compute."""
+    """The capsule of another library's array, synchronized with our stream."""
     if not hasattr(x, "__dlpack__"):
         return x
     elsewhere = hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] == CUDA
@@ -209,7 +206,7 @@ def capsule_of(x: Any) -> Any:
 
 
 def is_on_card(device: DLDevice) -> bool:
-    """Whether memory is on this process's card, and not the host's; others are refused."""
+    """Whether memory is on this process's card, not the host; other devices are refused."""
     if device.kind == CPU:
         return False
     if device.kind != CUDA:
@@ -226,7 +223,7 @@ def is_on_card(device: DLDevice) -> bool:
 
 
 def over(array: DLTensor, dtype: DType, owner: Taken, on_card: bool) -> Tensor:
-    """A tensor over an array that somebody owns."""
+    """A tensor over an array that `owner` keeps alive."""
     shape = tuple(array.shape[k] for k in range(array.rank))
     steps = [array.strides[k] for k in range(array.rank)] if array.strides else rows_of(shape)
     start = (array.address or 0) + array.offset
@@ -238,12 +235,12 @@ def over(array: DLTensor, dtype: DType, owner: Taken, on_card: bool) -> Tensor:
 
 
 def rows_of(shape: Sequence[int]) -> list[int]:
-    """The strides of elements that lie row by row."""
+    """The row-major strides of a shape."""
     return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 def is_row_major(shape: Sequence[int], steps: Sequence[int]) -> bool:
-    """Whether elements with these strides lie row by row, without gaps."""
+    """Whether strides are row-major, without gaps."""
     rows = rows_of(shape)
     return prod(shape) == 0 or all(
         n == 1 or a == b for n, a, b in zip(shape, steps, rows, strict=True)
@@ -251,14 +248,14 @@ def is_row_major(shape: Sequence[int], steps: Sequence[int]) -> bool:
 
 
 def extent(shape: Sequence[int], steps: Sequence[int]) -> int:
-    """The elements from the first to behind the last one."""
+    """The number of elements from the first to the last one."""
     return sum((n - 1) * step for n, step in zip(shape, steps, strict=True)) + 1
 
 
 def over_memory(
     start: int, shape: tuple[int, ...], steps: Sequence[int], dtype: DType, owner: Taken
 ) -> Tensor:
-    """A tensor over memory of the host with these strides."""
+    """A tensor over the host's memory with these strides."""
     if is_row_major(shape, steps):
         buffer = DeviceBuffer.foreign(start, prod(shape) * dtype.itemsize, owner)
         return borrow(from_buffer(buffer, shape, dtype))
@@ -271,7 +268,7 @@ def over_memory(
 def over_card(
     start: int, shape: tuple[int, ...], steps: Sequence[int], dtype: DType, owner: Taken
 ) -> Tensor:
-    """A tensor over memory of the card with these strides."""
+    """A tensor over a card's memory with these strides."""
     foreign = card_memories.card_memory.foreign
     if is_row_major(shape, steps):
         return borrow(

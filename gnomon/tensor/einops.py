@@ -24,7 +24,7 @@ MODULE = "einops._backends"
 
 
 def register(backends: ModuleType) -> None:
-    """Define the backend in terms of einops' own base class."""
+    """Define einops' backend for tensors, as a subclass of its base class."""
 
     class EinopsBackend(backends.AbstractBackend):
         framework_name = "gnomon"
@@ -72,10 +72,10 @@ def register(backends: ModuleType) -> None:
 
 
 class Watcher:
-    """Lets others find einops, and registers once its backends are loaded."""
+    """An import hook that registers the backend once einops is imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The true finder's answer, with a loader that also registers."""
+        """The module's spec, with a loader that also registers the backend."""
         if name != MODULE:
             return None
         sys.meta_path.remove(self)
@@ -86,7 +86,7 @@ class Watcher:
 
 
 class Registering:
-    """Loads a module as its true loader does, then registers."""
+    """A loader that registers the backend after it loaded the module."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
@@ -102,7 +102,7 @@ class Registering:
 
 
 def install() -> None:
-    """Register now when einops is loaded, or as soon as it is."""
+    """Register the backend now if einops is imported, or as soon as it is."""
     if MODULE in sys.modules:
         register(sys.modules[MODULE])
     else:

@@ -36,7 +36,7 @@ def from_blocks(blocks: Tensor, kind: str, activations: str = "") -> Tensor:
 
 
 def format_of(weight: Any) -> str | None:
-    """The format of a weight that asks for int8; None of all others, and of parts of one."""
+    """The format of a weight for int8 products; None for others, and for parts of one."""
     if not isinstance(weight, Tensor) or weight._view is None:
         return None
     chain = full_chain(weight)
@@ -45,7 +45,7 @@ def format_of(weight: Any) -> str | None:
 
 
 def layer_of(call: Callable, op: Op, args: Sequence, kwargs: dict[str, Any], weights: Any) -> Any:
-    """A call of a layer, in whole numbers where its weight, or one of several, asks for it."""
+    """A call of a layer, by int8 products if its weight, or one of several, has such a format."""
     several = isinstance(weights, (list, tuple))
     asked = any(map(format_of, weights)) if several else format_of(weights)
     if not asked or is_overriding(args[0] if args else None):
@@ -59,7 +59,7 @@ def layer_of(call: Callable, op: Op, args: Sequence, kwargs: dict[str, Any], wei
 
 
 def one(call: Callable, x: Any, weight: Any, bias: Any = None) -> Any:
-    """One linear layer, of a weight that asks for int8 or of any other."""
+    """The call of one linear layer, with a weight of any kind."""
     kind = format_of(weight)
     if kind is None:
         return call(OPS["linear"], (x, weight, bias), {})

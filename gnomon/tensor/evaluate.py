@@ -47,7 +47,7 @@ LOOK = 64
 
 
 class Found:
-    """A program that runs again: the same code for every caller, under the caller's own lines."""
+    """A cached program, whose code serves all callers, with each caller's source locations."""
 
     __slots__ = ("last", "others")
 
@@ -58,7 +58,7 @@ class Found:
         self.others = specializations.LatestEntries(specializations.MOST_CALLERS)
 
     def under(self, seen: Survey, roots: Sequence[Node]) -> Prepared:
-        """The program under the lines that were met."""
+        """The program under the source locations of this graph."""
         lines = seen.lines
         known, made = self.last
         if lines != known:
@@ -82,7 +82,7 @@ Goal = tuple[Node, DeviceBuffer]
 
 
 def evaluate(nodes: Iterable[Node], goal: Goal | None = None) -> None:
-    """Compute nodes, and what on the way to them is still held or will be read by gradients."""
+    """Compute nodes, and values on the way that are referenced or that gradients will read."""
     roots = [node for node in nodes if node.value is None]
     if roots and events.heard():
         start = monotonic_ns()
@@ -123,7 +123,7 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
 
 
 def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
-    """The pending tensors that may be the root of a backward pass later."""
+    """The pending tensors that a later backward pass may start from."""
     if not grads.get():
         return []
     return [
@@ -136,10 +136,10 @@ def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> li
 
 
 def note_forced(calls: Iterable[Node]) -> None:
-    """Remember the captured forwards that are computed without their gradients.
+    """Record the captured forwards that are computed without their gradients.
 
-    A gradient reads what is inside them, and finds nothing there: it has to recompute it. So
-    they stay one node until that happens, and are opened from then on.
+    A gradient reads values inside them, which it then has to recompute. So they stay one node until
+    that happens, and are inlined from then on.
     """
     for node in calls:
         if node.op == "region" and node.params["name"].endswith(CAPTURED):
@@ -147,7 +147,7 @@ def note_forced(calls: Iterable[Node]) -> None:
 
 
 def siblings(computed: Iterable[Node], held: Iterable[Node]) -> list[Node]:
-    """Held results of calls that will be computed: they cost nothing now, and much later."""
+    """Referenced results of calls that will be computed: cheap now, costly later."""
     calls = {x.inputs for x in computed if has_siblings(x)}
     found = []
     for node in held if calls else ():
@@ -173,7 +173,7 @@ def explain(node: Node) -> str:
 
 
 def is_plain(node: Node, held: dict[Node, list[Storage]]) -> bool:
-    """Whether a tensor is one number everywhere, and no model's: programs make it on the way.
+    """Whether a tensor is a constant and no model's: programs recompute it where needed.
 
     It has no value of its own until somebody reads it, or a step's second program would differ.
     """
@@ -181,14 +181,14 @@ def is_plain(node: Node, held: dict[Node, list[Storage]]) -> bool:
 
 
 def is_filled(node: Node) -> bool:
-    """Whether a node shows one number everywhere."""
+    """Whether a node is a view of one constant."""
     while node.op in STEPS and node.value is None:
         (node,) = node.inputs
     return node.op == "const"
 
 
 def evaluate_kept() -> None:
-    """Compute a model's tensors and what else waits: no step's program has them inside."""
+    """Compute a model's tensors and other pending ones, to keep them out of steps' programs."""
     if not is_capturing():
         state.kept_waits = False
         if any(storage.kept for storages in waiting().values() for storage in storages):
@@ -196,7 +196,7 @@ def evaluate_kept() -> None:
 
 
 def evaluate_all(plain: bool = True, chosen: Chosen | None = None) -> None:
-    """Compute everything of this thread that somebody still holds; what is plain where asked.
+    """Compute all pending tensors of this thread that are referenced; constants if asked.
 
     chosen: whether a node is to be computed, by the node and the storages that hold it.
     """
@@ -214,7 +214,7 @@ def evaluate_all(plain: bool = True, chosen: Chosen | None = None) -> None:
 
 
 def compute_all(roots: list[Node]) -> None:
-    """Compute what has no more in common than that it waits: one that fails stops no other."""
+    """Compute unrelated pending roots; an error in one does not stop others."""
     try:
         compute(roots)
     except Exception as first:
@@ -232,7 +232,7 @@ def compute_all(roots: list[Node]) -> None:
 
 
 def relieve(serial: int) -> None:
-    """Evaluate when more nodes wait than the settings allow."""
+    """Evaluate when more nodes are pending than the settings allow."""
     state.look_at = serial + LOOK
     if serial - state.evaluated_at > current().pending_limit and not is_capturing():
         evaluate_all()
@@ -240,7 +240,7 @@ def relieve(serial: int) -> None:
 
 
 def relieve_between_calls() -> None:
-    """Evaluate after a model's call, where no gradient looks back and more than little waits.
+    """Evaluate after a model's call outside of gradients, if more than a little is pending.
 
     A loop of calls is then one program again and again, and not one for every number of iterations.
     """
@@ -249,7 +249,7 @@ def relieve_between_calls() -> None:
 
 
 def without_unknown(roots: Sequence[Node]) -> list[Node]:
-    """The roots that do not depend on what stands for values to come."""
+    """The roots that do not depend on placeholders."""
     marked = set(state.unknown)
     for node in topological(roots):
         if node.value is None and any(x in marked for x in node.inputs):
@@ -258,7 +258,7 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
 
 
 def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = None) -> None:
-    """Run one program for the roots and give each its value; `known` is a look at them."""
+    """Run one program for the roots and store their values; `known` is a survey of them."""
     roots = [node for node in given if not borrows(node)]
     parts = by_memory(roots) if others else [roots] if roots else ()
     if len(parts) != 1:
@@ -306,7 +306,7 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
 def written_over(
     executable: Executable, roots: Sequence[Node], inputs: Sequence[DeviceBuffer], goal: Goal
 ) -> Pairs:
-    """The goal's output and input, where one may be written over the other.
+    """The goal's output and input, if one may be written over the other.
 
     No other input may have some of the same bytes.
     """
@@ -321,7 +321,7 @@ def written_over(
 
 
 def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
-    """Compile the graph between leaves and roots."""
+    """Compile the graph from leaves to roots."""
     between(seen, roots)
     apart = None if others or any(map(is_backward, seen.calls)) else seen.dissection(roots)
     if apart is not None and (made := build.known(*apart)) is not None:
@@ -339,14 +339,14 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
 
 
 def is_backward(node: Node) -> bool:
-    """Whether a node is a result of a backward pass that was closed as a region."""
+    """Whether a node is a result of a backward pass that is closed as a region."""
     return node.op == "region" and node.params["name"] == "backward"
 
 
 def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
-    """A graph as if its gradients were emitted as they are: it is one program either way.
+    """A graph with its closed backward passes inlined: it is one program either way.
 
-    Inputs are in the order in which a survey meets them; also which of those before they are.
+    Inputs are in the order of a survey.
     """
     flat = inlining.inline(graph, lambda x: not is_backward(x))
     places = {x: k for k, x in enumerate(flat.inputs)}
@@ -355,7 +355,7 @@ def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
 
 
 def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
-    """The roots, after a look that no node without a value is a leaf."""
+    """The roots, after a check that no node without a value is a leaf."""
     for node in seen.order:
         if node.op == "input" and node.value is None:
             refuse_missing("evaluate", node)

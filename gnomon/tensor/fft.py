@@ -34,7 +34,7 @@ __all__ = [
 
 
 def checked(name: str, input: Tensor, real: bool = False) -> Tensor:
-    """The input in a dtype that is transformed."""
+    """The input in a dtype that can be transformed."""
     if real and input.is_complex():
         raise DtypeError(f"fft.{name}: needs real numbers: got {input.dtype.name}. Take x.real.")
     kind = get_default_dtype() if input.dtype.kind in ("int", "uint", "bool") else input.dtype
@@ -44,14 +44,14 @@ def checked(name: str, input: Tensor, real: bool = False) -> Tensor:
 
 
 def way_of(name: str, norm: str | None) -> str:
-    """The direction that is scaled."""
+    """The direction that is scaled, by the name of a norm."""
     if norm not in (None, *OPPOSITE):
         raise ArgumentError(f"fft.{name}: norm is one of {', '.join(OPPOSITE)}: got {norm!r}.")
     return norm or "backward"
 
 
 def axes_of(name: str, x: Tensor, s: Sizes, dim: Sizes) -> tuple[list[int], list[int | None]]:
-    """The axes that are transformed, and the sizes to which they are brought."""
+    """The transformed axes, and the sizes to which they are cut or padded."""
     sizes = None if s is None else [s] if isinstance(s, int) else list(s)
     if dim is None:
         dims = list(range(x.ndim)) if sizes is None else list(range(x.ndim - len(sizes), x.ndim))
@@ -69,7 +69,7 @@ def axes_of(name: str, x: Tensor, s: Sizes, dim: Sizes) -> tuple[list[int], list
 
 
 def brought(name: str, x: Tensor, dims: Sequence[int], sizes: Sequence[int | None]) -> Tensor:
-    """The tensor cut, or filled up with zeros, to these sizes."""
+    """The tensor, cut or zero-padded to these sizes."""
     for k, n in zip(dims, sizes, strict=True):
         size = x.shape[k] if n is None else n
         if size < 1:
@@ -81,7 +81,7 @@ def brought(name: str, x: Tensor, dims: Sequence[int], sizes: Sequence[int | Non
 
 
 def along(x: Any, dims: Sequence[int], forward: bool, norm: str) -> Any:
-    """The transform of complex numbers along axes."""
+    """The complex Fourier transform along axes."""
     if not dims:
         return x
     last = tuple(range(-len(dims), 0))
@@ -99,7 +99,7 @@ def to_complex(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any, forward: b
 
 
 def from_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
-    """The first half of the transform of real numbers, by its last axis."""
+    """The first half of the Fourier transform of real numbers, along its last axis."""
     x, way = checked(name, x, real=True), way_of(name, norm)
     dims, sizes = axes_of(name, x, s, dim)
     if not dims:
@@ -110,7 +110,7 @@ def from_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
 
 
 def to_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
-    """Real numbers by the first half of their transform."""
+    """The real inverse of the first half of a Fourier transform."""
     x, way = checked(name, x), way_of(name, norm)
     dims, sizes = axes_of(name, x, s, dim)
     if not dims:
@@ -126,7 +126,7 @@ def to_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
 
 
 def hermitian(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
-    """The transform of numbers of which x is the first half: an inverse one of the conjugates."""
+    """The real transform of Hermitian numbers, given their first half."""
     return to_real(name, checked(name, x).conj(), s, dim, OPPOSITE[way_of(name, norm)])
 
 
@@ -136,7 +136,7 @@ def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Ten
 
 
 def named(**words: str) -> Callable[[Callable], Callable]:
-    """A decorator: PyTorch's words are understood, and arguments of a wrong kind are refused."""
+    """A decorator that accepts PyTorch's argument names, and refuses arguments of a wrong kind."""
     return lambda function: also(**words)(explained(function, f"fft.{function.__name__}"))
 
 
@@ -284,7 +284,7 @@ def ihfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str | None = No
 
 
 def frequencies(places: np.ndarray, dtype: object, device: object, wanted: bool) -> Tensor:
-    """Places over a length, as a tensor."""
+    """The frequencies of a transform: places over a length."""
     check_device(device)
     kind = get_default_dtype() if dtype is None else dtype_of(dtype)
     return finished(from_array(places.astype(kind.numpy)), wanted)

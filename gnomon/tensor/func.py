@@ -33,7 +33,7 @@ _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
 class followed(ModeBlock):
-    """A stretch in which a function of ours runs a function of the user's, with gradients."""
+    """A context in which gradients are recorded while one of our functions runs a user's."""
 
     def __enter__(self) -> None:
         self.enter({_depth: _depth.get() + 1, grads: True, inference: False})
@@ -46,14 +46,14 @@ def tensors_of(value: Any) -> tuple[Any, list[Tensor]]:
 
 
 def fresh(value: Any) -> Any:
-    """Copy nested tensors to nodes of their own, so that nothing else counts as a use."""
+    """Copies of nested tensors as nodes without other readers."""
     tree, found = tensors_of(value)
     nodes = [x.arena.unique("barrier", x) for x in map(recorded, found)]
     return unflatten(tree, [wrap(x, x.dtype.kind == "float") for x in nodes])
 
 
 def settled(value: Any, given: Any) -> Any:
-    """Results; cut off where nobody outside asked for gradients through them."""
+    """Results, detached unless the caller asked for gradients through them."""
     tree, found = tensors_of(value)
     asked = _depth.get() or any(x.requires_grad for x in tensors_of(given)[1])
     if grads.get() and asked:
@@ -63,19 +63,19 @@ def settled(value: Any, given: Any) -> Any:
 
 
 def cut(x: Tensor) -> Tensor:
-    """A tensor of the same values behind which no gradient looks."""
+    """A tensor of the same values, detached from the history."""
     return wrap(detached(node_of(x))) if x.requires_grad else x
 
 
 def reaches_leaf(x: Tensor) -> bool:
-    """Whether some tensor waits for gradients behind this one."""
+    """Whether some tensor waits for gradients through this one."""
     return any(watched(numbered({recorded(x): None}, is_plain_part)).values())
 
 
 def pulled(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The products of outputs' gradients with Jacobians, 0 where nothing depends."""
+    """The vector-Jacobian products of outputs, 0 for independent inputs."""
     pairs = [(y, v) for y, v in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not pairs:
         return [zeros_like(x) for x in inputs]
@@ -87,7 +87,7 @@ def pulled(
 def pushed(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], directions: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The products of Jacobians with directions: gradients of pulled with respect to its seeds."""
+    """The Jacobian-vector products, as gradients of pulled with respect to its seeds."""
     seeds = [fresh(zeros_like(y)) for y in outputs]
     return pulled(pulled(outputs, inputs, seeds), seeds, directions)
 
@@ -101,7 +101,7 @@ def jacobians(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def chosen(args: tuple, argnums: Argnums) -> tuple[tuple, Any]:
-    """The arguments with fresh tensors where gradients are asked, and those arguments."""
+    """The arguments with fresh tensors at argnums, and those tensors."""
     places = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= k < len(args) for k in places):
         raise ArgumentError(f"func: argnums {argnums} of {len(args)} positional arguments.")
@@ -113,7 +113,7 @@ def chosen(args: tuple, argnums: Argnums) -> tuple[tuple, Any]:
 
 
 def apart(made: Any, has_aux: bool) -> tuple[Any, Any]:
-    """A function's result, and what it gives besides."""
+    """A function's result, and its auxiliary output if it has one."""
     return made if has_aux else (made, None)
 
 
@@ -231,7 +231,7 @@ def jacrev(
 def jacfwd(
     func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable:
-    """jacrev: gradients here are programs, and there is one way to the same Jacobian."""
+    """jacrev under another name: gradients are programs, and both ways give the same Jacobian."""
     return jacrev(func, argnums, has_aux=has_aux)
 
 
@@ -287,7 +287,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
 
 
 def stacked_leaves(dicts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Tensors of one name stacked; gradients are asked of a stack as they were of its parts."""
+    """The tensors of each name, stacked; a stack requires gradients if its parts do."""
     found = {}
     for name, first in dicts[0].items():
         whole = FUNCTIONS["stack"]([each[name].detach() for each in dicts])

@@ -45,7 +45,7 @@ _globals: dict[str, dict[str, Any]] = memo({})
 
 
 def by_value(call: Callable) -> Callable:
-    """The call of an operation that says what is read of its arguments."""
+    """The call of an operation whose signature has arguments that are read as values."""
 
     def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
         if not args or not isinstance(args[0], Tensor):
@@ -64,7 +64,7 @@ def by_value(call: Callable) -> Callable:
 
 
 def changed(op: Op, kind: Callable, args: Sequence, kwargs: dict) -> tuple[list, dict]:
-    """A call's arguments, those that are read in another kind."""
+    """A call's arguments with those of one kind converted."""
     read, given = op.facts.read, zip(op.words, args, strict=False)
     listed = [kind(x) if word in read else x for word, x in given]
     named = {word: kind(x) if word in read else x for word, x in op.respell(kwargs).items()}
@@ -72,17 +72,17 @@ def changed(op: Op, kind: Callable, args: Sequence, kwargs: dict) -> tuple[list,
 
 
 def array(value: Any) -> Any:
-    """The array of a tensor."""
+    """The numpy array of a tensor."""
     return value.numpy(force=True) if isinstance(value, Tensor) else value
 
 
 def number(value: Any) -> Any:
-    """Python's number, or list of them, for an array."""
+    """The Python number, or list of numbers, of an array."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def over_all(call: Callable, place: int) -> Callable:
-    """The call of an operation to which PyTorch's list of no axes means all of them.
+    """The call of an operation for which PyTorch's empty list of axes means all of them.
 
     place: the number of the operation's argument `axis`.
     """
@@ -98,7 +98,7 @@ def over_all(call: Callable, place: int) -> Callable:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value is a list of nothing."""
+    """Whether a value is an empty list."""
     return isinstance(value, (list, tuple)) and not value
 
 
@@ -106,7 +106,7 @@ def is_empty(value: Any) -> bool:
 
 
 def as_function(op: Op, name: str = "") -> Callable:
-    """An operation on tensors, under one of its names."""
+    """The function on tensors of an operation, under one of its names."""
     facts = op.facts
     call = apply_view if facts.view else prompt if facts.prompt else apply
     call = apply_views if facts.views else call
@@ -135,7 +135,7 @@ def as_function(op: Op, name: str = "") -> Callable:
 
 
 def over_tensors(plain: Callable) -> Callable:
-    """The function whose annotations say Tensor where the plain one has nodes, for help().
+    """A function for help() whose annotations say Tensor where the operation's say Node.
 
     It is never called; its globals hold the names that its annotations refer to.
     """
@@ -153,7 +153,7 @@ def over_tensors(plain: Callable) -> Callable:
 
 
 def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
-    """A call whose results are computed at once, where they can be."""
+    """Call an operation whose results are computed at once, if possible."""
     made = apply(op, args, kwargs)
     if is_eager():
         parts = made if isinstance(made, tuple) else (made,)
@@ -162,7 +162,7 @@ def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def with_first(op: Op, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """The keywords, with the one that means the first parameter by position."""
+    """Keyword arguments, with the one that means the first parameter moved to its position."""
     named = op.respell(kwargs)
     first = op.words[0] if op.words else ""
     if first not in named:
@@ -206,7 +206,7 @@ def generated() -> dict[str, Callable]:
 
 
 def with_arguments(op: Op, function: Callable, name: str) -> Callable:
-    """Make a function refuse to be called without an argument, as PyTorch's."""
+    """Make a function refuse calls without an argument that PyTorch requires."""
 
     @overridable
     def form(*args: Any, **kwargs: Any) -> Any:
@@ -245,14 +245,14 @@ install()
 
 
 class Values(NamedTuple):
-    """Values, and where they stood along the axis."""
+    """Values with their positions along an axis."""
 
     values: Tensor
     indices: Tensor
 
 
 def paired(function: Callable, kind: Callable = Values) -> Callable:
-    """A function whose results have names."""
+    """The function whose two results have names."""
 
     @overridable
     def named(*args: Any, **kwargs: Any) -> Any:
@@ -262,7 +262,7 @@ def paired(function: Callable, kind: Callable = Values) -> Callable:
 
 
 def where_asked(pair: Callable, plain: Callable, of_two: Op | None = None) -> Callable:
-    """A function that gives positions too where PyTorch's does, and values alone otherwise."""
+    """A function that returns positions too where PyTorch's does, and only values otherwise."""
 
     @overridable
     def function(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -277,7 +277,7 @@ def where_asked(pair: Callable, plain: Callable, of_two: Op | None = None) -> Ca
 
 
 def first_of(pair: Callable) -> Callable:
-    """A function that gives the first of a pair."""
+    """A function that returns the first of a pair."""
 
     @overridable
     def values(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -287,7 +287,7 @@ def first_of(pair: Callable) -> Callable:
 
 
 def install_pairs() -> None:
-    """Functions with two results: PyTorch's when dim is given, the standard's otherwise."""
+    """Define functions that return PyTorch's pair if dim is given, else the standard's result."""
     for op in operations():
         name, facts = op.__name__, op.facts
         function = FUNCTIONS[name]
@@ -310,7 +310,7 @@ install_pairs()
 
 
 def metadata_in_place(function: Callable, name: str) -> Callable:
-    """A method that changes what the tensor shows of its storage."""
+    """A method that changes the tensor's view of its storage in place."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         self._view = function(self, *args, **kwargs)._view
@@ -368,7 +368,7 @@ LATE_METHODS = (
 
 
 def waiting(home: Lazy, name: str) -> Callable:
-    """A method whose file loads when it is first called."""
+    """A method whose module is imported on first use."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         return getattr(home, name)(self, *args, **kwargs)

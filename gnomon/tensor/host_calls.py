@@ -23,7 +23,7 @@ ResultShapes = Sequence[tuple[Any, ...]]
 
 
 class HostCall(NamedTuple):
-    """A function of an array and plain options that gives arrays; equal ones do the same."""
+    """A numpy function with plain options, comparable by both."""
 
     function: Callable[..., Sequence[np.ndarray]]
     options: tuple[Any, ...]
@@ -40,7 +40,7 @@ def done_on_host(
     tensor: Tensor,
     *options: Any,
 ) -> list[Tensor]:
-    """The results of a call of numpy on a tensor's values, which have these shapes."""
+    """The results, with these shapes, of a call of numpy on a tensor's values."""
     call = HostCall(function, options)
     if is_capturing() and raw(tensor).value is None:
         return state.recorder.host_call(raw(tensor), call, shapes)

@@ -45,7 +45,7 @@ SHORT = 32
 
 
 class IndexPlan(NamedTuple):
-    """An index, read: its basic part as a slice and a shape, and the positions per axis."""
+    """A parsed index: its basic part as a slice and a shape, and positions per axis."""
 
     bounds: tuple[tuple[int, int, int], ...]
     shape: tuple[int, ...]
@@ -54,13 +54,13 @@ class IndexPlan(NamedTuple):
 
 
 class AlongNewAxis(NamedTuple):
-    """A single truth value: a new axis of size 1, of which it takes all or nothing."""
+    """A scalar boolean in an index: a new axis of size 1, taken or not."""
 
     positions: Any
 
 
 def read_index(shape: Sequence[int], index: Any) -> IndexPlan:
-    """Sort an index into its parts."""
+    """Parse an index into its parts."""
     items = expand_masks(complete(shape, index if isinstance(index, tuple) else (index,)), shape)
     bounds, out, positions, axis = [], [], [], 0
     for item in items:
@@ -84,7 +84,7 @@ def read_index(shape: Sequence[int], index: Any) -> IndexPlan:
 
 
 def complete(shape: Sequence[int], items: tuple) -> list:
-    """The items, read as numbers, slices and arrays, one per axis: the Ellipsis written out."""
+    """The items of an index as numbers, slices and arrays, one per axis, without Ellipsis."""
     items = tuple(map(plain, items))
     used = sum(consumed(item) for item in items)
     if used > len(shape):
@@ -129,7 +129,7 @@ def consumed(item: Any) -> int:
 
 
 def expand_masks(items: list, shape: Sequence[int]) -> list:
-    """The items with masks replaced by the positions that they hold."""
+    """The items with boolean masks replaced by the positions of their true elements."""
     out, axis = [], 0
     for item in items:
         if not is_mask(item):
@@ -161,7 +161,7 @@ def bound_of(item: slice, size: int) -> tuple[int, int, int]:
 
 
 def bounded(place: int, size: int, low: int, high: int) -> int:
-    """A place within an axis; a negative one is counted from its end."""
+    """A position within an axis; a negative one is counted from its end."""
     return max(place + size, low) if place < 0 else min(place, high)
 
 
@@ -179,7 +179,7 @@ def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
 
 
 def as_items(index: Any) -> Any:
-    """A list that holds more than numbers as the tuple that PyTorch takes it for."""
+    """A list of items other than numbers, as the tuple that PyTorch takes it for."""
     if not isinstance(index, list) or len(index) >= SHORT:
         return index
     nested = (Tensor, Sequence, np.ndarray, slice, type(None), type(Ellipsis))
@@ -200,7 +200,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 def basic_part(
     x: Tensor, index: Any, reads: bool = False
 ) -> tuple[Tensor, tuple[int, ...], list[Tensor]]:
-    """The view that an index's integers, slices and None make; axes and positions of the rest."""
+    """The view by an index's integers, slices and None; the axes and positions of the rest."""
     items = index if type(index) is tuple else (index,)
     if all([type(item) in BASIC for item in items]):
         return apply_view(at, (x, index)), (), []
@@ -213,7 +213,7 @@ def basic_part(
 
 
 def at(x: Node, index: Any) -> Node:
-    """The view that an index of integers, slices and None makes."""
+    """The view by an index of integers, slices and None."""
     plan = read_index(x.shape, index)
     return basic(x, plan.bounds, plan.shape)
 
@@ -224,7 +224,7 @@ def basic(x: Node, bounds: tuple, shape: tuple[int, ...]) -> Node:
 
 
 def as_positions(item: Any, size: int, axis: int) -> Tensor:
-    """Positions as an int64 tensor; those known now are checked now."""
+    """Positions as an int64 tensor; known values are checked now."""
     if isinstance(item, Tensor):
         if not item.dtype.is_integer:
             raise DtypeError(f"index: positions must be integers: got {item.dtype.name}.")
@@ -240,7 +240,7 @@ def as_positions(item: Any, size: int, axis: int) -> Tensor:
 def flat_positions(x: Node, axes: tuple[int, ...], arrays: Sequence[Node]) -> tuple[Node, tuple]:
     """Positions in the product of the axes, negative ones counted from the end; and their shape.
 
-    One that is outside its own axis is outside the product too.
+    A position outside its own axis is outside the product too.
     """
     rank, count = max(a.rank for a in arrays), prod(x.shape[axis] for axis in axes)
     shape = joint_shape("index", [a.shape for a in arrays])
@@ -265,7 +265,7 @@ def leading(x: Node, axes: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
 
 
 def home_of(axes: tuple[int, ...]) -> int:
-    """The axis at which positions' axes go in the result: where theirs were if adjacent, else 0."""
+    """The result's axis for positions: that of the indexed axes if adjacent, else 0."""
     return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
 
 
@@ -275,7 +275,7 @@ def take_at(x: Node, axes: tuple[int, ...], *arrays: Node) -> Node:
 
 
 def taken(axes: tuple[int, ...], x: Node, *arrays: Node) -> Node:
-    """The nodes of `take_at`."""
+    """The gathered nodes of `take_at`."""
     flat, shape = flat_positions(x, axes, arrays)
     table, _ = leading(x, axes)
     rest = "abcdefghijklmnopqrstuvwx"[: table.rank - 1]
@@ -290,7 +290,7 @@ def taken(axes: tuple[int, ...], x: Node, *arrays: Node) -> Node:
 
 @method
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    """Give the part of the tensor at an index other values."""
+    """Set the part of the tensor at an index."""
     index = as_items(index)
     if is_single_mask(index) and set_by_mask(self, plain(index), value):
         return
@@ -311,7 +311,7 @@ def is_single_mask(index: Any) -> bool:
 
 
 def out_of_sight(shown: Tensor) -> Tensor:
-    """The current value of the part that a write replaces."""
+    """The current value of the part that a write replaces, without gradients."""
     return shown if shown.requires_grad else alias(shown, (), detached=True)
 
 
@@ -331,7 +331,7 @@ def constant_like(x: Node, value: float) -> Node:
 
 
 def fitted(value: Node, shape: tuple[int, ...]) -> Node:
-    """A value with the shape of where it goes; superfluous leading axes of size 1 are dropped."""
+    """A value broadcast to the shape of its goal; extra leading axes of size 1 are dropped."""
     while value.rank > len(shape) and value.shape[0] == 1:
         value = reshape(value, value.shape[1:])
     return expand(value, shape)
@@ -351,7 +351,7 @@ def set_by_mask(tensor: Tensor, mask: Any, value: Any) -> bool:
 
 
 def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *arrays: Node) -> Node:
-    """x with values at positions along axes; of several for a place the last stays, or all add."""
+    """x with values at positions along axes; for equal positions the last one, or the sum."""
     flat, shape = flat_positions(x, axes, arrays)
     at, rest = home_of(axes), [k for k in range(x.rank) if k not in axes]
     order = (*rest[:at], *axes, *rest[at:])

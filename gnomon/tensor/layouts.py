@@ -57,7 +57,7 @@ __all__ = [
 
 
 def over_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function complex tensors too: it acts on the real tensor that holds both parts.
+    """A decorator that makes a function of layouts accept complex tensors, as real pairs.
 
     Axes of layouts are counted from the first, so that they are those of the complex tensor.
     """
@@ -86,13 +86,12 @@ def spread(
     varies: tuple[str, ...] = (),
     shares: int = 1,
 ) -> Tensor:
-    """The whole value of which a tensor is this rank's part; they share memory.
+    """The global tensor of which `local` is this rank's part; they share memory.
 
-    keeps: mesh axes along which programs use it sharded, and do not gather it.
-    unit: parameters of the same one are gathered together.
-    rows: mesh axes along which its parts are rows of a batch, which stay where they are.
-    varies: mesh axes along which each rank has a value of its own, which counts as replicated.
-    shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
+    keeps: mesh axes along which programs use it sharded, and do not gather it. unit: parameters of
+    one unit are gathered together. rows: mesh axes along which its parts are rows of a batch, which
+    stay where they are. varies: mesh axes along which each rank has a value of its own, treated as
+    replicated. shares: its gradient is that of one of so many averaged values.
     """
     if not layout:
         return local
@@ -105,7 +104,7 @@ def spread(
 
 @over_pairs
 def layout_of(tensor: Tensor) -> MeshLayout:
-    """The layout of a tensor's storage; empty where this rank has all of it."""
+    """The layout of a tensor's storage; empty for a plain tensor."""
     chain = full_chain(tensor)
     return chain[0][1]["layout"] if [op for op, _ in chain] == ["from_local"] else ()
 
@@ -124,7 +123,7 @@ def value_layout(tensor: Tensor) -> MeshLayout:
 
 @over_pairs
 def varying_along(tensor: Tensor) -> tuple[str, ...]:
-    """The mesh axes along which each rank has a value of its own, which counts as replicated."""
+    """The mesh axes along which ranks have different values, treated as replicated."""
     chain = full_chain(tensor)
     if [op for op, _ in chain] == ["from_local"]:
         return chain[0][1].get("varies", ())
@@ -133,7 +132,7 @@ def varying_along(tensor: Tensor) -> tuple[str, ...]:
 
 
 def in_order(name: str) -> int:
-    """The place of a mesh axis among those of this rank, outermost first."""
+    """The position of a mesh axis among those of this rank, outermost first."""
     known = list(here.links())
     return known.index(name) if name in known else len(known)
 
@@ -157,8 +156,8 @@ def part_of(
 ) -> Tensor:
     """A rank's part along some mesh axes, as a view.
 
-    back, shares: its gradient comes back in this layout, as one of so many that are averaged.
-    rows: mesh axes along which parts of its gradient are rows that stay where they are.
+    back, shares: its gradient gets this layout, as one of so many that are averaged. rows: mesh
+    axes along which parts of its gradient are rows that stay where they are.
     """
     layout = tuple(each for each in value_layout(tensor) if along is None or each[0] in along)
     step = {"layout": layout, "back": back, "shares": shares, "rows": rows}
@@ -167,7 +166,7 @@ def part_of(
 
 @over_pairs
 def whole_of(tensor: Tensor) -> Tensor:
-    """The whole value of a sharded tensor, on each rank: all ranks ask for it."""
+    """The global value of a sharded tensor, gathered on each rank; all ranks call it."""
     everywhere = tuple((name, n, REPLICATED) for name, n, _ in value_layout(tensor))
     made = wrap(to_local(pinned(tensor), everywhere), tensor.requires_grad)
     meet([made])
@@ -175,7 +174,7 @@ def whole_of(tensor: Tensor) -> Tensor:
 
 
 def pinned(tensor: Tensor) -> Node:
-    """A tensor's node, whose gradient gets the tensor's layout: no storage says so in captures."""
+    """A tensor's node with a gradient of the tensor's layout, which captures need."""
     node = node_of(tensor)
     layout = tuple(each for each in value_layout(tensor) if not isinstance(each[2], Partial))
     return node if not is_capturing() else place(node, layout, back=layout, pins=True)
@@ -183,13 +182,13 @@ def pinned(tensor: Tensor) -> Node:
 
 @over_pairs
 def unit_of(tensor: Tensor) -> Unit:
-    """The unit of a sharded tensor."""
+    """The unit of a sharded tensor, whose members are gathered together."""
     return full_chain(tensor)[0][1]["unit"] if layout_of(tensor) else ALONE
 
 
 @over_pairs
 def in_unit(tensor: Tensor, unit: Unit) -> Tensor:
-    """Put a tensor's memory into a unit; one that is not sharded stays as it is."""
+    """Assign a sharded tensor to a unit; a plain tensor is unchanged."""
     if not layout_of(tensor):
         return tensor
     params = full_chain(tensor)[0][1]
@@ -204,7 +203,7 @@ def sharded(
     rows: OwnRows = NO_ROWS,
     varies: tuple[str, ...] = (),
 ) -> Tensor:
-    """A new tensor of a node's value, of which this rank keeps its part."""
+    """A new sharded tensor of a node's value, of which this rank has its part."""
     part = wrap(to_local(node, layout, unit, rows=rows), tracked)
     return spread(part, layout, rows=rows, varies=varies)
 
@@ -218,7 +217,7 @@ def sharded_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
 
 
 def result_over_ranks(node: Node, tracked: bool) -> Tensor:
-    """The tensor of a node that may be over sharded values, in the layout it has."""
+    """The tensor of a node computed from tensors that may be sharded, in the resulting layout."""
     later, eager = meets_later.get(), is_eager()
     if not eager or not axes_of(node):
         made = wrap(node, tracked, whole=True)
@@ -238,7 +237,7 @@ def left(node: Node) -> leaving.Leaving:
 
 
 def opened(node: Node) -> Graph:
-    """The program that computes a value of parts."""
+    """The program that computes a value from sharded parts."""
     arena, cuts, stack = Arena(), {}, [node]
     seen: set[Node] = set()
     while stack:
@@ -256,15 +255,15 @@ def opened(node: Node) -> Graph:
 
 
 def reads_lent(node: Node) -> bool:
-    """Whether a part of a value is in memory that others write to."""
+    """Whether a sharded value reads lent memory."""
     return any(is_lent(x) for x in numbered([node], lambda x: x.value is not None))
 
 
 class meeting(holding[list[Tensor] | None]):
-    """Compute in one program, at the end of a block, results for which ranks must meet.
+    """A context whose listed results are computed together at its end, by collectives.
 
-    The block gives the list of them. One that raises computes nothing: other ranks may not have
-    raised, and would meet in another program.
+    After an exception nothing is computed: other ranks may not have raised it, and would wait for
+    another program's messages.
     """
 
     def __init__(self) -> None:
@@ -278,7 +277,7 @@ class meeting(holding[list[Tensor] | None]):
 
 
 def meet(tensors: Iterable[Tensor]) -> None:
-    """Compute what waits for other ranks: they meet at a call, and not when somebody looks."""
+    """Compute pending tensors that need collectives, at a call that all ranks make."""
     if is_eager():
         nodes = dict.fromkeys(pair_of(x)._storage.node for x in tensors)
         evaluate([x for x in nodes if x.value is None])
@@ -286,7 +285,7 @@ def meet(tensors: Iterable[Tensor]) -> None:
 
 @over_pairs
 def shows_others(tensor: Tensor) -> bool:
-    """Whether a tensor is a view for which ranks must meet: of rows or sums that others have."""
+    """Whether a tensor is a view that needs collectives: of rows or sums of other ranks."""
     if not is_eager() or layout_of(tensor):
         return False
     node = raw(tensor)

@@ -80,7 +80,7 @@ CLASSES[complex128] = "ComplexDoubleTensor"
 
 
 def type(self: Tensor, dtype: object = None) -> Any:
-    """The tensor in another dtype; without one, the name of the class that stands for its own."""
+    """The tensor in another dtype; without one, the name of its dtype's tensor class."""
     if dtype is None:
         return f"{package[0]}.{CLASSES.get(self.dtype, self.dtype.name.title() + 'Tensor')}"
     return self.to(dtype_of(getattr(dtype, "dtype", dtype)))

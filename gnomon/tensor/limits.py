@@ -40,7 +40,7 @@ class IntegerLimits(NamedTuple):
 
 
 def kind_of(type: Any) -> DType:
-    """The dtype of a tensor, or that a spelling means."""
+    """The dtype of a tensor, or of a dtype's name."""
     return type.dtype if isinstance(type, Tensor) else dtype_of(type)
 
 
@@ -200,7 +200,7 @@ class Namespace:
     """The answer of `__array_namespace_info__()`: devices, dtypes, abilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """The capabilities of this library that others may not have."""
+        """The capabilities of this library that are optional in the standard."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 24}
 
     def default_device(self) -> str:

@@ -18,13 +18,13 @@ from gnomon.tensor.tensor import Tensor
 
 
 def names_of(op: Op) -> tuple[str, ...]:
-    """The names by which gn.linalg has an operation."""
+    """The names of an operation in gn.linalg."""
     said = op.facts.linalg
     return said if isinstance(said, tuple) else (op.__name__,) if said else ()
 
 
 def entry(op: Op) -> Callable:
-    """An operation with the standard's defaults, where its own are PyTorch's."""
+    """An operation with the standard's defaults, where they differ from PyTorch's."""
     function, defaults = FUNCTIONS[op.__name__], dict(op.facts.standard)
     if not defaults:
         return function

@@ -83,7 +83,7 @@ def lobpcg(
 
 
 def checked(A: Tensor, B: Tensor | None, X: Tensor | None, method: str | None) -> None:
-    """Raise an error where a dtype, a shape, the method or a needed gradient is not supported."""
+    """Refuse dtypes, shapes, methods and gradients that lobpcg does not support."""
     if A.dtype.name not in ("float32", "float64"):
         raise DtypeError(f"lobpcg: A must be float32 or float64: got {A.dtype.name}.")
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
@@ -103,12 +103,12 @@ def checked(A: Tensor, B: Tensor | None, X: Tensor | None, method: str | None) -
 
 
 def product(matrix: Tensor | None, x: Tensor) -> Tensor:
-    """matrix · x; None is the identity."""
+    """The product matrix · x, or x if the matrix is None."""
     return x if matrix is None else matrix @ x
 
 
 class Search:
-    """The state of an iteration, by the names that PyTorch's trackers read."""
+    """The state of a search for eigenvectors, by the names that PyTorch's trackers read."""
 
     def __init__(
         self, A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None, settings: dict[str, Any]
@@ -129,7 +129,7 @@ class Search:
         self.P: Tensor | None = None
 
     def run(self, tracker: Tracker | None) -> None:
-        """Steps until all are found, or there have been enough."""
+        """Iterate until all eigenvectors are found, or the limit is reached."""
         self.step(self.X)
         while True:
             if tracker is not None:
@@ -142,7 +142,7 @@ class Search:
             self.step(FUNCTIONS["cat"](parts if self.P is None else [*parts, self.P], -1))
 
     def step(self, directions: Tensor) -> None:
-        """Take the best vectors among combinations of directions, the first of which are X."""
+        """Replace X by the best vectors in the span of directions."""
         n, first = self.iparams["n"], self.ivars["istep"] == 0
         self.S = s = FUNCTIONS["qr"](directions)[0]
         low = None if self.B is None else FUNCTIONS["cholesky"](s.mT @ (self.B @ s))
@@ -163,5 +163,5 @@ class Search:
 
 
 def over(low: Tensor | None, x: Tensor) -> Tensor:
-    """low⁻¹ · x."""
+    """The solution of low · y = x."""
     return x if low is None else FUNCTIONS["solve_triangular"](low, x, upper=False)

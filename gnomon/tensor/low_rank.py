@@ -35,7 +35,7 @@ def svd_lowrank(
 
 
 def directions(A: Tensor, count: int, niter: int) -> Tensor:
-    """Orthogonal columns that span nearly what the columns of A do."""
+    """Orthogonal columns that span approximately the range of A."""
     basis = orthogonal(A @ randn(A.shape[-1], count, dtype=A.dtype))
     for _ in range(niter):
         basis = orthogonal(A @ orthogonal(A.mH @ basis))
@@ -43,7 +43,7 @@ def directions(A: Tensor, count: int, niter: int) -> Tensor:
 
 
 def orthogonal(x: Tensor) -> Tensor:
-    """Orthogonal columns that span what those of a matrix do."""
+    """Orthogonal columns that span the columns of a matrix."""
     return FUNCTIONS["qr"](x)[0]
 
 

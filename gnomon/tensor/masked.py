@@ -21,7 +21,7 @@ Axes = int | Sequence[int] | None
 
 
 def filled(input: Tensor, mask: Tensor | None, value: float, dtype: object = None) -> Tensor:
-    """The tensor with one value where the mask does not hold; infinities become an integer's."""
+    """The tensor with a fill value outside of the mask; infinities become an integer's limits."""
     x = input if dtype is None else input.to(dtype)
     if mask is None:
         return x
@@ -31,12 +31,12 @@ def filled(input: Tensor, mask: Tensor | None, value: float, dtype: object = Non
 
 
 def of_all(dim: Axes) -> Axes:
-    """None for (), which means all axes."""
+    """The axes of a masked function: None for (), which means all."""
     return None if dim == () else dim
 
 
 def masked(name: str, value: float, call: Callable[..., Any] | None = None) -> Callable:
-    """A function of the elements where a mask holds."""
+    """The masked version of a function."""
     function = call or FUNCTIONS[name]
 
     def reduced(
@@ -55,13 +55,13 @@ def masked(name: str, value: float, call: Callable[..., Any] | None = None) -> C
 
 
 def over_all(x: Tensor, dim: Axes, keepdim: bool = False) -> Tensor:
-    """logsumexp along axes; None is all of them."""
+    """logsumexp along axes; None means all of them."""
     every = tuple(range(x.ndim)) if dim is None else dim
     return FUNCTIONS["logsumexp"](x, every, keepdim)
 
 
 def place_of(name: str) -> Callable[..., Tensor]:
-    """A position in the dtype of the elements, as PyTorch gives it here."""
+    """The masked argmax or argmin."""
     return lambda x, dim, **words: FUNCTIONS[name](x, dim, **words).to(x.dtype)
 
 
@@ -75,12 +75,12 @@ prod, sum, softmin = masked("prod", 1), masked("sum", 0), masked("softmin", math
 
 
 def counted(x: Tensor, dim: Axes, mask: Tensor | None) -> Tensor:
-    """The number of elements along axes, which are kept as size 1."""
+    """The number of unmasked elements along axes, which are kept with size 1."""
     return sum(ones_like(x), dim, mask=mask, keepdim=True)
 
 
 def moments(x: Tensor, dim: Axes, mask: Tensor | None, lost: float) -> tuple[Tensor, Tensor]:
-    """The mean and the sum of squares around it over all but so many elements; axes are kept."""
+    """The mean and the sum of squared differences over n − lost elements; axes are kept."""
     count = counted(x, dim, mask)
     mean = sum(x, dim, mask=mask, keepdim=True) / count
     away = filled(x - mean, mask, 0)
@@ -88,7 +88,7 @@ def moments(x: Tensor, dim: Axes, mask: Tensor | None, lost: float) -> tuple[Ten
 
 
 def shown(x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
-    """A result without the axes of size 1 that a fold has left."""
+    """A result without the reduced axes of size 1."""
     dim = of_all(dim)
     if keepdim:
         return x

@@ -27,23 +27,23 @@ __all__ = ["first_single", "is_mask", "numbered", "position_arrays", "positions"
 
 
 def is_mask(item: Any) -> bool:
-    """Whether an item is an array of truth values."""
+    """Whether an item of an index is a boolean array."""
     array = isinstance(item, np.ndarray) and item.dtype.kind == "b"
     return array or (isinstance(item, Tensor) and item.dtype is bool_)
 
 
 def positions(mask: Tensor) -> list[Tensor]:
-    """The positions of what is not zero, one tensor per axis."""
+    """The positions of nonzero elements, one tensor per axis."""
     return host_calls.done_on_host(position_arrays, [(None,)] * max(mask.ndim, 1), mask)
 
 
 def position_arrays(array: np.ndarray) -> list[np.ndarray]:
-    """The positions of what is not zero, one array per axis."""
+    """The positions of nonzero elements, one array per axis."""
     return [x.astype(np.int64) for x in np.nonzero(np.atleast_1d(array))]
 
 
 def where_mask(x: Node, mask: Node, value: Node) -> Node:
-    """x with values where the mask holds: one for all, or one for each place in order."""
+    """x with values where the mask is true: one for all, or one for each place in order."""
     inner = x.shape[mask.rank :]
     wide = expand(reshape(mask, mask.shape + (1,) * len(inner)), x.shape)
     value = cast(value, x.dtype)
@@ -73,9 +73,9 @@ def where_mask(x: Node, mask: Node, value: Node) -> Node:
 
 
 def numbered(x: Tensor, items: tuple) -> tuple:
-    """An index with its tensors of one integer as numbers, which make views as in PyTorch.
+    """An index with its integer scalars as numbers, which make views as in PyTorch.
 
-    Their values are looked at, but not in a function that is captured, nor over ranks.
+    They are read, except in a capture or over ranks.
     """
     singles = [isinstance(item, Tensor) and is_integer(item) for item in items]
     if not any(singles) or not is_eager():
@@ -89,11 +89,11 @@ def numbered(x: Tensor, items: tuple) -> tuple:
 
 
 def is_integer(item: Tensor) -> bool:
-    """Whether a tensor is one integer, which is no mask."""
+    """Whether a tensor is an integer scalar."""
     return item.dtype.is_integer and item.dtype is not uint8 and not raw(item).shape
 
 
 def first_single(arrays: Sequence[Tensor]) -> int | None:
-    """The first of some positions that is one number, beside others that are several."""
+    """The first positions that are a scalar, beside arrays of several."""
     ranks = [raw(x).rank for x in arrays]
     return ranks.index(0) if 0 in ranks and any(ranks) else None

@@ -41,7 +41,7 @@ globals()[decomposed.__name__] = decomposed
 
 
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
+    """L and U in one matrix, the row exchanges, and with get_infos the first zero pivot."""
     made = FUNCTIONS["lu_factor_ex"](self, pivot=pivot)
     return tuple(made) if get_infos else tuple(made)[:2]
 
@@ -83,7 +83,7 @@ def geqrf(input: Tensor) -> Reflected:
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:
-    """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
+    """The product Q · other, or other · Q, with Q from reflections; Qᵀ with transpose."""
     missing = input.shape[-2] - input.shape[-1]
     square = FUNCTIONS["pad"](input, (0, missing))
     q = FUNCTIONS["householder_product"](square, tau)
@@ -119,14 +119,14 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """multi_dot of its arguments; of one, itself."""
+    """multi_dot of the arguments; a single one unchanged."""
     if not matrices:
         raise ArgumentError("chain_matmul: needs a matrix: got none.")
     return multi_dot(matrices) if len(matrices) > 1 else matrices[0]
 
 
 def best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """The places where stretches of a chain of matrices are cut in two."""
+    """The positions at which a chain of matrices is split with the fewest multiplications."""
     count = len(sizes) - 1
     cost, cuts = {(k, k): 0 for k in range(count)}, {}
     for length in range(1, count):
@@ -142,7 +142,7 @@ def best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def product(xs: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
-    """The product of a stretch of a chain."""
+    """The product of the matrices i to j of a chain, by the chosen splits."""
     if i == j:
         return xs[i]
     k = cuts[i, j]

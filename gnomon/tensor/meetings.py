@@ -19,7 +19,7 @@ Do = Callable[[Tensor], Tensor]
 
 
 class Meeting(Function):
-    """A collective at its call, whose gradient is another one."""
+    """An autograd function for collectives, whose gradient is another collective."""
 
     @staticmethod
     def forward(context: Any, x: Tensor, do: Do, back: Do) -> Tensor:
@@ -29,17 +29,17 @@ class Meeting(Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
-        """The gradient, by the opposite collective."""
+        """The gradient, by the adjoint collective."""
         return context.back(gradients[0]), None, None
 
 
 def passing(x: Tensor, do: Do, back: Do) -> Tensor:
-    """do(x), by whose nodes gradients are derived in a capture, and by `back` outside."""
+    """The result of do(x); its gradients come from its nodes in a capture, from `back` outside."""
     return do(x) if is_capturing() else Meeting.apply(x, do, back)
 
 
 def met(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Node]) -> Tensor:
-    """A new tensor over what a collective gives; in a capture gradients pass it."""
+    """A new tensor of a collective's result; differentiable in a capture."""
     tracked = is_capturing() and grads.get() and x.requires_grad
     return wrap(meet(group, x, build), tracked)
 

@@ -41,7 +41,7 @@ shared_storages: WeakValueDictionary[tuple[int, int], Storage] = WeakValueDictio
 
 
 def lend(tensor: Tensor) -> np.ndarray:
-    """The tensor's part of its storage's memory, for somebody who may write there."""
+    """The memory of the tensor's part of its storage, lent for writing."""
     refuse_elsewhere("numpy", tensor._storage.node)
     views.refuse_parts(tensor)
     storage = tensor._storage
@@ -63,7 +63,7 @@ def lend(tensor: Tensor) -> np.ndarray:
 
 
 def lend_elsewhere(tensor: Tensor) -> np.ndarray:
-    """A tensor's part of a device's memory, for a library that writes there.
+    """A tensor's part of a device's memory, lent to a library that writes there.
 
     The array has its address and its strides; the host cannot read its elements.
     """
@@ -97,7 +97,7 @@ def lent_storage(storage: Storage) -> np.ndarray:
 
 
 def shown_in(array: np.ndarray, tensor: Tensor) -> np.ndarray | None:
-    """The part of its storage's memory that a tensor shows; None of one without strides."""
+    """The part of a storage's memory that a tensor views; None if it has no strides."""
     if tensor._view is None:
         return array
     if views.mesh_layout_of(tensor._view):
@@ -110,7 +110,7 @@ def shown_in(array: np.ndarray, tensor: Tensor) -> np.ndarray | None:
 
 
 def borrow(tensor: Tensor) -> Tensor:
-    """A tensor over bytes that somebody else may write to."""
+    """A tensor over bytes that foreign code may write to."""
     value_of(tensor._pair if isinstance(tensor, Paired) else tensor).lent += 1
     return tensor
 
@@ -129,9 +129,9 @@ def holds_alone(storage: Storage) -> bool:
 
 
 def is_free(tensor: Tensor) -> bool:
-    """Whether a new value of a tensor may be written over the old one: nobody else holds it.
+    """Whether a tensor's new value may overwrite the old one, since nothing else refers to it.
 
-    Memory that was lent is as good: see `overlapping`.
+    Lent memory counts as unshared: see `overlapping`.
     """
     storage = tensor._storage
     if tensor._view is not None or not holds_alone(storage):
@@ -141,9 +141,9 @@ def is_free(tensor: Tensor) -> bool:
 
 
 def overlapping(values: Iterable[DeviceBuffer]) -> set[int]:
-    """The addresses of those of some values whose bytes others of them have too.
+    """The addresses of those values whose bytes others of them have too.
 
-    A value that comes twice is one: whoever else holds it keeps it from being written.
+    A value that comes twice is one: another reference to it keeps it from being overwritten.
     """
     apart = {id(value): value for value in values}.values()
     ends = sorted((value.address, value.address + value.nbytes) for value in apart)
@@ -156,9 +156,9 @@ def overlapping(values: Iterable[DeviceBuffer]) -> set[int]:
 
 
 def all_free(tensors: Sequence[Tensor]) -> bool:
-    """Whether all tensors are free; a step asks it of all that its optimizer writes.
+    """Whether all tensors may be overwritten; a step asks it of all that its optimizer writes.
 
-    As above, the caller holds the values in a list of its own.
+    The caller holds the values in a list of its own.
     """
     nodes = list(map(node_there, tensors))
     values = list(map(value_there, nodes))
@@ -191,7 +191,7 @@ def reads(node: Node, value: object) -> bool:
 
 
 def shared_of(storage: Storage) -> SharedMemory | None:
-    """The memory of several processes that a storage has; None if it has its own."""
+    """The shared memory of a storage; None for memory of this process."""
     owner = storage.node.value
     while isinstance(owner, DeviceBuffer):
         owner = owner.owner
@@ -199,7 +199,7 @@ def shared_of(storage: Storage) -> SharedMemory | None:
 
 
 def over_shared(memory: SharedMemory) -> DeviceBuffer:
-    """Memory of several processes as a value's: others may write there at any time."""
+    """A buffer over shared memory, which other processes may write to at any time."""
     made = DeviceBuffer.foreign(memory.address, memory.nbytes, memory)
     made.lent = 1
     return made
@@ -207,9 +207,9 @@ def over_shared(memory: SharedMemory) -> DeviceBuffer:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the memory behind this tensor to where processes see it that are sent the tensor.
+    """Move the memory behind this tensor to shared memory, for processes that receive the tensor.
 
-    What it shows is written and read by all of them at once, and nobody waits for another.
+    All of them read and write it without synchronization.
     """
     tensor = pair_of(self)
     refuse_elsewhere("share_memory_", tensor._storage.node)
@@ -230,17 +230,17 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether processes that are sent this tensor see its memory."""
+    """Whether processes that receive this tensor see its memory."""
     return shared_of(pair_of(self)._storage) is not None
 
 
 @method
 def __array_ufunc__(self: Tensor, function: Any, how: str, *inputs: Any, **named: Any) -> Any:
-    """np.exp(t), array + t."""
+    """Apply numpy's functions of elements, as in np.exp(t) and array + t."""
     return numpy_calls.of_elements(function, how, inputs, named)
 
 
 @method
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, named: Any) -> Any:
-    """np.mean(t), np.concatenate([t, u])."""
+    """Apply numpy's other functions, as in np.mean(t) and np.concatenate([t, u])."""
     return numpy_calls.of_arrays(function, args, named)

@@ -15,13 +15,13 @@ GENERATOR, COROUTINE = 0x20, 0x80
 
 
 def kind_of(function: Any) -> int:
-    """The kind of a function that runs piece by piece."""
+    """The kind of a function that runs in steps: a generator or a coroutine."""
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     return flags & (GENERATOR | COROUTINE)
 
 
 def inside(block: Callable[[], Any], function: Callable) -> Callable:
-    """A function that runs inside a block of its own, and a generator each step of it."""
+    """A function that runs inside a context, and a generator with each step inside it."""
     if kind_of(function) == GENERATOR:
 
         @functools.wraps(function)
@@ -53,13 +53,13 @@ def inside(block: Callable[[], Any], function: Callable) -> Callable:
 
 
 def restore(before: tuple) -> None:
-    """Restore the modes of gradients, inference and autocast."""
+    """Restore the saved modes of gradients, inference and autocast."""
     for mode, value in zip((grads, inference, narrow), before, strict=True):
         mode.set(value)
 
 
 def steps(block: Callable[[], Any], made: Any) -> Iterator:
-    """A generator whose steps run inside a block, and whose user's do not."""
+    """A generator whose steps run inside a context, which its caller's code does not."""
     resume, given = made.send, None
     try:
         while True:

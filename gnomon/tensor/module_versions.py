@@ -18,19 +18,19 @@ _latest = 0
 
 
 def latest() -> int:
-    """A number that is another one after every change."""
+    """A number that differs after every change of a module."""
     return _latest
 
 
 def note() -> int:
-    """Something changed. Numbers are drawn, not added: threads that meet leave different ones."""
+    """Record a change. Numbers are drawn, not added, so that racing threads differ."""
     global _latest
     _latest = drawn = next(_numbers)
     return drawn
 
 
 def noting(name: str) -> Callable[..., Any]:
-    """A dictionary's own method, which notes that it was called."""
+    """A dictionary's method that also records a change."""
     method = getattr(dict, name)
 
     @wraps(method)
@@ -63,7 +63,7 @@ everywhere: dict[int, Any] = Watched()
 
 
 def tables_of(module: Any) -> tuple[dict[int, Callable], ...]:
-    """The hooks of all modules, and a module's own, by their numbers."""
+    """The hook tables of all modules, and a module's own, by their numbers."""
     shared = {number: each.hook for number, each in everywhere.items()}
     before, after = module._forward_pre_hooks, module._forward_hooks
     return shared, before, after, module._backward_pre_hooks, module._backward_hooks

@@ -20,7 +20,7 @@ _on = [False]
 
 
 class debug_nans:
-    """Look for NaN in everything that is evaluated, from now on or inside a `with`."""
+    """Check everything that is evaluated for NaN, from now on or as a context manager."""
 
     def __init__(self, mode: bool = True) -> None:
         self.before = _on[0]
@@ -34,12 +34,12 @@ class debug_nans:
 
 
 def looked_for() -> bool:
-    """Whether results are looked at."""
+    """Whether results are checked."""
     return _on[0]
 
 
 def check(graph: Graph, inputs: Sequence[DeviceBuffer], outputs: Sequence[DeviceBuffer]) -> None:
-    """Raise when a result has a NaN."""
+    """Raise an error if a result has a NaN."""
     pairs = zip(graph.outputs, outputs, strict=True)
     if not any(has_nan(b.array(x)) for x, b in pairs):
         return
@@ -54,7 +54,7 @@ def has_nan(values: np.ndarray) -> bool:
 
 
 def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
-    """The operation that made the first NaN, and its line."""
+    """Raise an error that names the operation with the first NaN, and its line."""
     values = dict(feeds)
     for node in topological(roots):
         if node not in values:
@@ -65,14 +65,14 @@ def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
 
 
 def evaluated(node: Node, inputs: list[np.ndarray]) -> np.ndarray:
-    """A node's value; raises when a NaN is first made inside a branch or an iteration."""
+    """A node's value; an error if a branch or an iteration in it makes a NaN."""
     if node.op not in CONTROL or any(map(has_nan, inputs)):
         return evaluate(node, inputs)
     return control_values(node, inputs, watched)[node.params["index"]]
 
 
 def watched(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a branch or an iteration, unless a NaN is made in it."""
+    """The outputs of a branch or an iteration; an error if one of its operations makes a NaN."""
     feeds = dict(zip(graph.inputs, inputs, strict=True))
     outputs = interpret(graph.outputs, feeds)
     if any(map(has_nan, outputs)):
@@ -81,7 +81,7 @@ def watched(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def described(node: Node, inputs: list[np.ndarray]) -> str:
-    """One operation's part in a NaN."""
+    """The description of the operation that made a NaN."""
     line = f"   [{node.sites[0]}]" if node.sites else ""
     if not node.inputs:
         return f"an input is NaN already.{line}"

@@ -46,13 +46,13 @@ OF_METHODS = (
 )
 GIVING_TENSORS = frozenset(OF_METHODS.split())
 OF_SIZES = (np.ndim, np.shape, np.size)
-"""They read no element, so that no gradient is lost."""
+"""Functions of numpy that read no element, so that no gradient is lost."""
 
 
 def of_elements(
     function: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, Any]
 ) -> Any:
-    """A function of elements: an operator of tensors, or numpy's on their memory."""
+    """The result of a function of elements: a tensor's operator, or numpy's on its memory."""
     if method == "__call__" and not named and function in OPERATORS:
         given = [*map(operand, inputs)]
         if not any(x is NotImplemented for x in given):
@@ -62,14 +62,14 @@ def of_elements(
 
 
 def of_arrays(function: Callable, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """Another function of numpy's, on the memory of tensors among its arguments."""
+    """The result of another function of numpy's on the memory of tensor arguments."""
     made = on_arrays(function, args, named, force=function in OF_SIZES)
     wanted = function.__name__ in GIVING_TENSORS and named.get("out") is None
     return as_tensors(made) if wanted else made
 
 
 def on_arrays(function: Callable, args: Any, named: Mapping[str, Any], force: bool = False) -> Any:
-    """A call with arrays in place of tensors; a write to one is a write to its tensor."""
+    """A call with arrays in place of tensors, whose memory they share."""
     return function(*as_arrays(tuple(args), force), **as_arrays(dict(named), force))
 
 
@@ -79,7 +79,7 @@ def as_arrays(value: Any, force: bool) -> Any:
 
 
 def as_tensors(made: Any) -> Any:
-    """Arrays, and numpy's numbers, as tensors."""
+    """The tensors of arrays and of numpy's numbers."""
     if isinstance(made, tuple):
         return tuple(map(as_tensors, made))
     return from_array(np.asarray(made)) if isinstance(made, (np.ndarray, np.generic)) else made

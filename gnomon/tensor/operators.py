@@ -38,11 +38,11 @@ LEFT_OPERAND = (2, float32)
 is built as x * x. It is compared by identity."""
 MOST_PATTERNS = 4096
 _patterns: dict[tuple[Any, ...], tuple[Node, tuple[Scalar, DType] | None]] = memo({})
-"""What an operator gave for two kinds of operands, so that the next one is built at once."""
+"""Results of operators by two kinds of operands, as templates of further ones."""
 
 
 def operand(value: Any) -> Any:
-    """A right or left hand as what nodes combine with; NotImplemented for strangers."""
+    """An operand for an operation on nodes; NotImplemented for unknown types."""
     kind = type(value)
     if kind is float or kind is int or kind is bool:
         return value
@@ -63,7 +63,7 @@ def operand(value: Any) -> Any:
 
 
 def combine(function: Callable, left: Any, right: Any) -> Tensor:
-    """A function of two operands, at least one of them a tensor."""
+    """The result of a binary function, at least one operand being a tensor."""
     tracked, x, y = False, left, right
     before = scope.sites
     if before is None:
@@ -82,7 +82,7 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
 
 
 def like_before(function: Callable, x: Any, y: Any) -> Node:
-    """A function of two operands: built like the node that it gave for others of their kinds."""
+    """The result of a binary function, made like an earlier one for operands of equal kinds."""
     kind = type(y)
     if type(x) is not Node or state.recorder is not NOTHING or narrow.get() is not None:
         return computed(function, x, y)
@@ -112,7 +112,7 @@ def like_before(function: Callable, x: Any, y: Any) -> Node:
 
 
 def computed(function: Callable, x: Any, y: Any) -> Node:
-    """A function of two operands, at least one of them a node."""
+    """The result of a binary function, at least one operand being a node."""
     kept = None
     if varies(x) or varies(y):
         x, y, kept = beside_each(function, x, y)
@@ -122,7 +122,7 @@ def computed(function: Callable, x: Any, y: Any) -> Node:
 
 
 def tracking(result: Node, tracked: bool, operands: Sequence) -> Tensor:
-    """A result as a tensor, of which gradients follow if they follow an operand."""
+    """A result as a tensor, differentiable if an operand is."""
     tracked = tracked and grads.get() and result.dtype.kind == "float"
     if tracked and saving.get() is not None:
         result = saving.get().result(result, [x for x in operands if isinstance(x, Tensor)])
@@ -130,7 +130,7 @@ def tracking(result: Node, tracked: bool, operands: Sequence) -> Tensor:
 
 
 def beside_each(function: Callable, x: Any, y: Any) -> tuple[Any, Any, DType | None]:
-    """A node and a number that varies as operands, and the dtype to which the result goes back.
+    """A node and a traced number as operands, and the dtype of the result.
 
     Narrow floats are multiplied and divided in float32, as they are by a constant.
     """
@@ -144,7 +144,7 @@ def beside_each(function: Callable, x: Any, y: Any) -> tuple[Any, Any, DType | N
 
 
 def with_stranger(function: Callable, name: str, left: Any, right: Any) -> Any:
-    """The function of operands of which one is a complex number, or of a class that takes it over.
+    """The result for a complex number, or an operand of a class that overrides the function.
 
     NotImplemented for others.
     """
@@ -183,7 +183,7 @@ def reflected(function: Callable, name: str) -> Callable:
 
 
 def in_place(function: Callable, symbol: str) -> Callable:
-    """The operator that writes to the tensor on the left."""
+    """The in-place operator of a tensor on the left."""
 
     def method(self: Tensor, other: Any) -> Any:
         other = operand(other)
@@ -204,7 +204,7 @@ def write_result(tensor: Tensor, result: Tensor, name: str) -> Tensor:
 
 
 def refuse_kind(tensor: Tensor, value: Node | Tensor, name: str) -> None:
-    """Refuse to put floats into integers, or numbers into truth values."""
+    """Refuse to store floats in integers, or numbers in booleans."""
     mine, theirs = tensor.dtype, value.dtype
     integers = mine.is_integer and theirs.is_integer
     if KINDS.index(theirs.kind) > KINDS.index(mine.kind) and not integers:
@@ -254,7 +254,7 @@ def install() -> None:
 
 
 def meant(op: Op) -> str:
-    """PyTorch's name of an operator: the shortest of the operation's."""
+    """PyTorch's name of an operator: the shortest of the operation's names."""
     return min((name for name, known in OPS.items() if known is op), key=len)
 
 

@@ -21,7 +21,7 @@ FILLING = frozenset({"arange", "linspace", "logspace", "range"})
 
 
 def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A function's result, stored in what the keyword out has: a tensor, or one for each result."""
+    """A function's result, stored in `out`: a tensor, or one for each result."""
     out = kwargs["out"]
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     if out is None:
@@ -44,7 +44,7 @@ def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
 
 
 def check(name: str, args: Sequence[Any], places: Sequence[Any]) -> None:
-    """Refuse what is no tensor, and what has gradients."""
+    """Refuse goals that are no tensors, and goals or operands with gradients."""
     if not all(isinstance(x, Tensor) for x in places):
         raise DtypeError(f"{name}: out must be a tensor: got {type(places[0]).__name__}.")
     if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given_in(args)):
@@ -55,19 +55,19 @@ def check(name: str, args: Sequence[Any], places: Sequence[Any]) -> None:
 
 
 def given_in(args: Sequence[Any]) -> list[Any]:
-    """The arguments, and those in lists of them."""
+    """The arguments, with lists of them flattened."""
     return [x for each in args for x in (each if isinstance(each, (tuple, list)) else (each,))]
 
 
 def kind(dtype: DType) -> int:
-    """0 for truth, 1 for integers, 2 for floats, 3 for complex numbers: none is stored in less."""
+    """The rank of a dtype's kind, boolean 0 to complex 3; none is stored in a lower one."""
     if dtype is bool_:
         return 0
     return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1
 
 
 def store(name: str, place: Tensor, result: Tensor) -> None:
-    """Write a result to a tensor, which takes its shape."""
+    """Write a result to a tensor, which is resized to its shape."""
     if kind(result.dtype) > kind(place.dtype):
         raise ArgumentError(
             f"{name}: result type {result.dtype.name} can't be cast to the type of out, "

@@ -55,11 +55,11 @@ _asked: ContextVar[tuple] = ContextVar("gnomon_asked", default=())
 """The calls that classes are computing: each a function, and what its arguments are."""
 
 watching: ContextVar[Callable[..., Any] | None] = ContextVar("gnomon_watching", default=None)
-"""Who computes functions in Python, those that make tensors of numbers among them, for a while."""
+"""The function that temporarily intercepts functions in Python, creation functions included."""
 
 
 class Overridden(Exception):
-    """A class of an argument takes the function over."""
+    """Raised if an argument's class overrides the function."""
 
 
 class DisableTorchFunctionSubclass(holding[bool]):
@@ -81,13 +81,13 @@ class DisableTorchFunctionSubclass(holding[bool]):
 
 
 def disabled(function: Callable, types: Any, args: Sequence = (), kwargs: Any = None) -> Any:
-    """The `__torch_function__` of a class whose objects are tensors like others."""
+    """The `__torch_function__` of a class that overrides nothing."""
     with DisableTorchFunctionSubclass():
         return function(*args, **(kwargs or {}))
 
 
 def is_overriding(value: Any) -> bool:
-    """Whether a value's class takes functions over now."""
+    """Whether a value's class overrides functions at present."""
     kind = type(value)
     if issubclass(kind, Tensor):
         return kind._overrides and _open.get()
@@ -95,7 +95,7 @@ def is_overriding(value: Any) -> bool:
 
 
 def is_met(value: Any) -> bool:
-    """Whether a value or one inside of it is of a class that takes functions over."""
+    """Whether a value contains an object whose class overrides functions."""
     if type(value) in (tuple, list):
         return any(map(is_overriding, value))
     return is_overriding(value)
@@ -112,7 +112,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def overriding(values: Iterable[Any]) -> list[Any]:
-    """The values whose classes take over, one of each class, a subclass before those above it."""
+    """The values whose classes override, one of each class, subclasses first."""
     found: list[Any] = []
     for value in values:
         for each in filter(is_overriding, value if isinstance(value, (list, tuple)) else (value,)):
@@ -169,12 +169,12 @@ def handle_torch_function(
 
 
 def taken_over(function: Callable, args: Sequence, kwargs: Mapping[str, Any] = EMPTY) -> Any:
-    """A function as the classes of its arguments compute it."""
+    """The result of a function by the overrides of its arguments' classes."""
     return handle_torch_function(function, (*args, *kwargs.values()), *args, **kwargs)
 
 
 def overridable(function: Callable) -> Callable:
-    """A function in Python that classes of its arguments may take over."""
+    """A decorator of Python functions that argument classes may override."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -221,7 +221,7 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
 
 
 def as_kind(made: Any, cls: type[Tensor]) -> Any:
-    """A function's result, with tensors of the class in place of others."""
+    """A function's result, with tensors converted to the class."""
 
     def of(x: Any) -> Any:
         other = issubclass(type(x), Tensor) and not isinstance(x, cls)
@@ -233,7 +233,7 @@ def as_kind(made: Any, cls: type[Tensor]) -> Any:
 def __torch_function__(
     cls: type[Tensor], func: Callable, types: Sequence[type], args: Any = (), kwargs: Any = None
 ) -> Any:
-    """The function as tensors have it, and what it gives as objects of the class."""
+    """Call a function on tensors, and convert its results to the class."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     if not _open.get():  # a function of another library, which does not see that this is closed
@@ -245,13 +245,13 @@ def __torch_function__(
 
 
 def module_of(function: Callable) -> str:
-    """The library that a function is of, as far as it says so."""
+    """The library that a function belongs to, if it is known."""
     home = getattr(function, "__module__", None) or getattr(function, "__self__", None)
     return (home if isinstance(home, str) else type(home).__module__).partition(".")[0]
 
 
 def __init_subclass__(cls: type[Tensor], **named: Any) -> None:
-    """Make the methods of a class with __torch_function__ ask it."""
+    """Make the methods of a class with __torch_function__ call it."""
     super(Tensor, cls).__init_subclass__(**named)
     held = cls.__torch_function__
     cls._overrides = getattr(held, "__func__", held) is not disabled
@@ -267,12 +267,12 @@ def __init_subclass__(cls: type[Tensor], **named: Any) -> None:
 
 
 def is_kind(base: type) -> bool:
-    """Whether a class is below Tensor."""
+    """Whether a class derives from Tensor."""
     return issubclass(base, Tensor)
 
 
 def asking(method: Callable, name: str) -> Callable:
-    """A method of Tensor that the class of its arguments may take over."""
+    """A method of Tensor that classes of arguments may override."""
 
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -283,7 +283,7 @@ def asking(method: Callable, name: str) -> Callable:
 
 
 def asked(method: Callable, *args: Any, **kwargs: Any) -> Any:
-    """A method of Tensor as the classes of its arguments compute it.
+    """The result of a Tensor method by the overrides of its arguments' classes.
 
     An operator of Python's is the function of its operands, in their order.
     """

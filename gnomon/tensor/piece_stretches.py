@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PASSED_ON", "Stretch", "stretch_key", "stretch_of", "stretches"]
 
 AROUND = 8
-"""So far on both sides a place is looked at before nodes are cut there."""
+"""The number of nodes on both sides that decide whether nodes are cut at a place."""
 LEAST, MOST = 4, 64
 """Nodes of a stretch."""
 FULL = 1 << 16
@@ -30,13 +30,13 @@ FULL = 1 << 16
 PASSED_ON = frozenset({"detach", "barrier"})
 """Operations whose value is their input's."""
 OWN, READ, SHOWN, PASSED = range(4)
-"""What a node's value is: one of the stretch's, one that it reads, none until somebody reads it,
+"""Kinds of nodes' values: computed by the stretch, read by it, computed by readers,
 its input's."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def stretches(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
-    """Nodes in order, cut so that equal parts of two lists are mostly cut alike."""
+    """Nodes in order, cut into stretches so that equal parts of two lists are mostly cut alike."""
     kinds = np.array([x.kind for x in nodes], np.uint64)
     mixed = (kinds * GOLDEN) >> np.uint64(32)
     around = np.lib.stride_tricks.sliding_window_view(np.pad(mixed, AROUND), 2 * AROUND + 1).max(1)
@@ -55,7 +55,7 @@ def stretches(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
 def stretch_key(
     nodes: Sequence[Node], terms: Mapping[Node, Term]
 ) -> tuple[tuple[int, ...], list[int]]:
-    """A key of nodes and of how they read each other, and the places of what they read."""
+    """A key of nodes and of their reads of each other, and the positions of their operands."""
     key: list[int] = []
     reads: list[int] = []
     numbers: dict[Node, int] = {}
@@ -76,9 +76,9 @@ def stretch_key(
 
 
 class Stretch:
-    """The pieces of a stretch as one, with one block for its values.
+    """The pieces of a stretch as one, with one memory block for its values.
 
-    It is given the values that its nodes read, then numbers.
+    Its inputs are the values that its nodes read, then numbers.
     """
 
     __slots__ = ("blocks", "numbers", "rows", "shown", "sizes", "spots")
@@ -131,7 +131,7 @@ class Stretch:
 
 
 def block_of(spots: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
-    """The bytes of the block with a stretch's values."""
+    """The offsets of a stretch's values in its memory block, and the block's size."""
     base = max([which for which, _ in spots], default=0)
     ends = [
         shift + size for (which, shift), size in zip(spots, sizes, strict=True) if which == base
@@ -146,7 +146,7 @@ def stretch_of(
     nodes: Sequence[Node],
     terms: Mapping[Node, Term],
 ) -> Stretch | None:
-    """The stretch that was walked through since a piece and a place; None where it has no rows."""
+    """The stretch walked since a given piece and place; None if it has no table rows."""
     piece, first = begin
     pieces, places = walk.pieces[piece:], range(first, len(walk.owners))
     plain = [getattr(program, "rows", None) for program, *_ in pieces]
@@ -186,9 +186,9 @@ def stretch_of(
 def shown_as(
     node: Node, term: Term, first: int, order: Mapping[int, int]
 ) -> tuple[int, int, int] | None:
-    """A row of `Stretch.shown` for a node: its way, its kind, and which of the values it is.
+    """The row of `Stretch.shown` of a node: its way, its kind, and the number of the value.
 
-    None of what a graph inside of it computes for readers.
+    None for values that a graph inside computes for readers.
     """
     kind, places, computed, inputs = term
     if node.op in PASSED_ON:

@@ -42,7 +42,7 @@ IN_THE_CODE = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0})
 MANY = 16
 """Nodes that are looked through for what was met before."""
 PIECE, PASSED, NUMBER, SHOWN, JOINED, SEVERAL, OPENED = range(1, 8)
-"""What becomes of a node: an operation to run, its input's value, a number, something computed by
+"""Ways to run a node: an operation to run, its input's value, a number, something computed by
 its readers, values one after another, one of a call's results, the result of a graph inside."""
 
 Term: TypeAlias = "tuple[int, tuple[int, ...], Node, tuple[Any, ...] | None]"
@@ -56,10 +56,10 @@ Piece: TypeAlias = (
 the results and terms of the inputs."""
 
 _kinds: Recent[tuple, int] = memo(Recent())
-"""What readers compute, by number."""
+"""Numbers of the kinds of nodes that readers compute."""
 _next_kind = count()
 _ways: Recent[int, int] = memo(Recent())
-"""What becomes of nodes of a kind."""
+"""Ways to run nodes by their kind."""
 _offsets: Recent[tuple, int] = memo(Recent())
 """The bytes before a slice of neighbours, by kind and what it is cut from; below 0 of others."""
 _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
@@ -67,12 +67,12 @@ _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
 _programs: dict[Settings, Recent[tuple, PieceProgram]] = memo({})
 """The programs of pieces, by the kinds of what they compute and read."""
 _stretches: dict[Settings, Recent[tuple, Stretch | bool]] = memo({})
-"""What was walked through, by its key: once, or twice and has no rows."""
+"""Walked stretches by key; None after the first walk, or without table rows."""
 by_serial = attrgetter("serial")
 
 
 class PieceProgram:
-    """The program of all pieces of a kind, and what a longer table takes of it."""
+    """The program of all pieces of a kind, and its rows of a longer table."""
 
     __slots__ = ("_by_lines", "blocks", "rows")
 
@@ -84,14 +84,14 @@ class PieceProgram:
         """The size classes of its results."""
 
     def under(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> Executable:
-        """The program under the lines that asked for a piece."""
+        """The program under the source locations of a piece."""
         return self._by_lines.found(nodes[0].sites, lambda _: program_of(nodes, inputs))
 
 
 class PieceWalk:
     """The pieces of a graph, in order, and the places of values.
 
-    `owners` has for each place the one whose memory it shows, from the byte in `shifts` on; `last`
+    `owners` has for each place the one whose memory it views, from the byte in `shifts` on; `last`
     has for each owner the number of the last piece that reads it.
     """
 
@@ -115,12 +115,12 @@ class PieceWalk:
         self.terms = {x: self.given(x, x.value) for x in leaves if x.value is not None}
 
     def given(self, node: Node, value: DeviceBuffer) -> Term:
-        """A value that is there."""
+        """The term of a known value."""
         self.known[len(self.owners)] = value
         return self.value(node)
 
     def place(self, nbytes: int) -> int:
-        """A place for a value of so many bytes."""
+        """A new place for a value of so many bytes."""
         place = len(self.owners)
         self.owners.append(place)
         self.shifts.append(0)
@@ -129,7 +129,7 @@ class PieceWalk:
         return place
 
     def value(self, node: Node) -> Term:
-        """A value that a piece will give."""
+        """A new place for a piece's result."""
         place = self.place((node.size or 1) * node.dtype.itemsize)
         return -1 - leaf_kind(node.shape, node.dtype)[0], (place,), node, None
 
@@ -178,7 +178,7 @@ class PieceWalk:
                 terms.update(zip(results, made, strict=True))
 
     def shown(self, node: Node, inputs: Sequence[Term]) -> Term:
-        """The term of a view: memory that is there, or what its readers compute."""
+        """The term of a view: existing memory, or an expression that readers compute."""
         if inputs and inputs[0][3] is None and node.op in BORROWERS:
             (at,) = inputs[0][1]
             if node.op != "slice":
@@ -195,7 +195,7 @@ class PieceWalk:
         return kind, tuple([place for x in inputs for place in x[1]]), node, tuple(inputs)
 
     def piece(self, nodes: Sequence[Node], inputs: Sequence[Term]) -> list[Term]:
-        """Add a piece; its results."""
+        """Add a piece; returns its results."""
         key = (*[x.kind for x in nodes], *[x[0] for x in inputs])
         program = self._programs.get(key)
         if program is None:
@@ -210,7 +210,7 @@ class PieceWalk:
         nodes: Sequence[Node],
         inputs: Sequence[Term],
     ) -> list[Term]:
-        """Add a piece of these parts; its results."""
+        """Add a piece with this program and these reads; returns its results."""
         number, owners, last = len(self.pieces), self.owners, self.last
         for place in reads:
             last[owners[place]] = number
@@ -218,14 +218,14 @@ class PieceWalk:
         return [self.value(x) for x in nodes]
 
     def joined(self, node: Node, inputs: Sequence[Term]) -> Term:
-        """Values one after another along an axis; a program for each count is one too many."""
+        """The concatenation of values along an axis, without a program per count."""
         reads = [self.stored(x) for x in inputs]
         axis = axis_of_join(node)
         assert axis is not None, "a join has an axis"
         return self.add(axis, reads, [node], inputs)[0]
 
     def opened(self, results: Sequence[Node], inputs: Sequence[Term]) -> list[Term]:
-        """The results of a graph that is a structure of its own, or views alone."""
+        """The results of a graph that is a separate structure, or views alone."""
         body: Graph = results[0].params["body"]
         terms = dict(zip(body.inputs, inputs, strict=True))
         wanted = [body.outputs[x.params["index"]] for x in results]
@@ -236,14 +236,14 @@ class PieceWalk:
         return [terms[x] for x in wanted]
 
     def stored(self, term: Term) -> int:
-        """The place of a term's value; a piece makes it where readers would compute it."""
+        """The place of a term's value; a piece computes it if readers would otherwise."""
         if term[3] is not None:
             (term,) = self.piece((term[2],), term[3])
         return term[1][0]
 
 
 def program_of(nodes: Sequence[Node], inputs: Sequence[Term]) -> Executable:
-    """The program of a piece, under the lines that asked for it."""
+    """The program of a piece, under the piece's source locations."""
     arena, leaves = Arena(), []
     with inherit(()):  # a value's line is no part of the program that reads it
         images = tuple([image(term, arena, leaves) for term in inputs])
@@ -253,7 +253,7 @@ def program_of(nodes: Sequence[Node], inputs: Sequence[Term]) -> Executable:
 
 
 def image(term: Term, arena: Arena, leaves: list[Node]) -> Node:
-    """A term as a node; what it reads becomes inputs."""
+    """A term as a node, with its operands as inputs."""
     _, _, node, inputs = term
     if inputs is None:
         leaves.append(arena.input(node.shape, node.dtype))
@@ -264,13 +264,13 @@ def image(term: Term, arena: Arena, leaves: list[Node]) -> Node:
 
 
 def way_of(node: Node) -> int:
-    """The way in which nodes of a kind are treated, which is kept."""
+    """The cached way in which nodes of a kind are run."""
     found = _ways[node.kind] = found_way(node)
     return found
 
 
 def found_way(node: Node) -> int:
-    """The way in which a node is treated."""
+    """The way in which a node is run."""
     if node.op in PASSED_ON:
         return PASSED
     if node.op == "region":
@@ -288,7 +288,7 @@ def found_way(node: Node) -> int:
 
 
 def calls_among(order: Iterable[Node]) -> dict[tuple, list[Node]]:
-    """The results that each call has among nodes, of calls with several."""
+    """The results among these nodes of each call with several results."""
     calls: dict[tuple, list[Node]] = {}
     for node in order:
         if node.op in CALLS and (_ways.get(node.kind) or way_of(node)) >= SEVERAL:
@@ -297,7 +297,7 @@ def calls_among(order: Iterable[Node]) -> dict[tuple, list[Node]]:
 
 
 def axis_of_join(node: Node) -> int | None:
-    """The axis along which a call joins values as they are; None of another call."""
+    """The axis along which a call concatenates values; None for other calls."""
     if not facts_of(node).joins:
         return None
     call = node.params["call"]
@@ -310,7 +310,7 @@ def axis_of_join(node: Node) -> int | None:
 
 
 def offset_of(node: Node) -> int:
-    """The bytes before a slice whose elements are neighbours; below 0 of another one."""
+    """The byte offset of a contiguous slice; below 0 for other slices."""
     shape = node.inputs[0].shape
     key = (node.kind, shape, node.dtype)
     return _offsets.found(key, lambda: start_of(node, shape) if are_neighbours(node) else -1)
@@ -334,7 +334,7 @@ def call_of(node: Node) -> tuple[Any, ...]:
 
 
 def is_read(node: Node) -> bool:
-    """Whether a constant is a value for whoever reads it, and not built into programs."""
+    """Whether a constant is stored as a value for readers, instead of being part of programs."""
     if node.op != "const" or node.dtype.kind != "float":
         return False
     value = node.params["value"]
@@ -342,5 +342,5 @@ def is_read(node: Node) -> bool:
 
 
 def number(value: float, dtype: DType) -> DeviceBuffer:
-    """A number in memory, which nobody writes to."""
+    """A read-only number in memory."""
     return _numbers.found((value, dtype), lambda: DeviceBuffer.of(np.asarray(value, dtype.numpy)))

@@ -36,7 +36,7 @@ LITTLE = 1 << 14
 take to find the sizes of a program that serves several."""
 
 _outlines: Recent[int, int] = memo(Recent())
-"""How often a structure was met, whatever its sizes are."""
+"""Numbers of occurrences of structures, without sizes."""
 _latest: Recent[int, int] = memo(Recent())
 """For structures with their sizes the positions and numbers of the latest; VARYING of several."""
 VARYING = 0
@@ -47,7 +47,7 @@ _names: Recent[int, int] = memo(Recent())
 
 
 def is_passing(seen: Survey) -> bool:
-    """Whether a structure without a program is better run in pieces; it counts as met."""
+    """Whether a structure without a program is better run in pieces; records an occurrence."""
     names, key = _names, hash(seen.key) or 1
     outline = general = hash(tuple([names.get(x.kind) or name_of(x) for x in seen.order]))
     sizes = hash((outline, *[node.shape for node in seen.order]))
@@ -82,13 +82,13 @@ def name_of(node: Node) -> int:
 
 
 class GivenUp(Exception):
-    """A position is outside of its axis, or memory is short: whole programs know what to say."""
+    """Raised if a position is out of range, or memory is short: whole programs give the error."""
 
 
 class PieceRun:
     """The run of a walk's pieces: stretches of them are one table, run by one native call.
 
-    Memory is planned as the table grows: a value's is another's once its last reader is in it.
+    Memory is planned as the table grows: a value's memory is reused once its last reader is added.
     """
 
     def __init__(self, walk: PieceWalk) -> None:
@@ -132,7 +132,7 @@ class PieceRun:
         self.finish()
 
     def block(self, place: int, size: int) -> int:
-        """The address of a block for a value."""
+        """The address of a memory block for a value."""
         idle = self.idle.get(size)
         if not idle and memory.may_be_full(size):
             raise GivenUp
@@ -141,7 +141,7 @@ class PieceRun:
         return address
 
     def give(self, place: int) -> None:
-        """Give up the memory of a value, once."""
+        """Free the memory of a value, once."""
         size = self.sizes.pop(place, 0)
         if size:
             self.idle.setdefault(size, []).append(self.at[place])
@@ -156,7 +156,7 @@ class PieceRun:
             raise GivenUp
 
     def run_apart(self, piece: Piece) -> None:
-        """Run a piece that no table has, or where somebody looks at each."""
+        """Run a piece that no table contains, or while each run is observed."""
         program, reads, first, nodes, inputs = piece
         if isinstance(program, int):
             self.join(program, reads, first, nodes[0])
@@ -175,7 +175,7 @@ class PieceRun:
         np.concatenate(parts, axis, out=self.buffer(place).array(node))
 
     def buffer(self, place: int) -> DeviceBuffer:
-        """The value at a place, for a piece that runs now."""
+        """The value at a place as a buffer, for a piece that runs now."""
         address = self.at[self.walk.owners[place]] + self.walk.shifts[place]
         return DeviceBuffer.foreign(address, self.walk.sizes[place], None)
 
@@ -193,7 +193,7 @@ class PieceRun:
         return value.part(self.walk.shifts[place], self.walk.sizes[place])
 
     def end(self) -> None:
-        """Hand all blocks back that are no results."""
+        """Free all blocks except the results'."""
         for size, addresses in self.idle.items():
             for address in addresses:
                 memory.give(address, size)
@@ -202,9 +202,9 @@ class PieceRun:
 
 
 def run(roots: Sequence[Node], seen: Survey) -> list[DeviceBuffer] | None:
-    """The values of the roots, computed from those of the leaves.
+    """The values of the roots, computed from those of the leaves in pieces.
 
-    None where the whole program is to be run: it knows the axis that a user sees, and plans memory.
+    None if the whole program is to be run: it names axes in errors, and plans memory.
     """
     settings = current()
     apart = bool(events.heard() or settings.debug or others)

@@ -30,7 +30,7 @@ __all__ = ["layout_by", "mesh_of", "placement_on", "placements_of"]
 
 
 class OfParts:
-    """An attribute that only tensors that lie over ranks have."""
+    """A descriptor of attributes that only sharded tensors have."""
 
     def __init__(self, function: Callable, is_property: bool = False) -> None:
         self.function, self.is_property = function, is_property
@@ -49,13 +49,13 @@ class OfParts:
 
 
 def of_parts(function: Callable) -> Callable:
-    """Make a function a method of tensors that lie over ranks."""
+    """Make a function a method of sharded tensors."""
     setattr(Tensor, function.__name__, OfParts(function))
     return function
 
 
 def property_of_parts(function: Callable) -> Callable:
-    """Make a function a property of tensors that lie over ranks."""
+    """Make a function a property of sharded tensors."""
     setattr(Tensor, function.__name__, OfParts(function, True))
     return function
 
@@ -64,7 +64,7 @@ def property_of_parts(function: Callable) -> Callable:
 
 
 def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> MeshLayout:
-    """The layout of a tensor of so many axes: a placement for each axis of a mesh."""
+    """The layout of a tensor of rank `rank`: a placement for each axis of a mesh."""
     given = (REPLICATED,) * mesh.ndim if placements is None else tuple(placements)
     if len(given) != mesh.ndim:
         raise ArgumentError(
@@ -76,7 +76,7 @@ def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> M
 
 
 def placement_on(placement: Placement, rank: int) -> Placement:
-    """A placement of a tensor of so many axes, which are counted from the first."""
+    """A placement with its axis counted from the first."""
     if isinstance(placement, Partial):
         if placement.monoid not in MONOIDS:
             raise ArgumentError(
@@ -114,7 +114,7 @@ def mesh_of(layout: MeshLayout) -> Any:
 
 @property_of_parts
 def placements(self: Tensor) -> tuple[Placement, ...]:
-    """The placement along every axis of its mesh."""
+    """The placement along every axis of the tensor's mesh."""
     return placements_of(value_layout(self))
 
 
@@ -126,7 +126,7 @@ def device_mesh(self: Tensor) -> Any:
 
 @property_of_parts
 def _local_tensor(self: Tensor) -> Tensor:
-    """The rank's own part, out of sight of backward passes."""
+    """The rank's own part, without gradients."""
     return part_of(self).detach()
 
 
@@ -134,7 +134,7 @@ def _local_tensor(self: Tensor) -> Tensor:
 def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
     """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another.
 
-    A view that shows other ranks' values is computed here: all ranks call it then.
+    A view of other ranks' values is computed here: all ranks call it then.
     """
     back = grad_placements
     if back is not None:
@@ -149,7 +149,7 @@ def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None
 
 @of_parts
 def full_tensor(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The whole value on each rank: all ranks call it."""
+    """The global value on each rank; all ranks call it."""
     if grad_placements is None:
         return whole_of(self)
     everywhere = self.redistribute(placements=[REPLICATED] * len(value_layout(self)))

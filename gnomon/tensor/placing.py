@@ -38,7 +38,7 @@ WORDS = frozenset({"device", "dtype", "memory_format", "non_blocking"})
 
 
 def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes a tensor, on the device and with the words for its order given."""
+    """A creation function that also takes a device and a memory format."""
     words = list(inspect.signature(function).parameters)
     more, asked, like = PLACING - {*words}, device_among(function), words[0] == "input"
 
@@ -61,7 +61,7 @@ def with_placing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def placing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose `device`, where it has one, is that of all tensors that it makes."""
+    """A function whose argument `device`, if it has one, is the device of all tensors it makes."""
     if "device" not in inspect.signature(function).parameters:
         return function
     asked = device_among(function)
@@ -78,7 +78,7 @@ def placing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def device_among(function: Callable[..., Any]) -> Callable[[tuple, dict[str, Any]], object]:
-    """A reader of the device from the arguments of a function's calls, which may not name it."""
+    """A reader of the device among the arguments of a function's calls."""
     parameters = inspect.signature(function).parameters
     named = parameters.get("device")
     if named is None or named.kind is named.KEYWORD_ONLY:
@@ -88,7 +88,7 @@ def device_among(function: Callable[..., Any]) -> Callable[[tuple, dict[str, Any
 
 
 def made_elsewhere(function: Callable[..., Any], args: tuple, kwargs: dict, device: Device) -> Any:
-    """A function's tensor on another device; on "meta" its elements are never computed."""
+    """A creation function's tensor on another device; on "meta" it is never computed."""
     bound = inspect.signature(function).bind(*args, **kwargs)
     for given in (bound.arguments, *bound.arguments.values()):  # options are a dict of their own
         if isinstance(given, dict) and "device" in given:
@@ -100,14 +100,14 @@ def made_elsewhere(function: Callable[..., Any], args: tuple, kwargs: dict, devi
 
 
 def without_elements(tensor: Any) -> Any:
-    """A new tensor on device "meta", of the shape and dtype of another."""
+    """A new tensor on device "meta", with the shape and dtype of another."""
     if isinstance(tensor, Paired):
         return tensor.plain((without_elements(tensor._pair),))
     return wrap(missing_leaf(tuple(tensor.shape), tensor.dtype))
 
 
 def moved(name: str, tensor: Any, device: object) -> Any:
-    """A tensor on a device: itself where it is there already, or where none is named."""
+    """A tensor on a device: itself if it is there, or if no device is given."""
     if device is None:
         return tensor
     check_device(device, *MORE)
@@ -130,14 +130,14 @@ def moved(name: str, tensor: Any, device: object) -> Any:
 
 
 def with_like(name: str, args: tuple, named: dict[str, Any], like: str) -> tuple:
-    """The arguments of to(), with a tensor to be like; refuse a word that to() does not have."""
+    """The arguments of to(), with another tensor's device and dtype; unknown ones are refused."""
     if unknown := named.keys() - WORDS - {like}:
         raise TypeError(f"{name}() got an unexpected keyword argument {min(unknown)!r}")
     return (*args, named[like]) if like in named else args
 
 
 def place(args: tuple, named: dict[str, Any]) -> object:
-    """The device that to() is asked for; None where there is none."""
+    """The device among the arguments of to(); None without one."""
     found = named.get("device")
     for value in args:
         if isinstance(value, Tensor):
@@ -153,7 +153,7 @@ def names_device(value: object) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Whether a string names a kind of device."""
+    """Whether a string is a kind of device."""
     return name.partition(":")[0] in KINDS
 
 

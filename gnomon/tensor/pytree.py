@@ -32,7 +32,7 @@ LONGEST = 64
 
 
 class TreeLeaf(NamedTuple):
-    """Stands for the k-th tensor of a nested value."""
+    """A reference to the k-th tensor of a nested value."""
 
     number: int
 
@@ -41,7 +41,7 @@ PLACES = tuple(map(TreeLeaf, range(LONGEST)))
 
 
 class TreeSpec(NamedTuple):
-    """A nested value's container: its kind, its names, its parts."""
+    """The structure of a container: its kind, its names, its parts."""
 
     kind: Any
     names: tuple
@@ -53,7 +53,7 @@ SAME = object.__eq__
 
 
 def has_tensors(value: Any, depth: int = 3) -> bool:
-    """Whether tensors are among the attributes of an object: no answer to == would be a truth."""
+    """Whether an object has tensors among its attributes, so that == gives no bool."""
     found = getattr(value, "__dict__", None)
     if type(found) is not dict or not depth or isinstance(value, type):
         return False
@@ -61,7 +61,7 @@ def has_tensors(value: Any, depth: int = 3) -> bool:
 
 
 class Constant:
-    """A Python value inside a nested one, compared with its type and its sign of zero."""
+    """A plain value in a structure, compared with its type and its sign of zero."""
 
     __slots__ = ("key", "value")
 
@@ -92,12 +92,12 @@ def leaves_in(value: Any) -> Iterator[Any]:
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """The tensors among them, those that come again each time."""
+    """The tensors in nested lists, tuples and dictionaries, with repetitions."""
     return [x for x in leaves_in(value) if isinstance(x, Tensor)]
 
 
 def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A nested value with its leaves changed; what holds none that changes is the same object."""
+    """A nested value with its leaves changed; containers without changes are the same objects."""
     if not isinstance(value, (list, tuple, dict)):
         return change(value)
     before = list(value.values()) if isinstance(value, dict) else value
@@ -117,7 +117,7 @@ def flatten(value: Any, found: list[Tensor]) -> Any:
 
 
 def leaf_of(tensor: Tensor, found: list[Tensor], places: dict[int, int]) -> TreeLeaf:
-    """The leaf of a tensor, which is added to the list if it was not met before."""
+    """The leaf of a tensor, which is added to the list on its first occurrence."""
     place = places.setdefault(id(tensor), len(found))
     if place == len(found):
         found.append(tensor)
@@ -125,7 +125,7 @@ def leaf_of(tensor: Tensor, found: list[Tensor], places: dict[int, int]) -> Tree
 
 
 def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any:
-    """The structure of a nested value, given the places of the tensors in the list."""
+    """The structure of a nested value, given the positions of tensors in the list."""
     if isinstance(value, Paired):
         return TreeSpec(value.plain, (), (leaf_of(value._pair, found, places),))
     if isinstance(value, Tensor):
@@ -162,5 +162,5 @@ def unflatten(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 
 def is_number(tree: TreeSpec) -> bool:
-    """Whether a part of a structure is a number that varies."""
+    """Whether a part of a structure is a traced number."""
     return isinstance(tree.kind, type) and issubclass(tree.kind, TracedNumber)

@@ -37,7 +37,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 class Histogram(tuple):
-    """The contents of bins, and where they end."""
+    """The counts of bins, and their edges."""
 
     hist = property(lambda self: self[0], doc="What is in each bin.")
     bin_edges = property(lambda self: self[1], doc="Where bins begin and end.")
@@ -107,7 +107,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 
 def first_positions(array: np.ndarray, size: int, fill_value: int) -> list[np.ndarray]:
-    """The first positions of what is not zero, and rows of a number."""
+    """The first positions of nonzero elements, padded to `size` rows with a number."""
     found = np.stack(np.nonzero(np.atleast_1d(array)), axis=1)[:size, : array.ndim]
     rest = np.full((size - len(found), array.ndim), fill_value)
     return [np.concatenate([found, rest]).astype(np.int64)]
@@ -122,22 +122,22 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have the same shape."""
     return tuple(input.shape) == tuple(other.shape)
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether a tensor's dtype has numbers below 0."""
+    """Whether a tensor's dtype is signed."""
     return input.dtype.is_signed
 
 
 def get_device(input: Tensor) -> int:
-    """The number of a tensor's GPU: −1, main memory."""
+    """The number of a tensor's GPU: −1 for main memory."""
     return -1
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugate waits: never."""
+    """Whether a conjugation is pending: False."""
     return False
 
 
@@ -157,7 +157,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def exponents(array: np.ndarray) -> list[np.ndarray]:
-    """Exponents of 2, and two factors that take each away: one alone may be no float."""
+    """Binary exponents, and two factors that remove each: a single one may exceed the range."""
     exponent = np.asarray(np.frexp(array.astype(np.float64))[1])
     half = np.floor(exponent / 2)
     factors = [np.asarray(np.exp2(-part)) for part in (half, exponent - half)]

@@ -35,7 +35,7 @@ _drawing = held(threading.Lock())
 
 
 class Generator:
-    """A stream of draws: a seed, and how many came before."""
+    """A stream of draws: a seed, and the number of draws so far."""
 
     _followed = None
     """All of it: a replay reads the seed and the count anew."""
@@ -52,11 +52,11 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start the stream at a seed that nobody knows, and tell it."""
+        """Start the stream at an unpredictable seed, which is returned."""
         return self.manual_seed(int.from_bytes(np.random.default_rng().bytes(7), "little")).seeded
 
     def initial_seed(self) -> int:
-        """The seed."""
+        """The seed of the stream."""
         return state.recorder.asked(lambda: self.seeded)
 
     def get_state(self) -> Tensor:
@@ -65,21 +65,21 @@ class Generator:
         return from_array(np.asarray(stood, np.int64))
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go on where a stream was."""
+        """Continue a stream at a saved state."""
         seed, count = new_state.tolist()
         self.manual_seed(seed).count = count
         return self
 
     def words_to_read(self) -> Tensor:
-        """The seed as a tensor, which programs of every device read."""
+        """The seed as a tensor, readable by programs of every device."""
         return from_buffer(GeneratorWords.of(self.words), (2,), uint32)
 
     def key(self) -> Tensor:
-        """The key of the next draw."""
+        """The key of the next draw, which counts it."""
         return apply(OPS["fold_in"], state.recorder.draw(self))
 
     def drawn(self) -> tuple[Tensor, Tensor]:
-        """The seed, and the number of the next draw, which is done."""
+        """The seed, and the number of the next draw, which is counted."""
         with _drawing:
             number, self.count = self.count, self.count + 1
         count = DeviceBuffer.of(np.asarray(number % WORD, np.uint32))
@@ -90,7 +90,7 @@ _own: ContextVar[Generator | None] = ContextVar("generator", default=None)
 
 
 class DefaultGenerator(Generator):
-    """The stream that random functions draw from; ranks that are threads have one each."""
+    """The default generator of random functions; ranks that are threads have one each."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "shared", Generator())
@@ -106,7 +106,7 @@ default_generator = DefaultGenerator()
 
 
 def own_stream() -> holding[Generator | None]:
-    """Draw by default from a stream of this thread's context, begun as the default one was."""
+    """A context with a default stream of its own, begun as the surrounding one was."""
     own = Generator().manual_seed(default_generator.seeded)
     own.count = default_generator.count
     return holding(_own, own)
@@ -130,7 +130,7 @@ class fork_rng(Block):
         self.before = default_generator.get_state()
 
     def leave(self) -> None:
-        """Go on as before."""
+        """Restore the surrounding stream."""
         if self.enabled:
             default_generator.set_state(self.before)
 
@@ -146,7 +146,7 @@ def initial_seed() -> int:
 
 
 def seed() -> int:
-    """Start the stream at a seed that nobody knows, and tell it."""
+    """Start the default stream at an unpredictable seed, which is returned."""
     return default_generator.seed()
 
 
@@ -156,7 +156,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Take the stream back to where it was."""
+    """Restore the state of the stream."""
     default_generator.set_state(new_state)
 
 
@@ -169,24 +169,24 @@ def draw(name: str, args: Sequence, generator: Generator | None, **named: Any) -
 
 
 def floats(dtype: object) -> Any:
-    """The dtype of a draw of floats."""
+    """The dtype of random floats, checked."""
     return get_default_dtype() if dtype is None else dtype
 
 
 @with_placing
 def rand(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Numbers spread evenly over [0, 1)."""
+    """Uniformly distributed numbers in [0, 1)."""
     return drawn("random_uniform", size, generator, options)
 
 
 @with_placing
 def randn(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Numbers of the standard normal distribution."""
+    """Numbers from the standard normal distribution."""
     return drawn("random_normal", size, generator, options, 0.5**0.5)
 
 
 def drawn(name: str, size: tuple, generator: Any, options: dict, scale: float = 1.0) -> Tensor:
-    """A draw with creation's options; `scale` is that of both parts of complex numbers."""
+    """A random tensor with creation's options; `scale` is that of both parts of complex numbers."""
     check_device(options.pop("device", None))
     shape = shape_of((options["size"],) if "size" in options else size)
     dtype = dtype_of(floats(options.pop("dtype", None)))
@@ -241,7 +241,7 @@ def randperm(
 
 
 def exact_integers(dtype: DType) -> int:
-    """The number of integers, counted from 0, that a dtype holds each."""
+    """The number of consecutive integers, from 0, that a dtype represents."""
     if dtype.is_floating_point:
         return round(2 / float(ml_dtypes.finfo(dtype.numpy).eps)) + 1
     return 2 if dtype is bool_ else np.iinfo(dtype.numpy).max + 1
@@ -255,7 +255,7 @@ def normal(
     generator: Generator | None = None,
     **options: Any,
 ) -> Tensor:
-    """Numbers of normal distributions; mean and std are numbers or tensors."""
+    """Numbers from normal distributions; mean and std are numbers or tensors."""
     check_spread("normal", std)
     if size is None:
         like = mean if isinstance(mean, Tensor) else std
@@ -266,13 +266,13 @@ def normal(
 
 
 def check_spread(name: str, std: Any) -> None:
-    """Refuse a number below 0 where a standard deviation is asked for."""
+    """Refuse a negative standard deviation."""
     if isinstance(std, (int, float)) and std < 0:
         raise ArgumentError(f"{name}: std is at least 0: got {std}.")
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the chance that each element says, else 0."""
+    """Ones with the chance given by each element, else zeros."""
     return draw("bernoulli", (input,), generator).to(input.dtype)
 
 
@@ -280,13 +280,13 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
 
 
 def is_held(number: float, dtype: DType) -> bool:
-    """Whether a number is none beyond the largest of a float's dtype."""
+    """Whether a number does not exceed a float dtype's range."""
     with np.errstate(over="ignore"):
         return not dtype.is_floating_point or np.isfinite(np.float64(dtype.numpy.type(number)))
 
 
 def fill(tensor: Tensor, name: str, generator: Any, shift: float, scale: float) -> Tensor:
-    """Write a draw of floats, times scale, plus shift, to a tensor."""
+    """Write random floats, times scale, plus shift, to a tensor."""
     if not tensor.dtype.is_floating_point:
         raise DtypeError(f"{name}: draws floats: got {tensor.dtype.name}.")
     if tensor.is_meta:
@@ -302,7 +302,7 @@ def fill(tensor: Tensor, name: str, generator: Any, shift: float, scale: float) 
 def uniform_(
     self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Take numbers spread evenly over [from, to)."""
+    """Set the elements to uniformly distributed numbers in [from, to)."""
     if to < from_:
         raise ArgumentError(f"uniform_: draws from [from, to): got from {from_} to {to}.")
     if not is_held(to - from_, self.dtype):
@@ -315,7 +315,7 @@ def uniform_(
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Take numbers of a normal distribution."""
+    """Set the elements to numbers from a normal distribution."""
     check_spread("normal_", std)
     if self.dtype.is_complex:  # the two parts share the variance
         made = randn(tuple(self.shape), generator=generator, dtype=self.dtype)
@@ -326,7 +326,7 @@ def normal_(
 @method
 @explained
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Take 1 with chance p, else 0; a tensor has a chance for each element."""
+    """Set the elements to 1 with chance p, else 0; p may be a tensor."""
     if isinstance(p, Tensor) and p.ndim:
         return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
     made = draw("bernoulli", (float(p), tuple(self.shape)), generator)
@@ -336,14 +336,14 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 @method
 @explained
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Take numbers of an exponential distribution."""
+    """Set the elements to numbers from an exponential distribution."""
     if not lambd > 0:
         raise ArgumentError(f"exponential_: lambd must be above 0: got {lambd}.")
     return transformed(self, "exponential_", lambda u: -u.log() / lambd, generator)
 
 
 def transformed(self: Tensor, name: str, of: Callable, generator: Any) -> Tensor:
-    """Write a function of numbers spread evenly over (0, 1) to a tensor."""
+    """Write a function of uniform numbers in (0, 1) to a tensor."""
     made = of(1.0 - rand(tuple(self.shape), generator=generator, dtype=float64))
     return write_result(self, made.to(self.dtype), name)
 
@@ -351,7 +351,7 @@ def transformed(self: Tensor, name: str, of: Callable, generator: Any) -> Tensor
 @method
 @explained
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Take the number of trials up to the first success, each of chance p."""
+    """Set the elements to numbers of trials up to the first success, each of chance p."""
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_: p must be between 0 and 1: got {p}.")
     scale = 1 / math.log1p(-p)
@@ -363,7 +363,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Take numbers of a Cauchy distribution."""
+    """Set the elements to numbers from a Cauchy distribution."""
 
     def of(u: Tensor) -> Tensor:
         return ((u - 0.5) * math.pi).tan() * sigma + median
@@ -376,7 +376,7 @@ def cauchy_(
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Take e to the power of numbers of a normal distribution."""
+    """Set the elements to e to the power of normally distributed numbers."""
     made = randn(tuple(self.shape), generator=generator, dtype=float64) * std + mean
     return write_result(self, made.exp().to(self.dtype), "log_normal_")
 

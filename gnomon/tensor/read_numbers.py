@@ -20,7 +20,7 @@ NUMBERS = {"int": ("int", "uint"), "float": ("int", "uint", "float")}
 
 
 def read_numbers(op: Op, args: Sequence, kwargs: dict[str, Any]) -> tuple[tuple, dict] | None:
-    """A call's arguments with numbers in place of tensors; None where no tensor stands for one."""
+    """A call's arguments with scalar tensors read as numbers; None if there are none."""
     kinds = op.function.__annotations__
     count = op.function.__code__.co_argcount
     rest = op.function.__code__.co_varnames[count + op.function.__code__.co_kwonlyargcount :][:1]
@@ -33,12 +33,12 @@ def read_numbers(op: Op, args: Sequence, kwargs: dict[str, Any]) -> tuple[tuple,
 
 
 def differs(made: Any, given: Any) -> bool:
-    """Whether an argument is another than was given."""
+    """Whether an argument was replaced."""
     return made is not given
 
 
 def read(kind: str, value: Any) -> Any:
-    """An argument for a parameter of a kind: numbers for tensors where it takes no tensors."""
+    """An argument for a parameter; tensors are read as numbers if it takes no tensors."""
     if isinstance(value, (list, tuple)):
         made = [read(kind, part) for part in value]
         same = all(new is old for new, old in zip(made, value, strict=True))

@@ -8,7 +8,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def standard_gamma(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Numbers of the gamma distribution with a concentration and rate 1; gradients flow to it."""
+    """Random numbers from gamma distributions of rate 1; gradients flow to the concentration."""
     return draw("random_gamma", (input,), generator)
 
 
@@ -22,6 +22,6 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """Successes among each element's count of tries, which succeed with a chance."""
+    """Random numbers of successes in `count` trials of chance `prob`."""
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     return draw("random_binomial", (count.expand(shape), prob.expand(shape)), generator)

@@ -26,7 +26,7 @@ def new_tensor(
 
 
 def beside(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A method that makes a tensor of sizes in a tensor's dtype, on its device."""
+    """A creation method with the tensor's dtype and device."""
 
     def make(
         self: Tensor,
@@ -54,6 +54,6 @@ def new_full(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One value, in this tensor's dtype."""
+    """A tensor of one value, in this tensor's dtype."""
     settings = settings_like(self, dtype, device)
     return full(size, fill_value, **settings, requires_grad=requires_grad)

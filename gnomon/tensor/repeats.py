@@ -15,7 +15,7 @@ __all__ = ["places"]
 
 
 def places(times: Any, count: int) -> Any:
-    """The positions of so many elements, each as often as it comes."""
+    """The positions of elements, each repeated `times` times."""
     if not isinstance(times, Tensor):
         return repeated_places(check_size, np.asarray(times), count)
     options = () if raw(times).shape == (count,) else (int(count),)
@@ -23,5 +23,5 @@ def places(times: Any, count: int) -> Any:
 
 
 def places_of_array(times: np.ndarray, count: int | None = None) -> list[np.ndarray]:
-    """The positions for an array of times: without a count, of as many elements as it has."""
+    """The positions of elements for an array of times; `count` None means as many as it has."""
     return [repeated_places(check_size, times, len(times) if count is None else count)]

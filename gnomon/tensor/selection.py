@@ -29,14 +29,14 @@ from gnomon.tensor.tensor import Tensor, array_of, from_array, method, raw
 @method
 @explained
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of what is not zero: one row each, or one tensor per axis."""
+    """The positions of nonzero elements: one row each, or one tensor per axis."""
     if as_tuple:
         return tuple(positions(input))
     return host_calls.done_on_host(position_rows, [(None, input.ndim)], input)[0]
 
 
 def position_rows(array: np.ndarray) -> list[np.ndarray]:
-    """The positions of what is not zero, one row each."""
+    """The positions of nonzero elements, one row each."""
     found = np.nonzero(np.atleast_1d(array))
     return [np.stack(found, axis=1).astype(np.int64)[:, : array.ndim]]
 
@@ -56,7 +56,7 @@ Tensor.argwhere = argwhere
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """input where the condition holds, else other; alone, the positions where it holds."""
+    """The elements of input where the condition holds, else of other; alone, the true positions."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return apply(OPS["where"], (condition, input, other))
@@ -107,12 +107,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def counts_of(numbers: np.ndarray, minlength: int) -> list[np.ndarray]:
-    """The number of times that each number occurs."""
+    """The number of occurrences of each number."""
     return [np.bincount(checked_numbers(numbers, minlength), None, minlength)]
 
 
 def checked_numbers(numbers: np.ndarray, minlength: int) -> np.ndarray:
-    """Numbers that can be counted."""
+    """Non-negative integers, checked for counting."""
     if minlength < 0 or numbers.min(initial=0) < 0:
         raise ArgumentError("bincount: neither numbers nor minlength may be negative.")
     length = max(int(numbers.max()) + 1 if numbers.size else 0, minlength)
@@ -141,7 +141,7 @@ def unique(
 def distinct_by(
     find: Callable, x: Tensor, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> Any:
-    """The distinct elements or slices that a function finds, and what else is asked for."""
+    """The distinct elements or slices found by a function, with inverse and counts if requested."""
     shape = raw(x).shape
     if dim is None:
         shapes, elsewhere = [(None,)], shape
@@ -156,7 +156,7 @@ def distinct_by(
 def distinct(
     array: np.ndarray, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> list[np.ndarray]:
-    """The distinct elements, and what else is asked for."""
+    """The distinct elements, with inverse and counts if requested."""
     values, inverse, counts = np.unique(
         ordered(array), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
@@ -167,12 +167,12 @@ def distinct(
 
 
 def ordered(array: np.ndarray) -> np.ndarray:
-    """An array as numpy sorts it: of numbers that it doesn't know it puts NaN anywhere."""
+    """A sorted array, with NaN last also for dtypes that numpy does not know."""
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
 class Unique(NamedTuple):
-    """The distinct values with what the array API standard gives beside them."""
+    """The distinct values with the array API standard's other results."""
 
     values: Tensor
     indices: Tensor
@@ -181,13 +181,13 @@ class Unique(NamedTuple):
 
 
 def unique_all(x: Tensor) -> Unique:
-    """The distinct values, where each stood first, where elements went, and how many there are."""
+    """The distinct values, their first positions, inverse indices, and counts."""
     shapes = [(None,), (None,), raw(x).shape, (None,)]
     return Unique(*host_calls.done_on_host(distinct_and_first, shapes, x))
 
 
 def distinct_and_first(array: np.ndarray) -> list[np.ndarray]:
-    """The distinct values, where each stood first, where elements went, and how many there are."""
+    """The distinct values, their first positions, inverse indices, and counts."""
     values, first, inverse, counts = np.unique(
         ordered(array).reshape(-1),
         return_index=True,
@@ -205,27 +205,27 @@ def unique_values(x: Tensor) -> Tensor:
 
 
 class UniqueCounts(NamedTuple):
-    """The distinct values, and how many there are of each."""
+    """The distinct values, and their counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """The distinct values, and where each element went."""
+    """The distinct values, and inverse indices."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def unique_counts(x: Tensor) -> UniqueCounts:
-    """The distinct values, and how many there are of each."""
+    """The distinct values, and their counts."""
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x: Tensor) -> UniqueInverse:
-    """The distinct values, and where each element went."""
+    """The distinct values, and inverse indices."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
@@ -247,7 +247,7 @@ def unique_consecutive(
 def distinct_neighbours(
     array: np.ndarray, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> list[np.ndarray]:
-    """The elements that differ from the one before, and what else is asked for."""
+    """The elements that differ from the one before, with inverse and counts if requested."""
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
     flat = rows.reshape(rows.shape[0], math.prod(rows.shape[1:]))
     first = np.r_[True, (flat[1:] != flat[:-1]).any(1)] if rows.shape[0] else np.zeros(0, bool)
@@ -347,7 +347,7 @@ Tensor.allclose = allclose
 
 
 def same_values(self: Tensor, other: Tensor) -> bool:
-    """Whether shape and all elements are equal."""
+    """Whether two tensors have the same shape and elements."""
     return tuple(self.shape) == tuple(other.shape) and bool((self == other).all())
 
 
@@ -385,7 +385,7 @@ def triu_indices(
 
 
 def places_of(kept: Callable, name: str, given: tuple[int, int, int]) -> Tensor:
-    """The positions of a matrix that are kept of one that is all true."""
+    """The positions of a triangle of a matrix."""
     if any(not hasattr(n, "__index__") for n in given) or min(given[:2]) < 0:
         raise ArgumentError(f"{name}: sizes are integers, not negative: got {given}.")
     row, col, offset = map(whole, given)

@@ -26,8 +26,8 @@ def asarray(
 ) -> Tensor:
     """A tensor of these values; copy says whether it must be, or must not be, a copy.
 
-    A tensor keeps its history, unless requires_grad=False; a leaf that is given as it is
-    is switched itself.
+    A tensor keeps its history, unless requires_grad=False; a leaf that is returned unchanged gets
+    requires_grad itself.
     """
     if isinstance(obj, memoryview):
         obj = np.asarray(obj)
@@ -45,7 +45,7 @@ def asarray(
 
 
 def refuse_copy(obj: Any, dtype: DType | None) -> None:
-    """Refuse what has no memory to share, or whose elements would have to change."""
+    """Refuse objects without memory to share, or with elements to convert."""
     found = dtype_of(obj.dtype) if isinstance(obj, (Tensor, np.ndarray)) else None
     if found is None or dtype not in (None, found):
         raise ArgumentError(

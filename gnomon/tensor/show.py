@@ -17,7 +17,7 @@ html = Lazy("html")
 
 
 class PrintOptions(NamedTuple):
-    """Digits, the size from which axes are shortened, what stays of them, and the line's width."""
+    """Options of printing: digits, the size at which axes are shortened, edge items, line width."""
 
     precision: int = 4
     threshold: int = 1000
@@ -61,12 +61,12 @@ def set_printoptions(
 
 
 def options() -> PrintOptions:
-    """The options of printing that hold now."""
+    """The present printing options."""
     return _now[0]
 
 
 def as_text(self: Tensor) -> str:
-    """The values, and what is not the default about the tensor."""
+    """The text of the values, and of everything about the tensor that is not the default."""
     if state.recorder.hides_values:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
     if mesh_results and (layout := layouts.value_layout(self)):
@@ -111,12 +111,12 @@ def values_as_text(array: np.ndarray, indent: int) -> str:
 
 
 def in_powers(value: float) -> str:
-    """A number with its power of ten."""
+    """A number in scientific notation."""
     return f"{value:.{_now[0].precision}e}"
 
 
 def remarks(tensor: Tensor) -> list[str]:
-    """The remarks behind the values."""
+    """The attributes after the values in a tensor's text."""
     notes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
     if tensor.is_meta or not raw(tensor).size:
         notes.append(f"size={tuple(tensor.shape)}")
@@ -131,7 +131,7 @@ def remarks(tensor: Tensor) -> list[str]:
 
 @method
 def _repr_html_(self: Tensor) -> str:
-    """A notebook's view: what it is, and its values when they are few or known already."""
+    """A notebook's view: dtype and shape, and the values if they are few or known."""
     node = raw(self)
     known = node.value is not None
     head = f"Tensor {tuple(self.shape)} {self.dtype.name}, {'computed' if known else 'pending'}"
@@ -140,6 +140,6 @@ def _repr_html_(self: Tensor) -> str:
 
 
 def prints_number(tensor: Tensor) -> bool:
-    """Whether a tensor of one number is formatted as that: of no other class, with a value."""
+    """Whether a tensor is formatted as its one number: of class Tensor, with a value."""
     shown = not state.recorder.hides_values and tensor.device.type != "meta"
     return pair_of(tensor).__class__ is Tensor and shown

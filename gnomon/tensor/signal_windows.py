@@ -17,7 +17,7 @@ from gnomon.tensor.windows import cosines, drawn, half_circle, straight
 
 
 def window(name: str, what: str, shape: Callable[..., np.ndarray]) -> Callable[..., Tensor]:
-    """A function that gives a window; a shape takes angles that go round once."""
+    """A window function; `shape` maps angles of one period to values."""
 
     def make(
         M: int,
@@ -38,13 +38,13 @@ def window(name: str, what: str, shape: Callable[..., np.ndarray]) -> Callable[.
 
 
 def places(angle: np.ndarray) -> tuple[np.ndarray, float]:
-    """0, 1, … and how many gaps they go round in."""
+    """The positions 0, 1, … of angles, and the number of gaps in a period."""
     count = np.arange(len(angle))
     return count, 2 * math.pi / angle[1] if len(angle) > 1 else 1.0
 
 
 def half_sine(angle: np.ndarray) -> np.ndarray:
-    """Half a sine, which is nowhere 0."""
+    """Half a period of a sine, positive everywhere."""
     place, gaps = places(angle)
     return np.sin((place + 0.5) * (math.pi / (gaps + 1)))
 
@@ -56,18 +56,18 @@ def decay(angle: np.ndarray, center: float | None = None, tau: float = 1.0) -> n
 
 
 def bell(angle: np.ndarray, std: float = 1.0) -> np.ndarray:
-    """A normal distribution's shape around the center."""
+    """A Gaussian around the center."""
     place, gaps = places(angle)
     return np.exp(-0.5 * ((place - gaps / 2) / std) ** 2)
 
 
 def weighted(angle: np.ndarray, a: Sequence[float]) -> np.ndarray:
-    """A sum of cosines whose weights the caller gives."""
+    """A sum of cosines with the caller's weights."""
     return cosines(*a)(angle)
 
 
 def raised(angle: np.ndarray, alpha: float = 0.54) -> np.ndarray:
-    """A number minus what is missing to 1 of a cosine."""
+    """The generalized Hamming window, alpha − (1 − alpha) · cos."""
     return weighted(angle, (alpha, 1 - alpha))
 
 

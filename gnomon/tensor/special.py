@@ -14,7 +14,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def names_of(op: Op) -> tuple[str, ...]:
-    """The names by which gn.special has an operation."""
+    """The names of an operation in gn.special."""
     said = op.facts.special
     return said if isinstance(said, tuple) else (op.__name__,) if said else ()
 
@@ -28,7 +28,7 @@ RecurrenceStep = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 def polynomial(
     name: str, first: Callable[[Tensor], Tensor], step: RecurrenceStep, shift: bool
 ) -> Callable:
-    """A family of polynomials that begins with 1 and `first`; shift: over [0, 1], not [−1, 1]."""
+    """A family of orthogonal polynomials that begins with 1 and `first`; shift: over [0, 1]."""
 
     @overridable
     def function(x: Any, n: Any) -> Tensor:
@@ -51,7 +51,7 @@ def polynomial(
 
 
 def as_floats(x: Any, n: Any) -> Tensor:
-    """x as floats, in the shape that it has beside the degrees."""
+    """x as floats, broadcast with the degrees."""
     x = x if isinstance(x, Tensor) else n * 0 + x
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     return FUNCTIONS["broadcast_tensors"](x, n)[0] if isinstance(n, Tensor) else x

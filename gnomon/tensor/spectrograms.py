@@ -20,7 +20,7 @@ LEAST = 1e-11
 def sizes_of(
     name: str, n_fft: int, hop_length: int | None, win_length: int | None
 ) -> tuple[int, int]:
-    """The step between windows and the length of one."""
+    """The step between windows, and the length of a window, with defaults."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if n_fft < 1 or hop < 1 or not 0 < length <= n_fft:
@@ -32,7 +32,7 @@ def sizes_of(
 
 
 def window_of(name: str, window: Tensor | None, length: int, n_fft: int, dtype: Any) -> Tensor:
-    """The window of n_fft numbers: the one that is given, with zeros on both sides."""
+    """The window of n_fft numbers: the given one, zero-padded on both sides."""
     made = ones(length, dtype=dtype) if window is None else window
     if tuple(made.shape) != (length,):
         raise ShapeError(f"{name}: the window has win_length {length}: got {tuple(made.shape)}.")

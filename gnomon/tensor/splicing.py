@@ -49,7 +49,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 
 def written(input: Tensor, view: Callable[[Tensor], Tensor], src: Tensor, name: str) -> Tensor:
-    """A copy of a tensor in which a view shows other values."""
+    """A copy of a tensor with other values in one of its views."""
     made = input.clone()
     part = view(made)
     if tuple(part.shape) != tuple(src.shape):
@@ -175,7 +175,7 @@ def as_strided(
 
 
 def check_inside(view: StridedView, count: int) -> None:
-    """Refuse places that a storage of so many elements does not have."""
+    """Refuse positions beyond a storage of `count` elements."""
     shape, start, strides = view
     fits = len(shape) == len(strides) and min((start, *shape, *strides)) >= 0
     reach = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=fits))
@@ -233,29 +233,29 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Copy so many slices of an axis into memory of their own."""
+    """A copy of `length` slices of an axis."""
     return self.narrow(dim, start, length).clone(memory_format="contiguous_format")
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Take what a function of Python's gives for each element."""
+    """Set each element to the result of a Python function of it."""
     return map_(self, self, lambda x, _: callable(x))
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Take what a function of Python's gives for each pair of elements."""
+    """Set each element to the result of a Python function of it and another tensor's."""
     return map2_(self, tensor, tensor, lambda x, y, _: callable(x, y))
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Take what a function of Python's gives for each three elements."""
+    """Set each element to the result of a Python function of those of two tensors."""
     sides = [array_of(v.detach().expand(self.shape)).reshape(-1).tolist() for v in (self, x, y)]
     values = [callable(*each) for each in zip(*sides, strict=True)]
     return self.copy_(from_array(np.array(values, self.dtype.numpy).reshape(self.shape)))
 
 
 def resize_(self: Tensor, *sizes: Any, memory_format: object = None) -> Tensor:
-    """Take another shape over the same memory; new memory ends in 0 where there is too little."""
+    """Change the shape over the same memory; if it is too small, it is copied and zero-padded."""
     shape = tuple(shape_of(sizes))
     if shape == tuple(self.shape) and memory_format not in FORMATS:
         return self
@@ -270,7 +270,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: object = None) -> Tensor:
 
 
 def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> Tensor:
-    """Take the shape of another tensor, and its memory format if that is to be preserved."""
+    """Change the shape to that of another tensor, and on request its memory format."""
     if memory_format == "preserve_format":
         formats = (x for x in FORMATS if other.is_contiguous(memory_format=x))
         memory_format = next(formats, None)
@@ -278,14 +278,14 @@ def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> 
 
 
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Show other elements of the same storage."""
+    """Change this tensor to a strided view of its storage."""
     return shared(self, as_strided(self, size, stride, storage_offset))
 
 
 def set_(
     self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
-    """Share the memory of a tensor or storage, or the part of it that sizes and strides name."""
+    """Make this tensor share the memory of a tensor or storage, or a strided part of it."""
     given = empty(0, dtype=self.dtype) if source is None else source
     shown = getattr(given, "_whole", given)
     if size is not None:
@@ -295,7 +295,7 @@ def set_(
 
 
 def shared(tensor: Tensor, shown: Tensor) -> Tensor:
-    """A tensor that has come to show what another does."""
+    """A tensor after it was made to view another one's memory."""
     if pair_of(tensor) is not tensor:
         tensor._pair = shown._pair
     else:
@@ -314,7 +314,7 @@ def new(self: Tensor, *sizes: Any, device: object = None) -> Tensor:
 
 
 def new_empty_strided(self: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
-    """A tensor of any values in this tensor's dtype."""
+    """An uninitialized tensor of this tensor's dtype."""
     return empty(tuple(size), dtype=options.pop("dtype", None) or self.dtype, **options)
 
 
@@ -345,10 +345,10 @@ def scalar_tensor(s: float, *, dtype: Any = None, **options: Any) -> Tensor:
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is stored in the order of its axes."""
+    """An uninitialized tensor; its memory is row-major whatever the strides."""
     return empty(tuple(size), **options)
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
-    """A tensor of any values; every value is stored in the order of its axes."""
+    """An uninitialized tensor; its memory is row-major whatever the physical layout."""
     return empty(tuple(size), **options)

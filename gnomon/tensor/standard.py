@@ -27,7 +27,7 @@ TORCHS_WORDS = frozenset({"dim", "keepdim", "unbiased", "correction"})
 
 
 def instead(name: str) -> Callable:
-    """A decorator: this function in place of a generated one, whose words and text it has."""
+    """A decorator that replaces a generated function, keeping its argument names and docs."""
 
     def replace(function: Callable) -> Callable:
         function = overridable(function)
@@ -38,7 +38,7 @@ def instead(name: str) -> Callable:
 
 
 def with_defaults(op: Op) -> None:
-    """The standard's function has other defaults, unless a word of PyTorch's is used."""
+    """The operation's function with the standard's defaults, unless PyTorch's names are used."""
     torchs = FUNCTIONS[op.__name__]
 
     @instead(op.__name__)
@@ -49,7 +49,7 @@ def with_defaults(op: Op) -> None:
 
 
 def with_unsigned(op: Op) -> None:
-    """The standard's function folds unsigned integers to uint64, unless a word is PyTorch's."""
+    """The operation's function with unsigned results, unless PyTorch's names are used."""
     torchs = FUNCTIONS[op.__name__]
 
     @instead(op.__name__)
@@ -60,7 +60,7 @@ def with_unsigned(op: Op) -> None:
 
 
 def with_refusals(op: Op) -> None:
-    """The standard's function refuses more, unless a word of PyTorch's is used."""
+    """The operation's function with the standard's refusals, unless PyTorch's names are used."""
     torchs, refuses = FUNCTIONS[op.__name__], explained(op.facts.refuses, op.__name__)
 
     @instead(op.__name__)
@@ -71,7 +71,7 @@ def with_refusals(op: Op) -> None:
 
 
 def with_copies(op: Op) -> None:
-    """The standard's function takes `copy`, for a result in memory of its own."""
+    """The operation's function with the standard's argument `copy`."""
     shown = FUNCTIONS[op.__name__]
 
     @instead(op.__name__)
@@ -85,7 +85,7 @@ def with_copies(op: Op) -> None:
 
 
 class Sorted(Tensor):
-    """Sorted values, as the standard gives them; unpacked, PyTorch's values and positions."""
+    """A named tuple of sorted values and positions, usable as the standard's array of values."""
 
     __slots__ = ("indices",)
     __torch_function__ = staticmethod(disabled)
@@ -102,7 +102,7 @@ class Sorted(Tensor):
 
 
 def sorted_pair(values: Tensor, indices: Tensor) -> Sorted:
-    """Sorted values that know where they stood."""
+    """Sorted values with their positions."""
     made = Tensor.__new__(Sorted)
     made._storage, made._view = values._storage, values._view
     made._rare, made._requires, made.indices = None, False, indices
@@ -110,7 +110,7 @@ def sorted_pair(values: Tensor, indices: Tensor) -> Sorted:
 
 
 def with_values(op: Op) -> None:
-    """PyTorch's pair if dim is named; else the standard's values."""
+    """The operation's function: PyTorch's pair if dim is given; else the standard's values."""
     by_words, method = FUNCTIONS[op.__name__], getattr(Tensor, op.__name__)
 
     @instead(op.__name__)
@@ -134,7 +134,7 @@ for _op in operations():
 
 
 class PlacesByAxis(tuple):
-    """One tensor of positions per axis."""
+    """A tuple of one tensor of positions per axis."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
@@ -205,7 +205,7 @@ reshaped = Tensor.view
 
 
 def viewed(self: Tensor, *shape: Any, dtype: object = None, size: Any = None) -> Tensor:
-    """View the memory in another shape, or its bytes under another dtype."""
+    """A view of the memory in another shape, or of its bytes under another dtype."""
     named = shape[0] if len(shape) == 1 and isinstance(shape[0], DType) else dtype
     if named is None:
         return reshaped(self, *(shape if size is None else (size,)))

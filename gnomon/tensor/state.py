@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gnomon.tensor.views import View
 
 KEPT_REFERENCES = 4096
-"""So many dead references may gather before the list of pending storages is swept."""
+"""The number of dead references at which the list of pending storages is swept."""
 
 
 # modes belong to a thread, and in it to each task by itself: one that waits inside a block leaves
@@ -39,7 +39,7 @@ narrow: ContextVar[DType | None] = ContextVar("gnomon_narrow", default=None)
 """The dtype that products take."""
 
 saving: ContextVar[Any] = ContextVar("gnomon_saving", default=None)
-"""What packs the tensors that gradients read (autograd/saved.py); nothing outside of its block."""
+"""The user's hooks for saved tensors (autograd/saved.py); None outside of their context."""
 
 Modes = tuple[tuple[ContextVar, Any], ...]
 _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_entered", default=())
@@ -56,44 +56,44 @@ complexes: list[Any] = []
 
 
 def of_complex(name: str) -> Callable[..., Any]:
-    """A function of complex numbers, by its name in complex_calls.py."""
+    """A function that imports an implementation for complex numbers on first use, by name."""
     return getattr(complexes[0], name)
 
 
 class Recorder:
-    """A thread's recorder, which hears of what is made, read and written, and keeps nothing of it.
+    """A thread's recorder, informed of tensors made, read and written; this one records nothing.
 
-    A capture (gnomon/capture/tracing.py) is one that keeps what its program needs. Values that only
-    a run will know are asked of a capture alone (gnomon/capture/looks.py).
+    A capture (gnomon/capture/tracing.py) records what its program needs. Values that only a run
+    knows are requested of captures alone (gnomon/capture/looks.py).
     """
 
     hides_values = False
     """Whether a function is captured that may not look at values: tensors print without them."""
 
     def claim(self, storage: Storage) -> Node:
-        """The node of a storage that another arena has."""
+        """The node in this arena for a storage of another one."""
         return storage.node
 
     def assign(self, storage: Storage, node: Node) -> bool:
-        """Write to such a storage; False where that is to be done at once."""
+        """Record a write to a storage from outside; False if it is to be done at once."""
         return False
 
     def takes(self, tensor: Tensor, value: Tensor) -> bool:
-        """Write a value to a tensor; False where the tensor may show the value's storage."""
+        """Record a write of a value to a tensor; False if it may alias the value's storage."""
         return False
 
     def shows(self, view: Any, before: Any, asked: bool) -> None:
-        """A view was made of another one, or of none; asked: cut off from it."""
+        """Record a new view of another one, or of none; asked: detached from it."""
 
     def is_made(self, tensor: Tensor) -> bool:
         """Whether a tensor was made here."""
         return True
 
     def need_whole(self, storage: Storage) -> None:
-        """Places in the memory behind a storage are asked for."""
+        """Require the memory behind a storage as a whole."""
 
     def outside(self) -> Any:
-        """For a moment, tensors are ordinary ones with values, as if nothing was captured."""
+        """A context in which tensors are ordinary, as if nothing was captured."""
         return nullcontext()
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
@@ -105,30 +105,30 @@ class Recorder:
         return False
 
     def stand_in(self, tensor: Tensor) -> Node | None:
-        """The input that stands for a leaf; None of a leaf that was made here."""
+        """The input that represents a leaf; None for a leaf that was made here."""
 
     def read_as(self, node: Node) -> Iterable[Node]:
         """The nodes by which leaves read a value that was written to them."""
         return ()
 
     def switch(self, tensor: Tensor) -> None:
-        """A tensor wants gradients, or none, from here on."""
+        """Record that requires_grad of a tensor changes from here on."""
 
     def keep_flag(self, tensor: Tensor) -> None:
-        """A tensor wants no gradients for good."""
+        """Record that requires_grad of a tensor is off permanently."""
 
     def go_back(self, roots: Iterable[Node], leaves: Iterable[Node]) -> None:
-        """A backward pass runs from roots, whose values it frees, to leaves."""
+        """Record a backward pass from roots, whose values it frees, to leaves."""
 
     def keep_inside(self, roots: Iterable[Node]) -> None:
-        """Gradients of roots go on behind the leaves that were found."""
+        """Record that gradients of roots go on behind the leaves that were found."""
 
     def asked(self, read: Callable[[], Any], generator: Any = None) -> Any:
-        """The present value of a setting, on which what is done depends from then on."""
+        """The present value of a setting, recorded as a dependence."""
         return read()
 
     def acted(self, name: str, generator: Any = None) -> None:
-        """Something is set for good."""
+        """Record that a setting changes permanently."""
 
     def draw(self, generator: Any) -> tuple[Tensor, Tensor]:
         """The key words and the number of the next draw of a generator."""
@@ -140,7 +140,7 @@ class Recorder:
             raise AssertionError(message)
 
     def at_end(self, groups: Any, step: Callable[[], None]) -> None:
-        """Change numbers of an optimizer's groups, once all that is under way has run."""
+        """Change numbers of an optimizer's groups, after all pending work has run."""
         step()
 
     def violates(self, text: str) -> None:
@@ -148,14 +148,14 @@ class Recorder:
         raise CollectiveError(text)
 
     def note_number(self, number: Any) -> None:
-        """A number was made that stands for one which varies."""
+        """Record a new traced number."""
 
 
 NOTHING = Recorder()
 
 
 class ThreadState(threading.local):
-    """One thread's; a capture (gnomon/capture/jit.py) puts others in place for a while."""
+    """The state of one thread; captures (gnomon/capture/jit.py) replace it temporarily."""
 
     def __init__(self) -> None:
         self.arena = Arena(shared=True)
@@ -197,10 +197,10 @@ state = ThreadState()
 
 
 class ModeBlock(Block):
-    """A block that sets modes; Ctrl-C as it begins or ends leaves them as they were."""
+    """A context that sets modes, also consistent if interrupted by Ctrl-C."""
 
     def enter(self, modes: Mapping[ContextVar, Any]) -> None:
-        """Set modes for the length of the block."""
+        """Set modes until the context's end."""
         try:
             before = tuple([(mode, mode.get()) for mode in modes])
             _entered.set((*_entered.get(), (self, before)))
@@ -211,9 +211,9 @@ class ModeBlock(Block):
             raise
 
     def leave(self) -> None:
-        """Set the modes as they were around it; nothing where another task entered it.
+        """Restore the surrounding modes; does nothing if another task entered the context.
 
-        It can be done once more where it was cut short, since the block is forgotten last.
+        It can be repeated if it was interrupted, since the context is forgotten last.
         """
         entered = _entered.get()
         for k in reversed(range(len(entered))):
@@ -225,7 +225,7 @@ class ModeBlock(Block):
 
 
 class Storage:
-    """A place that holds a value: the current node. Every alias of a tensor has the same one."""
+    """A mutable holder of a tensor's current node, shared by all of its aliases."""
 
     __slots__ = (
         "__weakref__",
@@ -248,12 +248,12 @@ class Storage:
     kept: bool
     """Whether it is a model's: computed before the first step, and no part of it."""
     form: Hashable
-    """How strides run through its axes (strides.py) where it stands for a view; else None."""
+    """The strides of a copy that represents a view (strides.py); else None."""
     used: bool
     """Whether something was computed from its value that gradients pass."""
 
     def set(self, node: Node) -> None:
-        """Replace the value; every alias sees it."""
+        """Replace the node; every alias sees it."""
         if self.node.arena is not state.arena and state.recorder.assign(self, node):
             return
         self.node, self.used = node, False
@@ -263,7 +263,7 @@ class Storage:
 
 
 def storage_of(node: Node, tracked: bool) -> Storage:
-    """A new storage; every result has one, and a class with a constructor takes twice as long."""
+    """A new storage, made without a constructor, which would take twice as long."""
     made = Storage.__new__(Storage)
     made.node, made.tracked, made.version = node, tracked, 0
     made.released = made.kept = made.used = False
@@ -281,7 +281,7 @@ def keep(storage: Storage) -> None:
 
 
 def note(storage: Storage) -> None:
-    """Remember that a storage waits for its value."""
+    """Record that a storage has no value yet."""
     pending = state.pending
     pending.append(ref(storage))
     if len(pending) > state.sweep_at:
@@ -290,7 +290,7 @@ def note(storage: Storage) -> None:
 
 
 def waiting() -> dict[Node, list[Storage]]:
-    """The pending nodes that somebody still holds, and by which storages."""
+    """The pending nodes that are still referenced, and the storages that hold them."""
     found: dict[Node, list[Storage]] = {}
     kept: dict[int, ref[Storage]] = {}
     for reference in state.pending:
@@ -308,12 +308,12 @@ def is_capturing() -> bool:
 
 
 def is_eager() -> bool:
-    """Whether values can be had: nothing is captured, nor stands for a value to come."""
+    """Whether values can be computed: there is no capture, and no placeholder."""
     return state.recorder is NOTHING and not state.unknown
 
 
 def refusal(message: str) -> TraceError:
-    """An error of what is captured, which is raised again where the function caught it."""
+    """An error of a capture, raised again at its end if the function caught it."""
     error = TraceError(message)
     if state.refused is None and not is_eager():
         state.refused = error
@@ -321,7 +321,7 @@ def refusal(message: str) -> TraceError:
 
 
 class strict(Block):
-    """Raise at the end what was refused inside: a function that caught it took a wrong branch."""
+    """A context that raises refusals at its end that the function inside caught."""
 
     def __enter__(self) -> None:
         self.around = not is_eager()
@@ -341,12 +341,12 @@ class strict(Block):
 
 
 def known(value: Any) -> Any:
-    """A size that varies while a function is captured, as programs know it; another value."""
+    """A symbolic size in a program's form; any other value unchanged."""
     return value._symint if hasattr(type(value), "_symint") else value
 
 
 def whole(value: Any) -> Any:
-    """An integer, or such a size."""
+    """An integer or a symbolic size, checked."""
     return known(value) if hasattr(type(value), "_symint") else index(value)
 
 
@@ -356,7 +356,7 @@ def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None =
 
 
 def own_leaf(tensor: Tensor) -> Node | None:
-    """The node of a leaf where it is its storage's, as `leaf_node` gives it; None of others."""
+    """The node of a leaf, if it is its storage's own, as `leaf_node` gives it; else None."""
     node, kept = tensor._storage.node, tensor._rare
     here = tensor._view is None and node.arena is state.arena and state.recorder is NOTHING
     if not here or not node.watch or node.value is None or node.value.lent or not grads.get():
@@ -366,7 +366,7 @@ def own_leaf(tensor: Tensor) -> Node | None:
 
 
 def settled(node: Node, kept: bool = False) -> Node:
-    """A leaf in the place of a node whose value is known; kept: it is a model's, which changes."""
+    """A leaf in place of a node with a value; kept: it is a model's, which changes."""
     made = leaf(node.shape, node.dtype, node.value, node.sites)
     if not kept and here.links():
         note_constant(made, node)
@@ -374,7 +374,7 @@ def settled(node: Node, kept: bool = False) -> Node:
 
 
 def leaf_like(known: Node, buffer: DeviceBuffer) -> Node:
-    """A leaf of this thread's arena like one without a value, whose parts are at hand."""
+    """A leaf of this thread's arena with another leaf's shape and a buffer of parts."""
     arena, node = state.arena, Node.__new__(Node)
     node.arena, node.serial, node.value, node.watch = arena, next(arena._serial), buffer, None
     node.op, node.inputs, node.kind, node.params = "input", (), known.kind, known.params

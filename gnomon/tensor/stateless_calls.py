@@ -52,7 +52,7 @@ def functional_call(
 
 
 def joined(dicts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Several dicts as one, whose names must differ."""
+    """The union of dicts, whose keys must differ."""
     found: dict[str, Tensor] = {}
     for part in dicts:
         twice = sorted(found.keys() & part.keys())
@@ -63,13 +63,13 @@ def joined(dicts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def names_of(module: Any) -> dict[str, Tensor]:
-    """A module's parameters and buffers by path, those that are shared under each of theirs."""
+    """A module's parameters and buffers by path; shared ones occur under each of their paths."""
     parameters = module.named_parameters(remove_duplicate=False)
     return {**dict(parameters), **dict(module.named_buffers(remove_duplicate=False))}
 
 
 def with_tied(owned: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The values that are given, and for all other names of the same tensors too."""
+    """The given values, extended to all other names of the same tensors."""
     together: dict[int, list[str]] = {}
     for name, value in owned.items():
         together.setdefault(id(value), []).append(name)
@@ -87,7 +87,7 @@ def with_tied(owned: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> dict[
 
 
 def swapped(module: Any, path: str, value: Any) -> Any:
-    """The value before at a path, in whose place another is put; MISSING stands for none."""
+    """The previous value at a path, after it is replaced; MISSING means none."""
     before, _, name = path.rpartition(".")
     part = module.get_submodule(before)
     holder = next((x for x in (part._parameters, part._buffers) if name in x), None)

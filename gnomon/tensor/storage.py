@@ -25,7 +25,7 @@ Kind = TypeVar("Kind", bound="StorageLook")
 
 
 class StorageLook:
-    """Memory behind a tensor, counted in bytes or in elements."""
+    """The memory behind a tensor, as a sequence of bytes or elements."""
 
     is_cuda = is_sparse = is_hpu = False
 
@@ -74,7 +74,7 @@ class StorageLook:
         return False
 
     def resize_(self, size: int) -> None:
-        """Refuse another size: memory here has the size of its tensors."""
+        """Refuse another size: a storage has the size of its tensors' memory."""
         if size != self.size():
             raise ArgumentError(
                 f"resize_: the storage has {self.size()} elements: got {size}. Make a new tensor."
@@ -125,7 +125,7 @@ class UntypedStorage(StorageLook):
         return cls(from_numpy(np.memmap(filename, np.uint8, mode, shape=(nbytes,))))
 
     def __getitem__(self, place: Any) -> Any:
-        """A byte, or a storage of some of the bytes that follow each other."""
+        """A byte, or a storage of a contiguous range of bytes."""
         if not isinstance(place, slice):
             return int(self._elements()[place])
         if place.step not in (None, 1):
@@ -196,12 +196,12 @@ def of_whole(kind: type[Kind], tensor: Tensor) -> Kind:
 
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory of which this tensor shows a part, in bytes."""
+    """The memory behind this tensor, in bytes."""
     return of_whole(UntypedStorage, self)
 
 
 def storage(self: Tensor) -> TypedStorage:
-    """The memory of which this tensor shows a part, in elements."""
+    """The memory behind this tensor, in elements."""
     return of_whole(TypedStorage, self)
 
 
@@ -214,7 +214,7 @@ def is_storage(obj: object) -> bool:
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether two tensors show the same elements of the same memory."""
+    """Whether two tensors view the same elements of the same memory."""
     mine, its = (
         (x._storage, tuple(x.shape), x.stride(), x.storage_offset()) for x in (self, tensor)
     )

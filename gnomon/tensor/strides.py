@@ -35,7 +35,7 @@ from gnomon.tensor.views import (
 
 
 def strided_view_of(tensor: Tensor) -> StridedView | None:
-    """The places of a tensor's elements in its storage; None where no strides show them."""
+    """The strides and offset of a tensor's elements in its storage; None without strides."""
     storage, chain = tensor._storage, full_chain(tensor)
     whole = source(storage)
     for k in range(len(chain), 0, -1):
@@ -45,15 +45,15 @@ def strided_view_of(tensor: Tensor) -> StridedView | None:
 
 
 def has_no_gaps(tensor: Tensor) -> bool:
-    """Whether a tensor shows elements of its storage in the order of its axes, without gaps."""
+    """Whether a tensor's elements are contiguous in the order of its axes."""
     plain = tensor._view is None and tensor._storage.form is None
     return plain or is_row_major(strided_view_of(tensor))
 
 
 def check_places(tensor: Tensor, reads: str = "") -> None:
-    """Refuse a write whose outcome depends on which of an element's places is written last.
+    """Refuse writes to overlapping elements, whose result depends on the order of writes.
 
-    reads: an operation that reads what it writes over.
+    reads: an operation that reads what it overwrites.
     """
     view = tensor._view
     if view is None or REPEATS.isdisjoint(op for op, _ in full_chain(tensor)):
@@ -68,7 +68,7 @@ def check_places(tensor: Tensor, reads: str = "") -> None:
 
 
 def over_storage(tensor: Tensor, wanted: StridedView) -> Tensor:
-    """A view of the storage behind a tensor, whichever part of it this one shows."""
+    """A view of the whole storage behind a tensor, by strides."""
     state.recorder.need_whole(tensor._storage)
     view = tensor._view
     base = tensor if tensor._requires or view is None else view.base
@@ -94,7 +94,7 @@ def over_storage(tensor: Tensor, wanted: StridedView) -> Tensor:
 
 
 def within(wanted: StridedView, part: StridedView | None, count: int) -> StridedView | None:
-    """Places of a storage as those of a part of so many neighbours; None where it has not all."""
+    """Strides of a storage, relative to a contiguous part of it; None if they leave it."""
     if part is None or not is_row_major(part):
         return None
     start = wanted.start - part.start
@@ -111,7 +111,7 @@ FORMATS: dict[Any, Form] = {
 
 
 def form_in(tensor: Tensor, memory_format: object) -> Form | None:
-    """The form of a tensor's copy in a memory format; None for the order of its axes."""
+    """The shape and permutation of a copy in a memory format; None for row-major order."""
     form, shape = FORMATS[memory_format], tuple(tensor.shape)
     if len(form) != len(shape):
         raise ArgumentError(
@@ -121,7 +121,7 @@ def form_in(tensor: Tensor, memory_format: object) -> Form | None:
 
 
 def home_of(tensor: Tensor) -> Tensor | None:
-    """The tensor of which one is a view; a new one of the whole storage where that is gone."""
+    """The base of a view; a new tensor of the whole storage if the base is gone."""
     pair = pair_of(tensor)
     if pair is not tensor:
         base = home_of(pair)
@@ -136,7 +136,7 @@ def home_of(tensor: Tensor) -> Tensor | None:
 
 
 def unviewed(tensor: Tensor) -> Tensor:
-    """The whole storage of which a tensor shows a part."""
+    """The whole storage behind a tensor, as a tensor."""
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = tensor._storage, None, None, False
     return made
@@ -152,14 +152,14 @@ def _is_view(self: Tensor) -> bool:
 
 
 def own_places(tensor: Tensor) -> StridedView | None:
-    """The places of a tensor's elements, of which a function that is captured makes numbers."""
+    """The strides and offset of a tensor, as plain numbers in a capture."""
     state.recorder.need_whole(tensor._storage)
     return strided_view_of(tensor)
 
 
 @method
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """The stride: the number of elements between neighbours along each axis, or along one."""
+    """The number of elements between neighbours along each axis, or along one."""
     places = own_places(self)
     steps = row_major(tuple(self.shape)) if places is None else places.strides
     return steps if dim is None else steps[dim]
@@ -167,14 +167,14 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 @method
 def storage_offset(self: Tensor) -> int:
-    """The place of the first element in its storage."""
+    """The position of the first element in its storage."""
     places = own_places(self)
     return 0 if places is None else places.start
 
 
 @method
 def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
-    """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
+    """Whether the tensor's elements are contiguous in the order of its axes."""
     if memory_format in FORMATS:
         rank = len(FORMATS[memory_format])
         return self.ndim == rank and form_of(strided_view_of(self)) == form_in(self, memory_format)

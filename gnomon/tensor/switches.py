@@ -17,7 +17,7 @@ has_lapack, has_mkl, has_openmp, has_spectral = True, False, False, False
 
 
 def answer(name: str, value: Any, what: str) -> Callable[..., Any]:
-    """A function that gives one value whatever it is asked."""
+    """A function of this name and docstring that returns `value` for any arguments."""
 
     def function(*asked: object) -> Any:
         return value
@@ -42,7 +42,7 @@ globals().update({name: answer(name, None, FIXED) for name in SETTERS})
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Whether small numbers become 0: they keep their bits, and False says so."""
+    """Whether denormals are flushed to 0: False, since they are kept."""
     return False
 
 
@@ -52,12 +52,12 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def get_autocast_cpu_dtype() -> DType:
-    """The narrow dtype that products take, or would take."""
+    """The narrow dtype of products under autocast on the CPU."""
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> DType:
-    """The narrow dtype that products of a GPU would take."""
+    """The narrow dtype of products under autocast on a GPU."""
     return get_autocast_dtype("cuda")
 
 
@@ -84,7 +84,7 @@ def typename(obj: object) -> str:
 
 
 def copying(view: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A view's function whose results lie in memory of their own."""
+    """The copying version of a view's function."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         made = view(*args, **kwargs)

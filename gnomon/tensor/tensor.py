@@ -119,7 +119,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no operation that is differentiated made it."""
+        """Whether the tensor is a leaf: not the result of a differentiated operation."""
         return self._requires or not self.requires_grad
 
     @property
@@ -144,7 +144,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """A tensor of the same storage, out of sight of backward passes."""
+        """A tensor of the same storage, without gradients."""
         return alias(self, (), detached=True, unchecked=True)
 
     @data.setter
@@ -164,7 +164,7 @@ class Tensor:
 
 
 class Paired:
-    """A tensor of other elements, kept as a real one; complex_tensor.py has the only kind."""
+    """Base of tensors of other elements over a real tensor; complex_tensor.py has the only one."""
 
     __slots__ = ("__weakref__", "_pair")
     plain: type[Paired]
@@ -175,28 +175,28 @@ class Paired:
 
 
 def single(value: Any) -> Any:
-    """A number: that of a tensor of one element or of numpy, or a size as programs know it."""
+    """The number in a scalar tensor or numpy's scalar; a size in the program's form."""
     return value.item() if isinstance(value, (Tensor, np.generic)) else known(value)
 
 
 def pair_of(tensor: Any) -> Any:
-    """A tensor; in place of another the real one over which it is."""
+    """The real tensor behind a complex one; any other tensor unchanged."""
     return tensor._pair if isinstance(tensor, Paired) else tensor
 
 
 def pairs_of(tensors: Iterable | None) -> list | None:
-    """The real tensors behind several; None for none."""
+    """The real tensors behind several; None for None."""
     return tensors and list(map(pair_of, tensors))
 
 
 def method(function: Callable) -> Callable:
-    """Make a function of a tensor its method too."""
+    """A decorator that makes a function a method of Tensor too."""
     setattr(Tensor, function.__name__, function)
     return function
 
 
 def rare(tensor: Tensor) -> Rare:
-    """The rare parts, made on first use."""
+    """The rare attributes of a tensor, made on first use."""
     if tensor._rare is None:
         tensor._rare = Rare()
     return tensor._rare
@@ -206,7 +206,7 @@ def rare(tensor: Tensor) -> Rare:
 
 
 def wrap(node: Node, tracked: bool = False, whole: bool = False) -> Tensor:
-    """A new tensor with a storage of its own; whole: it has all of the value on each rank."""
+    """A new tensor with a storage of its own; whole: each rank has all of the value."""
     if mesh_results and not whole and node.value is None:
         return mesh_results[0](node, tracked)
     tensor = Tensor.__new__(Tensor)
@@ -218,7 +218,7 @@ def wrap(node: Node, tracked: bool = False, whole: bool = False) -> Tensor:
 
 
 def alias(tensor: Tensor, chain: Chain, detached: bool = False, unchecked: bool = False) -> Tensor:
-    """A tensor that shows part of another's storage."""
+    """A view of another tensor's storage."""
     made, before, asked = Tensor.__new__(Tensor), tensor._view, detached
     made._storage, made._rare, made._requires = tensor._storage, None, False
     steps, chain = chain, chain if before is None else (*before.chain, *chain)
@@ -251,7 +251,7 @@ def from_buffer(buffer: DeviceBuffer, shape: Sequence[int], dtype: DType) -> Ten
 
 
 def from_array(array: np.ndarray, place: Allocator = memory) -> Tensor:
-    """A tensor over a numpy array's memory where its layout and its place allow, else a copy."""
+    """A tensor over a numpy array's memory if its layout and address allow, else a copy."""
     array = row_major(array)
     if array.dtype.kind == "c":
         return of_complex("of_array")(array)
@@ -270,7 +270,7 @@ def source(storage: Storage) -> Node:
 
 
 def raw(tensor: Tensor) -> Node:
-    """The tensor's node for a look at its shape or value: no gradient follows it."""
+    """The tensor's node to inspect its shape or value, without gradients."""
     view, node = tensor._view, source(tensor._storage)
     if view is None:
         return node
@@ -309,7 +309,7 @@ def node_of(tensor: Tensor) -> Node:
 
 
 def node_of_view(tensor: Tensor) -> Node:
-    """The node as an input, of a leaf that wants gradients or of a view."""
+    """The node as an operand, of a leaf with requires_grad or of a view."""
     if not tensor.requires_grad:
         node, view = raw(tensor), tensor._view
         views.check_kept(view)
@@ -331,7 +331,7 @@ def node_of_view(tensor: Tensor) -> Node:
 
 
 def detached(node: Node) -> Node:
-    """The node behind which no gradient looks."""
+    """A node with the same value, detached from gradients."""
     made = node.arena.repeat(pattern_of(kind_of("detach", {}), "detach", {}, node), (node,))
     if node.inputs and state.recorder is NOTHING:
         state.detached.append(ref(made))
@@ -339,7 +339,7 @@ def detached(node: Node) -> Node:
 
 
 def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:
-    """A gradient as a tensor of the kind of the one that it is of."""
+    """A gradient as a tensor, complex if its tensor is."""
     if gradient is None:
         return None
     made = wrap(gradient if tracked else detached(gradient), tracked)
@@ -347,7 +347,7 @@ def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor
 
 
 def leaf_node(tensor: Tensor) -> Node:
-    """The node that stands for a leaf in graphs: no other leaf has the same."""
+    """The node that represents one leaf in graphs."""
     kept, node = rare(tensor), raw(tensor)
     if node.value is None and not is_capturing():
         keep(tensor._storage)

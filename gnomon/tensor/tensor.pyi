@@ -119,11 +119,11 @@ class Tensor:
     def __array__(self, dtype: Any = ..., copy: _bool | None = ...) -> ndarray:
         """The array of numpy.asarray: the same memory unless a copy is asked for."""
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        """np.mean(t), np.concatenate([t, u])."""
+        """Apply numpy's other functions, as in np.mean(t) and np.concatenate([t, u])."""
     def __array_namespace__(self, *, api_version: str | None = ...) -> ModuleType:
         """The namespace that the array API standard asks a tensor for: gnomon itself."""
     def __array_ufunc__(self, function: Any, how: str, *inputs: Any, **named: Any) -> Any:
-        """np.exp(t), array + t."""
+        """Apply numpy's functions of elements, as in np.exp(t) and array + t."""
     def __bool__(self) -> Any:
         """True if self else False"""
     def __complex__(self) -> complex:
@@ -131,13 +131,13 @@ class Tensor:
     def __contains__(self, element: Any) -> _bool:
         """Whether any element equals this one."""
     def __copy__(self) -> Tensor:
-        """A tensor of the same storage: a leaf, which wants gradients if this one does."""
+        """A tensor of the same storage: a leaf that requires gradients if this one does."""
     def __deepcopy__(self, memo: dict) -> Tensor:
         """A leaf of its own with the same value."""
     def __dlpack__(self, *, stream: object = ..., max_version: tuple[_int, _int] | None = ..., dl_device: tuple[_int, _int] | None = ..., copy: _bool | None = ...) -> Any:
-        """A capsule over the tensor's memory, where it is; of a card's, for the host, over a copy."""
+        """A capsule over the tensor's memory; of a card's tensor for the host, over a copy."""
     def __dlpack_device__(self) -> tuple[_int, _int]:
-        """The device, in DLPack's words: its kind and number."""
+        """The device as DLPack's kind and number."""
     def __eq__(self, value: Any) -> Tensor:  # type: ignore[override]
         """Return self==value."""
     def __float__(self) -> _float:
@@ -171,7 +171,7 @@ class Tensor:
     def __init__(self, *args: Any, **kwargs: Any) -> Any:
         """Initialize self.  See help(type(self)) for accurate signature."""
     def __int__(self) -> _int:
-        """The one element, towards zero."""
+        """The one element, rounded towards zero."""
     def __invert__(self) -> Tensor:
         ...
     def __ior__(self, other: Any) -> Tensor:
@@ -245,7 +245,7 @@ class Tensor:
     def __rxor__(self, other: Any) -> Tensor:
         ...
     def __setitem__(self, index: Any = ..., value: Any = ..., *, input: Any = ..., indices: Any = ...) -> None:
-        """Give the part of the tensor at an index other values."""
+        """Set the part of the tensor at an index."""
     def __sub__(self, other: Any) -> Tensor:
         ...
     def __truediv__(self, other: Any) -> Tensor:
@@ -254,16 +254,16 @@ class Tensor:
         ...
     @property
     def _base(self) -> Tensor | None:
-        """The tensor of which one is a view; a new one of the whole storage where that is gone."""
+        """The base of a view; a new tensor of the whole storage if the base is gone."""
     @property
     def _grad(self) -> Tensor | None:
         """The gradient that backward passes have gathered here."""
     def _is_view(self) -> _bool:
         """Whether the tensor is a view of another one."""
     def _repr_html_(self) -> str:
-        """A notebook's view: what it is, and its values when they are few or known already."""
+        """A notebook's view: dtype and shape, and the values if they are few or known."""
     def _typed_storage(self) -> TypedStorage:
-        """The memory of which this tensor shows a part, in elements."""
+        """The memory behind this tensor, in elements."""
     def abs(self) -> Tensor:
         """|x|."""
     def abs_(self) -> Tensor:
@@ -367,7 +367,7 @@ class Tensor:
     def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
-        """Take what a function of Python's gives for each element."""
+        """Set each element to the result of a Python function of it."""
     def arccos(self) -> Tensor:
         """The angle of a cosine."""
     def arccos_(self) -> Tensor:
@@ -413,7 +413,7 @@ class Tensor:
     def as_strided(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
         """A view of the storage behind a tensor: elements at equal distances along each axis."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
-        """Show other elements of the same storage."""
+        """Change this tensor to a strided view of its storage."""
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
         """A tensor with other values at equal distances, counted in the flattened tensor."""
     def as_subclass(self, cls: _type[Tensor]) -> Tensor:
@@ -483,9 +483,9 @@ class Tensor:
     def batch_norm_training_(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
         """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
     def bernoulli(self, *, generator: Generator | None = ...) -> Tensor:
-        """1 with the chance that each element says, else 0."""
+        """Ones with the chance given by each element, else zeros."""
     def bernoulli_(self, p: Any = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take 1 with chance p, else 0; a tensor has a chance for each element."""
+        """Set the elements to 1 with chance p, else 0; p may be a tensor."""
     def bfloat16(self, memory_format: object = ...) -> Tensor:
         """The tensor as bfloat16."""
     def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
@@ -545,7 +545,7 @@ class Tensor:
     def byte(self, memory_format: object = ...) -> Tensor:
         """The tensor as uint8."""
     def cauchy_(self, median: _float = ..., sigma: _float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take numbers of a Cauchy distribution."""
+        """Set the elements to numbers from a Cauchy distribution."""
     def cdist(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
         """The p-norm of every row of x minus every row of y."""
     def cdist_(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
@@ -599,7 +599,7 @@ class Tensor:
     def clip_(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
         """x, but at least min and at most max, where these are given."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
-        """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
+        """A differentiable copy; its axes keep their order in memory by default."""
     def coalesce(self) -> Tensor:
         """The tensor itself: no place of it has two values."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -619,9 +619,9 @@ class Tensor:
     def conj_physical_(self) -> Tensor:
         """The numbers with the opposite imaginary parts; a real tensor itself."""
     def const_data_ptr(self) -> _int:
-        """The address of the first element, in the memory of which a view shows a part."""
+        """The address of the first element, in the memory of the storage."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
-        """The tensor where it shows elements in the order of its axes, else a copy that does."""
+        """The tensor if its elements are contiguous in the order of its axes, else a contiguous copy."""
     def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
         """A kernel slid over 1 axes of x: sums over channels and kernel."""
     def conv1d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -651,7 +651,7 @@ class Tensor:
     def convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
         """A kernel slid over x: sums of products over channels and kernel at every place."""
     def copy_(self, other: Any, non_blocking: _bool = ...) -> Tensor:
-        """Take another tensor's values."""
+        """Copy another tensor's values into this one."""
     def copysign(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """|x| with y's sign."""
     def copysign_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -695,7 +695,7 @@ class Tensor:
     def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
     def cuda(self, device: object = ..., non_blocking: _bool = ...) -> Tensor:
-        """The tensor on the card: itself if it is there; ArgumentError where there is none."""
+        """The tensor on the card; ArgumentError without one."""
     def cummax(self, axis: _int = ..., *, dim: _int = ...) -> Values:
         """The largest so far, and where it stands: the latest of equals."""
     def cummax_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -721,7 +721,7 @@ class Tensor:
     def cumulative_sum_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
         """The sum of everything up to each element; include_initial puts the empty sum first."""
     def data_ptr(self) -> _int:
-        """The address of the first element, in the memory of which a view shows a part."""
+        """The address of the first element, in the memory of the storage."""
     def deg2rad(self) -> Tensor:
         """Degrees as radians."""
     def deg2rad_(self) -> Tensor:
@@ -733,7 +733,7 @@ class Tensor:
     def detach(self) -> Tensor:
         """A tensor of the same storage through which no gradients flow."""
     def detach_(self) -> Tensor:
-        """Cut this tensor from what made it."""
+        """Cut this tensor off from its history, in place."""
     @property
     def device_mesh(self) -> Any:
         """The mesh over which a tensor is sharded."""
@@ -802,9 +802,9 @@ class Tensor:
     def eq_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x = y."""
     def equal(self, other: Tensor) -> _bool:
-        """Whether shape and all elements are equal."""
+        """Whether two tensors have the same shape and elements."""
     def equal_(self, other: Tensor) -> Tensor:
-        """Whether shape and all elements are equal."""
+        """Whether two tensors have the same shape and elements."""
     def erf(self) -> Tensor:
         """The error function."""
     def erf_(self) -> Tensor:
@@ -840,11 +840,11 @@ class Tensor:
     def expm1_(self) -> Tensor:
         """exp(x) − 1, exact near 0."""
     def exponential_(self, lambd: _float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take numbers of an exponential distribution."""
+        """Set the elements to numbers from an exponential distribution."""
     def fill_(self, value: Any) -> Tensor:
-        """Take one value everywhere."""
+        """Set all elements to a value."""
     def fill_diagonal_(self, fill_value: _float, wrap: _bool = ...) -> Tensor:
-        """Take one value where all positions are equal; wrap: again below in a tall matrix."""
+        """Set the elements with equal positions to one value; wrap: repeat below in a tall matrix."""
     def fix(self) -> Tensor:
         """The whole part."""
     def fix_(self) -> Tensor:
@@ -900,7 +900,7 @@ class Tensor:
     def full_like_(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
         """One number in the shape and dtype of x."""
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
-        """The whole value on each rank: all ranks call it."""
+        """The global value on each rank; all ranks call it."""
     def gather(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """For every position, the element of x there along an axis, at the same place on the others."""
     def gather_(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
@@ -922,7 +922,7 @@ class Tensor:
     def gelu_(self, approximate: str = ...) -> Tensor:
         """x times the probability that a normal number is below it."""
     def geometric_(self, p: _float, *, generator: Generator | None = ...) -> Tensor:
-        """Take the number of trials up to the first success, each of chance p."""
+        """Set the elements to numbers of trials up to the first success, each of chance p."""
     def geqrf(self) -> Reflected:
         """R of QR with the reflections that make Q below it, and their factors."""
     def ger(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
@@ -930,14 +930,14 @@ class Tensor:
     def ger_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def get_device(self) -> _int:
-        """The number of a tensor's GPU: −1, main memory."""
+        """The number of a tensor's GPU: −1 for main memory."""
     def glu(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
     def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
     @property
     def grad_fn(self) -> Any:
-        """The node of the operation that gradients pass first; None for a leaf."""
+        """The graph node of the tensor's operation; None for a leaf."""
     def greater(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
     def greater_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1080,9 +1080,9 @@ class Tensor:
     def is_complex(self) -> _bool:
         """Whether elements are complex numbers."""
     def is_conj(self) -> _bool:
-        """Whether a conjugate waits: never."""
+        """Whether a conjugation is pending: False."""
     def is_contiguous(self, memory_format: object = ...) -> _bool:
-        """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
+        """Whether the tensor's elements are contiguous in the order of its axes."""
     @property
     def is_cpu(self) -> Any:
         ...
@@ -1090,11 +1090,11 @@ class Tensor:
     def is_cuda(self) -> Any:
         ...
     def is_distributed(self) -> _bool:
-        """Whether a conjugate waits: never."""
+        """Whether a conjugation is pending: False."""
     def is_floating_point(self) -> _bool:
         """Whether elements are floats."""
     def is_inference(self) -> _bool:
-        """Whether a conjugate waits: never."""
+        """Whether a conjugation is pending: False."""
     @property
     def is_ipu(self, value: Any = ...) -> Any:
         ...
@@ -1114,25 +1114,25 @@ class Tensor:
     def is_mtia(self, value: Any = ...) -> Any:
         ...
     def is_neg(self) -> _bool:
-        """Whether a conjugate waits: never."""
+        """Whether a conjugation is pending: False."""
     @property
     def is_nested(self, value: Any = ...) -> Any:
         ...
     def is_nonzero(self) -> _bool:
         """Whether the one element is not zero."""
     def is_pinned(self) -> _int:
-        """0: memory is not pinned."""
+        """The address 0: memory is not pinned."""
     @property
     def is_quantized(self, value: Any = ...) -> Any:
         ...
     def is_same_size(self, other: Tensor) -> _bool:
-        """Whether two tensors have one shape."""
+        """Whether two tensors have the same shape."""
     def is_set_to(self, tensor: Tensor) -> _bool:
-        """Whether two tensors show the same elements of the same memory."""
+        """Whether two tensors view the same elements of the same memory."""
     def is_shared(self) -> _bool:
-        """Whether processes that are sent this tensor see its memory."""
+        """Whether processes that receive this tensor see its memory."""
     def is_signed(self) -> _bool:
-        """Whether a tensor's dtype has numbers below 0."""
+        """Whether a tensor's dtype is signed."""
     @property
     def is_sparse(self, value: Any = ...) -> Any:
         ...
@@ -1277,7 +1277,7 @@ class Tensor:
     def log_(self) -> Tensor:
         """The natural logarithm."""
     def log_normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take e to the power of numbers of a normal distribution."""
+        """Set the elements to e to the power of normally distributed numbers."""
     def log_softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The logarithm of softmax, without its underflow."""
     def log_softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
@@ -1343,7 +1343,7 @@ class Tensor:
     def lt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
     def lu(self, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
-        """L and U in one matrix, the rows exchanged, and on request where a pivot is 0."""
+        """L and U in one matrix, the row exchanges, and with get_infos the first zero pivot."""
     def lu_decomposition(self, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
         """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
     def lu_decomposition_(self, *, pivot: _bool = ...) -> Tensor:
@@ -1357,9 +1357,9 @@ class Tensor:
     def mT(self) -> Tensor:
         ...
     def map2_(self, x: Tensor = ..., y: Tensor = ..., callable: Callable[[Any, Any, Any], Any] = ..., *, input: Tensor = ..., tensor: Tensor = ..., a: Tensor = ..., other: Tensor = ...) -> Tensor:
-        """Take what a function of Python's gives for each three elements."""
+        """Set each element to the result of a Python function of those of two tensors."""
     def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-        """Take what a function of Python's gives for each pair of elements."""
+        """Set each element to the result of a Python function of it and another tensor's."""
     def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
     def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
@@ -1521,7 +1521,7 @@ class Tensor:
     def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
-        """Copy so many slices of an axis into memory of their own."""
+        """A copy of `length` slices of an axis."""
     @property
     def nbytes(self) -> Any:
         ...
@@ -1546,9 +1546,9 @@ class Tensor:
     def new_empty(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor whose values do not matter: zeros, of this tensor's dtype."""
     def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Tensor:
-        """A tensor of any values in this tensor's dtype."""
+        """An uninitialized tensor of this tensor's dtype."""
     def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
-        """One value, in this tensor's dtype."""
+        """A tensor of one value, in this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor of ones, of this tensor's dtype."""
     def new_tensor(self, data: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
@@ -1564,7 +1564,7 @@ class Tensor:
     def nll_loss_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
         """−x at the right class, where x holds logarithms of chances."""
     def nonzero(self, *, as_tuple: _bool = ...) -> Any:
-        """The positions of what is not zero: one row each, or one tensor per axis."""
+        """The positions of nonzero elements: one row each, or one tensor per axis."""
     def nonzero_static(self, *, size: _int, fill_value: _int = ...) -> Tensor:
         """The first positions of what is not zero, filled up to a number of rows."""
     def norm(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
@@ -1572,7 +1572,7 @@ class Tensor:
     def norm_(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
     def normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take numbers of a normal distribution."""
+        """Set the elements to numbers from a normal distribution."""
     def normalize(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
         """x divided by its p-norm along an axis, which counts as at least eps."""
     def normalize_(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
@@ -1594,7 +1594,7 @@ class Tensor:
     def orgqr_(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def ormqr(self, tau: Tensor, other: Tensor, left: _bool = ..., transpose: _bool = ...) -> Tensor:
-        """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
+        """The product Q · other, or other · Q, with Q from reflections; Qᵀ with transpose."""
     def outer(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def outer_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
@@ -1638,7 +1638,7 @@ class Tensor:
         """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """The placement along every axis of its mesh."""
+        """The placement along every axis of the tensor's mesh."""
     def poisson_nll_loss(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
     def poisson_nll_loss_(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
@@ -1693,7 +1693,7 @@ class Tensor:
     def redistribute(self, device_mesh: Any = ..., placements: Sequence[Placement] | None = ..., *, async_op: _bool = ...) -> Tensor:
         """The value in another layout; all ranks call it, and gradients pass."""
     def register_hook(self, hook: Callable) -> Handle:
-        """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
+        """Call hook(gradient) in every backward pass; a returned value replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
         """Call hook(tensor) after its gradient was gathered."""
     def relu(self) -> Tensor:
@@ -1725,21 +1725,21 @@ class Tensor:
     def repeat_interleave_(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
         """Repeat each element so many times in a row; without an axis, of flattened x."""
     def requires_grad_(self, requires_grad: _bool = ...) -> Tensor:
-        """Say whether backward passes should reach this leaf."""
+        """Set whether backward passes compute a gradient for this leaf."""
     def reshape(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
         """Arrange the elements over other axes; one size may be -1."""
     def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def resize_(self, *sizes: Any, memory_format: object = ...) -> Tensor:
-        """Take another shape over the same memory; new memory ends in 0 where there is too little."""
+        """Change the shape over the same memory; if it is too small, it is copied and zero-padded."""
     def resize_as_(self, other: Tensor, *, memory_format: object = ...) -> Tensor:
-        """Take the shape of another tensor, and its memory format if that is to be preserved."""
+        """Change the shape to that of another tensor, and on request its memory format."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: no conjugate and no sign waits."""
+        """Return the tensor: conjugations and signs are never pending."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: no conjugate and no sign waits."""
+        """Return the tensor: conjugations and signs are never pending."""
     def retain_grad(self) -> None:
-        """Gather a gradient although this tensor is no leaf."""
+        """Retain the gradient of this tensor although it is no leaf."""
     @property
     def retains_grad(self) -> Any:
         ...
@@ -1796,13 +1796,13 @@ class Tensor:
     def selu_(self) -> Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
     def set_(self, source: Any = ..., storage_offset: _int = ..., size: Any = ..., stride: Any = ...) -> Tensor:
-        """Share the memory of a tensor or storage, or the part of it that sizes and strides name."""
+        """Make this tensor share the memory of a tensor or storage, or a strided part of it."""
     def sgn(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def sgn_(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def share_memory_(self) -> Tensor:
-        """Move the memory behind this tensor to where processes see it that are sent the tensor."""
+        """Move the memory behind this tensor to shared memory, for processes that receive the tensor."""
     def short(self, memory_format: object = ...) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:
@@ -1901,11 +1901,11 @@ class Tensor:
     def stft(self, n_fft: _int, hop_length: _int | None = ..., win_length: _int | None = ..., window: Tensor | None = ..., center: _bool = ..., pad_mode: str = ..., normalized: _bool = ..., onesided: _bool | None = ..., return_complex: _bool | None = ..., align_to_window: _bool | None = ...) -> Tensor:
         """The transforms of windows along signals: frequencies, then windows."""
     def storage(self) -> TypedStorage:
-        """The memory of which this tensor shows a part, in elements."""
+        """The memory behind this tensor, in elements."""
     def storage_offset(self) -> _int:
-        """The place of the first element in its storage."""
+        """The position of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
-        """The stride: the number of elements between neighbours along each axis, or along one."""
+        """The number of elements between neighbours along each axis, or along one."""
     def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
     def sub_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1981,7 +1981,7 @@ class Tensor:
     def tile_(self, repetitions: _int | Sequence[_int] = ..., *more: _int, repeats: _int | Sequence[_int] = ...) -> Tensor:
         """Copies of x side by side, so many along each axis."""
     def to(self, *args: Any, copy: _bool = ..., **named: Any) -> Tensor:
-        """The tensor in another dtype or on another device; itself when it is so already."""
+        """The tensor in another dtype or on another device; itself if nothing changes."""
     def to_dense(self, dtype: object = ..., *, masked_grad: _bool | None = ...) -> Tensor:
         """The tensor, cast if a dtype is asked for: every tensor is dense."""
     def to_device(self, device: object, *, stream: object = ...) -> Tensor:
@@ -2027,7 +2027,7 @@ class Tensor:
     def trunc_(self) -> Tensor:
         """The whole part."""
     def type(self, dtype: object = ...) -> Any:
-        """The tensor in another dtype; without one, the name of the class that stands for its own."""
+        """The tensor in another dtype; without one, the name of its dtype's tensor class."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in another's dtype."""
     def unbind(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
@@ -2037,7 +2037,7 @@ class Tensor:
     def unfold(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
         """Overlapping stretches of an axis, along a new last one."""
     def uniform_(self, from_: _float = ..., to: _float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Take numbers spread evenly over [from, to)."""
+        """Set the elements to uniformly distributed numbers in [from, to)."""
     def unique(self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
         """The distinct elements, in order; and where each one went, and how often it occurs."""
     def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
@@ -2055,7 +2055,7 @@ class Tensor:
     def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
     def untyped_storage(self) -> UntypedStorage:
-        """The memory of which this tensor shows a part, in bytes."""
+        """The memory behind this tensor, in bytes."""
     def values(self) -> Tensor:
         """The elements that are not zero, in the order of their places."""
     def vander(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
@@ -2083,7 +2083,7 @@ class Tensor:
     def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The length of x over axes: the ord-th root of the sum of |x|^ord."""
     def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
-        """View the memory in another shape, or its bytes under another dtype."""
+        """A view of the memory in another shape, or of its bytes under another dtype."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:
@@ -2095,7 +2095,7 @@ class Tensor:
     def xlogy_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · log(y), and 0 where x is 0."""
     def zero_(self) -> Tensor:
-        """Take 0 everywhere."""
+        """Set all elements to 0."""
     def zeros_like(self, *, dtype: object = ...) -> Tensor:
         """0 in the shape and dtype of x."""
     def zeros_like_(self, *, dtype: object = ...) -> Tensor:

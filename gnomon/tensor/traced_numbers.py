@@ -45,11 +45,11 @@ SMALL = 1 << 31
 
 
 class StandInRefused(TypeError):
-    """A place where nothing can stand for a number: the function is captured with the number."""
+    """Raised where a placeholder cannot replace a number; the number becomes a constant."""
 
 
 class TracedFace:
-    """A number that varies as the code that is captured sees it: each use of C's takes `pinned`."""
+    """A traced number as captured code sees it: each use by C code reads `pinned`."""
 
     __slots__ = ()
     kind: type[Any]
@@ -64,7 +64,7 @@ class TracedFace:
         raise TypeError(f"a {self.kind.__name__} keeps its class")
 
     def pinned(self) -> Any:
-        """The number itself: the program is for this one alone, or asks for it."""
+        """The number itself: the program gets a guard on it, or reads it at run time."""
         raise NotImplementedError
 
     def __int__(self) -> int:
@@ -99,7 +99,7 @@ class TracedFace:
 
 
 class TracedNumber(TracedFace):
-    """A number that varies; `parts` holds the tensor that stands for it."""
+    """A traced number; `parts` has the tensor that represents it."""
 
     __slots__ = ("__weakref__", "bound", "formula", "origins", "settled", "tensor", "thread")
     __array_priority__ = 1000
@@ -110,7 +110,7 @@ class TracedNumber(TracedFace):
     origins: tuple[Tensor, ...]
     """The arguments that it was computed of."""
     bound: int
-    """What its size does not exceed, if it is an integer; 0 where nobody knows."""
+    """An upper bound of an integer's absolute value; 0 if unknown."""
 
     settled: Any
     """Its value, once the capture is over in which it varies; None before."""
@@ -118,26 +118,26 @@ class TracedNumber(TracedFace):
     """Gives what it is now from numbers that stand somewhere in Python; None where it needs more.
     """
     thread: int
-    """Who captures: for others it is the number itself."""
+    """The capturing thread; in others it is the plain number."""
 
     def __new__(cls, parts: Sequence[Tensor]) -> Any:
-        """The number itself outside of captures."""
+        """A new traced number, or the plain number outside of captures."""
         (tensor,) = parts
         return tensor.item() if not is_capturing() else made(cls, tensor, (tensor,), SMALL)
 
     def value(self) -> Any:
-        """The number itself: an argument that is needed so is a constant from the next call on."""
+        """The number itself: an argument used so is a constant from the next call on."""
         return self.now() if self.is_settled else state.recorder.pin(self)
 
     pinned = value
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is a plain number for who asks: the capture is over, or another thread's."""
+        """Whether it is a plain number here: its capture is over, or another thread's."""
         return self.settled is not None or self.thread != get_ident()
 
     def now(self) -> Any:
-        """The number itself, of which no program learns."""
+        """The number itself, without a guard."""
         if self.settled is not None:
             return self.settled
         if self.formula is None:
@@ -148,18 +148,18 @@ class TracedNumber(TracedFace):
         return self._answer(self.tensor)
 
     def _answer(self, tensor: Tensor) -> bool:
-        """Whether a tensor is true, asked of the values of this call."""
+        """Whether a tensor is true for the values of this call."""
         return bool(self.now()) if self.is_settled else state.recorder.decide(self, tensor)
 
 
 class TracedFloat(TracedNumber):
-    """A float that varies."""
+    """A traced float."""
 
     __slots__ = ()
 
 
 class TracedInt(TracedNumber):
-    """An integer that varies."""
+    """A traced integer."""
 
     __slots__ = ()
     kind = int
@@ -175,7 +175,7 @@ def made(
     bound: int = 0,
     formula: Callable[[], Any] | None = None,
 ) -> Any:
-    """A number that stands for a tensor."""
+    """A traced number that represents a tensor."""
     number = object.__new__(kind)
     number.tensor, number.origins, number.bound, number.settled = tensor, origins, bound, None
     number.formula, number.thread = formula, get_ident()
@@ -184,13 +184,13 @@ def made(
 
 
 def alive(capture: Any) -> list[TracedNumber]:
-    """The numbers of a capture that somebody holds."""
+    """The traced numbers of a capture that are still referenced."""
     found = [reference() for reference in capture.traced_numbers]
     return [number for number in found if number is not None]
 
 
 def number_of(node: Node) -> Any:
-    """The number that a tensor of one element gives Python; None for a truth value."""
+    """The Python number of a tensor of one element; None for a boolean."""
     if node.dtype.kind == "bool":
         return None
     is_float = node.dtype.is_floating_point
@@ -201,19 +201,19 @@ def number_of(node: Node) -> Any:
 
 
 def kind_of_number(value: Any) -> type | None:
-    """The class of a plain number that may vary: any float, integers that are small."""
+    """The class of a plain number that may vary: any float, and small integers."""
     if type(value) is float:
         return TracedFloat
     return TracedInt if type(value) is int and abs(value) < SMALL else None
 
 
 def tensor_of(value: float) -> Tensor:
-    """A plain number as the tensor that stands for it."""
+    """A plain number as a tensor."""
     return from_array(np.asarray(value, np.float64 if type(value) is float else np.int64))
 
 
 def beside(number: TracedNumber, node: Node) -> Any:
-    """A number as the operand beside a node: in its dtype, where that is the weak one's way."""
+    """A traced number as an operand beside a node: in the node's dtype if promotion says so."""
     if number.is_settled:
         return number.now()
     mine = raw(number.tensor)
@@ -254,7 +254,7 @@ def plain_of(value: Any) -> Any:
 
 
 def as_float(value: Any) -> Any:
-    """A number as a float, exactly; None where that is not sure."""
+    """A number as a float, exactly; None if that is not certain."""
     if type(value) in (float, TracedFloat):
         return value.tensor if varies(value) else value
     bound = value.bound if varies(value) else abs(value)
@@ -269,7 +269,7 @@ def as_integer(value: Any) -> Any:
 
 
 def recorded(name: str, left: Any, right: Any) -> Any:
-    """A function of two numbers as a tensor, and what bounds it; None where it needs values."""
+    """A function of two numbers as a tensor with bounds; None if it needs their values."""
     function = getattr(operator, name)
     kinds = {type(left), type(right)}
     if not kinds <= {int, float, TracedInt, TracedFloat}:
@@ -291,13 +291,13 @@ def recorded(name: str, left: Any, right: Any) -> Any:
 
 
 def formula_of(python: Callable, left: Any, right: Any) -> Callable[[], Any] | None:
-    """A function of two numbers, computed anew from what they are then."""
+    """A function that recomputes a function of two numbers from their present values."""
     first, second = (x.formula if varies(x) else lambda x=x: x for x in (left, right))
     return None if first is None or second is None else lambda: python(first(), second())
 
 
 def divided(formula: Callable[[], Any] | None, left: Any, right: Any) -> Any:
-    """A rounded quotient, or a remainder, of an integer by a constant as an input of its own."""
+    """A rounded quotient, or a remainder, by a constant, as a separate input."""
     known = formula is not None and type(left) is TracedInt and type(right) is int
     if not known or not 0 < right < SMALL or not left.bound or left.is_settled:
         return None
@@ -305,7 +305,7 @@ def divided(formula: Callable[[], Any] | None, left: Any, right: Any) -> Any:
 
 
 def binary(name: str, swapped: bool, python: Callable) -> Callable:
-    """An operator with a number that varies on one side."""
+    """A binary operator with a traced number on one side."""
 
     def method(self: TracedNumber, other: Any, *more: Any) -> Any:
         if isinstance(other, Tensor):
@@ -329,7 +329,7 @@ def binary(name: str, swapped: bool, python: Callable) -> Callable:
 
 
 def unary(name: str, python: Callable) -> Callable:
-    """An operator of one number that varies."""
+    """A unary operator of traced numbers."""
 
     def method(self: TracedNumber) -> Any:
         if (
@@ -346,12 +346,12 @@ def unary(name: str, python: Callable) -> Callable:
 
 
 def python_of(slot: str) -> Callable:
-    """Python's own function of an operator."""
+    """Python's function of an operator."""
     return NOT_OPERATORS.get(slot) or getattr(operator, slot)
 
 
 def install() -> None:
-    """Give numbers that vary Python's operators."""
+    """Define Python's operators on traced numbers."""
     for slot in (*ARITHMETIC, *OTHERS):
         setattr(TracedNumber, slot, binary(slot, False, python_of(slot)))
         setattr(TracedNumber, f"__r{slot[2:]}", binary(slot, True, python_of(slot)))

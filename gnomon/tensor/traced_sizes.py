@@ -24,11 +24,11 @@ __all__ = ["FloatOfSizes", "SizeLeft", "TracedSize", "shown"]
 
 
 class SizeLeft(TypeError):
-    """A traced size where only the library's own numbers may be: the capture is given up."""
+    """Raised if a traced size is used where only plain numbers are allowed; the capture fails."""
 
 
 class TracedSize(TracedFace):
-    """An integer that varies from call to call; `_symint` is what the program knows of it."""
+    """A traced integer size; `_symint` is its symbolic form in the program."""
 
     __slots__ = ("__weakref__", "_symint", "settled")
     kind = int
@@ -39,21 +39,21 @@ class TracedSize(TracedFace):
 
     @property
     def key(self) -> Any:
-        """Raise SizeLeft: a node cannot be known by a size as Python sees it."""
+        """Raise SizeLeft: a node's key cannot contain a traced size."""
         self._symint.sizes.is_left = True
         raise SizeLeft(f"a node has {self._symint!r} as Python sees it")
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody captures with it any more, or somebody else does."""
+        """Whether its capture is over, or belongs to another thread."""
         return self._symint.sizes.thread != get_ident()
 
     def pinned(self) -> Any:
-        """The number itself: a capture then is for this one alone."""
+        """The plain number, to which the capture becomes specialized."""
         return self._symint.value if self.is_over else self._symint.pinned()
 
     def late(self, function: Callable[[int], int]) -> Any:
-        """The result of a function of this number alone, which is called when it is known."""
+        """The result of a function of this number, called when the number is known."""
         return function(self.value()) if self.is_over else shown_size(self._symint.late(function))
 
     def value(self) -> int:
@@ -93,7 +93,7 @@ class TracedCount(TracedSize):
 
 
 class FloatOfSizes(TracedSize):
-    """A float that was computed of sizes: their quotient, or one of them with a float."""
+    """A float computed from sizes: their quotient, or one of them with a float."""
 
     __slots__ = ()
     kind = float
@@ -121,7 +121,7 @@ class FloatOfSizes(TracedSize):
 
 
 def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that computes with what programs know."""
+    """A method that computes with symbolic forms."""
 
     def method(self: TracedSize, *others: Any) -> Any:
         if not all(isinstance(x, (int, float)) for x in others):
@@ -155,7 +155,7 @@ TracedSize.__rdivmod__ = lambda self, other: (other // self, other % self)  # ty
 
 
 def shown_size(n: Any) -> Any:
-    """A number as Python code sees it: the same object for the same one."""
+    """A size as Python code sees it: the same object for the same size."""
     if not is_symbolic(n):
         return n
     found = n.sizes.shown.get(n)
@@ -171,7 +171,7 @@ def shown(shape: Sequence[Any]) -> Sequence[Any]:
 
 
 def refuse_values(node: Node) -> None:
-    """Refuse a look at a value that is made of sizes which vary."""
+    """Refuse to read a value that is computed from symbolic sizes."""
     for each in topological([node]):
         found = next((n for n in each.shape if type(n) is SymInt), None)
         if found is not None:

@@ -51,7 +51,7 @@ known: Recent[tuple, Shown] = memo(Recent())
 
 
 def key_of(value: Any) -> Any:
-    """An argument as part of a key, numbers with their types; a TypeError where it has none."""
+    """An argument as part of a key, numbers with their types; TypeError if it is not hashable."""
     kind = type(value)
     if kind is int or kind is str or value is None or value is Ellipsis:
         return value
@@ -95,14 +95,14 @@ class View:
 
 
 def note_cut(storage: Storage, view: View) -> None:
-    """Note the view of a detached tensor, whose storage has a history."""
+    """Record the view of a detached tensor whose storage has a history."""
     if storage.cut is None:
         storage.cut = WeakSet()
     storage.cut.add(view)
 
 
 def mesh_layout_of(view: View | None) -> MeshLayout:
-    """The layout of a view's storage along mesh axes of which the view shows the whole value."""
+    """The layout of a view's storage, along mesh axes on which the view is replicated."""
     if view is None:
         return ()
     found = mesh_layout_of(None if view.base is None else view.base._view)
@@ -115,7 +115,7 @@ def mesh_layout_of(view: View | None) -> MeshLayout:
 
 
 def lent_part(tensor: Tensor) -> Node | None:
-    """A copy of neighbours in memory that somebody else may write to, where no gradient passes."""
+    """A copy of a contiguous part of lent memory, without gradients."""
     view, whole = tensor._view, tensor._storage.node
     if view is None or not is_lent(whole) or view.source is not whole or is_capturing():
         return None
@@ -130,12 +130,12 @@ def lent_part(tensor: Tensor) -> Node | None:
 
 
 def is_encoded(view: View | None) -> bool:
-    """Whether what a view shows is decoded from its storage."""
+    """Whether a view is decoded from quantized blocks in its storage."""
     return view is not None and any(op == DECODING for op, _ in view.chain)
 
 
 def refuse_encoded_leaf(view: View | None) -> None:
-    """Refuse gradients of what is decoded from its storage."""
+    """Refuse gradients of values decoded from quantized blocks."""
     if is_encoded(view):
         raise GradientError(
             "requires_grad: this tensor is stored in blocks of quantized numbers, which take no "
@@ -144,12 +144,12 @@ def refuse_encoded_leaf(view: View | None) -> None:
 
 
 def is_shown_by_storage(view: View | None) -> bool:
-    """Whether programs take the storage behind a view, and not what it shows."""
+    """Whether programs take the storage behind a view as input, instead of the view's value."""
     return bool(mesh_layout_of(view)) or is_encoded(view)
 
 
 def refuse_parts(tensor: Tensor) -> None:
-    """Refuse to read, on one rank, what all ranks together hold."""
+    """Refuse to read a value that is divided over ranks, on one of them."""
     if any(n > 1 and each != REPLICATED for _, n, each in mesh_layout_of(tensor._view)):
         raise LayoutError(
             f"value: a tensor {tuple(tensor.shape)} is sharded, and this rank holds a part of it. "
@@ -158,7 +158,7 @@ def refuse_parts(tensor: Tensor) -> None:
 
 
 def check_kept(view: View | None) -> None:
-    """Refuse to compute with values whose history was not kept, where it would be missed."""
+    """Refuse to compute with values whose history was dropped but is needed."""
     if view is not None and view.lost and grads.get():
         raise GradientError(LOST)
 
@@ -173,7 +173,7 @@ LONGER: dict[str, tuple[str, Callable[[tuple], Any]]] = {
 
 
 def full_chain(tensor: Tensor) -> Chain:
-    """The steps from the storage to the tensor."""
+    """The view steps from the storage to the tensor."""
     view = tensor._view
     if view is None:
         return ()
@@ -182,7 +182,7 @@ def full_chain(tensor: Tensor) -> Chain:
 
 
 def longer(chain: Chain, rank: int) -> Chain:
-    """Steps of a view of so many axes, on the pair."""
+    """The view steps of a complex tensor, applied to its pair."""
     made: list[ViewStep] = []
     for op, params in chain:
         if op == "window":  # its own axis comes behind the parts, and goes before them
@@ -196,13 +196,13 @@ def longer(chain: Chain, rank: int) -> Chain:
 
 
 def chain_between(result: Node, start: Node) -> Chain | None:
-    """The view steps from start to result; None when there is more between them than views."""
+    """The view steps from start to result; None if other operations are in between."""
     steps = nodes_between(result, start)
     return None if steps is None else tuple([(node.op, node.params) for node in steps])
 
 
 def nodes_between(result: Node, start: Node) -> list[Node] | None:
-    """The nodes of the view steps from start to result; None if there is more between them."""
+    """The nodes of the view steps from start to result; None if others are in between."""
     steps = []
     while result is not start:
         if result.op not in STEPS:
@@ -213,7 +213,7 @@ def nodes_between(result: Node, start: Node) -> list[Node] | None:
 
 
 def read(node: Node, chain: Chain) -> Node:
-    """The node that a view shows of its storage's."""
+    """The node of a view of a storage's node."""
     for op, params in chain:
         function = encodings.decode_blocks if op == DECODING else BOUNDARIES.get(op)
         node = function(node, **params) if function else node.arena.node(op, (node,), **params)
@@ -221,7 +221,7 @@ def read(node: Node, chain: Chain) -> Node:
 
 
 def shown(view: View, start: Node) -> Node:
-    """The node that a view shows of its storage's, through those on the way that are watched."""
+    """The node of a view, through watched views in between."""
     above = view
     while above is not None:
         if above.own is not None and above.own[0] is start:
@@ -231,9 +231,9 @@ def shown(view: View, start: Node) -> Node:
 
 
 def settled(view: View, start: Node, version: int) -> Node:
-    """The node of a view whose storage may have been written to since it was last read.
+    """The node of a view whose storage may have been written to since its last read.
 
-    The view then shows the storage alone, and the gradients that are kept of it go with it.
+    After a write the view depends on the storage alone, and its retained gradients are dropped.
     """
     if view.version != version:
         moved = [] if view.own is None else retained(view.own[1])
@@ -247,7 +247,7 @@ def settled(view: View, start: Node, version: int) -> Node:
 
 
 def as_shown(result: Any, start: Node) -> tuple[list[Node], Shown | None]:
-    """The nodes of a result, and the ways to them from the start, where all are views."""
+    """The nodes of a result and the view steps to them, if all are views."""
     parts = [result] if isinstance(result, Node) else result
     chains = [chain_between(part, start) for part in parts]
     found = [chain for chain in chains if chain is not None]
@@ -258,12 +258,12 @@ def as_shown(result: Any, start: Node) -> tuple[list[Node], Shown | None]:
 
 
 def step_like(node: Node) -> Node:
-    """A node like a step of views."""
+    """A template node of a view step."""
     return pattern_of(kind_of(node.op, node.params), node.op, node.params, node)
 
 
 def followed(node: Node, likes: list[Node]) -> Node:
-    """The node behind known steps of views; the sizes of captures are never those of others."""
+    """The node after known view steps; those of captures' sizes are never shared."""
     arena = node.arena
     for like in likes:
         if arena.shared and "serial" not in like.params:
@@ -274,7 +274,7 @@ def followed(node: Node, likes: list[Node]) -> Node:
 
 
 def write(node: Node, chain: Chain, value: Node) -> Node:
-    """The storage's node after the view was given a new value of its own shape."""
+    """The storage's node after a write of a value of the view's shape."""
     if not chain:
         return value
     if any(op == DECODING for op, _ in chain):
@@ -290,7 +290,7 @@ def write(node: Node, chain: Chain, value: Node) -> Node:
 
 
 def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
-    """The old node with what one view step shows replaced by the new value."""
+    """The old node with the part behind one view step replaced by the new value."""
     if op == "reshape":
         return reshape(new, old.shape)
     if op == "from_local":
@@ -304,7 +304,7 @@ def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
 
 
 def put_places(old: Node, chain: Chain, new: Node) -> Node:
-    """old, with new where a view shows it; an element that is shown twice takes the last value."""
+    """old with new in the places of a view; an element in several places gets the last value."""
     own = old.arena.node("iota", (), size=old.size, dtype=int64)
     places = read(reshape(own, old.shape), chain)
     flat, index, values = (reshape(x, (x.size,)) for x in (old, places, new))
@@ -312,7 +312,7 @@ def put_places(old: Node, chain: Chain, new: Node) -> Node:
 
 
 def kept(layout: MeshLayout) -> MeshLayout:
-    """A layout in which a value can be kept."""
+    """A layout in which a value can be stored."""
     if any(isinstance(each, Partial) for *_, each in layout):
         raise LayoutError(
             "write: what ranks hold of this tensor is still to be folded, so a write to the whole "
@@ -322,7 +322,7 @@ def kept(layout: MeshLayout) -> MeshLayout:
 
 
 def put_slice(old: Node, bounds: tuple[tuple[int, int, int], ...], new: Node) -> Node:
-    """old, with new at the places of a slice."""
+    """old with new in the places of a slice."""
     backwards = [axis for axis, (_, _, step) in enumerate(bounds) if step < 0]
     for axis in backwards:
         new = flip(new, axis)

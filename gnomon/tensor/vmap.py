@@ -22,7 +22,7 @@ from gnomon.tensor.tensor import Paired, Tensor, node_of, wrap
 __all__ = ["vmap"]
 
 SampleAxes = int | None | tuple | list
-"""Where samples stand: an axis, None where all share a value, or nested like what it is about."""
+"""The axis of samples, None for values that all share, or a nested structure of these."""
 
 
 def vmap(
@@ -62,7 +62,7 @@ def vmap(
 
 
 def run(func: Callable, args: tuple, named: dict, how: tuple[SampleAxes, SampleAxes, str]) -> Any:
-    """One call of a mapped function."""
+    """The result of one call of a mapped function."""
     in_dims, out_dims, randomness = how
     given: list[Tensor] = []
     tree = flatten((args, named), given)
@@ -81,7 +81,7 @@ def run(func: Callable, args: tuple, named: dict, how: tuple[SampleAxes, SampleA
 
 
 def number_of_samples(known: dict[Node, Node]) -> int:
-    """The size of the axis."""
+    """The size of the mapped axis."""
     sizes = sorted({x.shape[0] for x in known.values()})
     if len(sizes) != 1:
         raise ArgumentError(
@@ -92,7 +92,7 @@ def number_of_samples(known: dict[Node, Node]) -> int:
 
 
 def called(func: Callable, given: tuple[tuple, dict], known: dict[Node, Node]) -> Any:
-    """The function's results for stand-ins, which nothing evaluates meanwhile."""
+    """The function's results on placeholders, which cannot be evaluated."""
     args, named = given
     before = state.unknown
     with strict():
@@ -124,7 +124,7 @@ def placed(whole: Tensor, sample: Tensor, axis: int | None) -> Tensor:
 
 
 def stand_in(tensor: Tensor, axis: int | None, known: dict[Node, Node]) -> Tensor:
-    """One sample of a tensor; the tensor itself where all samples share it."""
+    """One sample of a tensor; the tensor itself if all samples share it."""
     if axis is None:
         return tensor
     if not -tensor.ndim <= axis < tensor.ndim:
@@ -136,7 +136,7 @@ def stand_in(tensor: Tensor, axis: int | None, known: dict[Node, Node]) -> Tenso
 
 
 def real_in(value: Any) -> list[Tensor]:
-    """The tensors of a nested value, none of which may be complex."""
+    """The tensors of a nested value, which must be real."""
     found = tensors_in(value)
     if any(isinstance(x, Paired) for x in found):
         raise ComplexError("vmap: complex tensors are not supported here. Map view_as_real(x).")
@@ -144,7 +144,7 @@ def real_in(value: Any) -> list[Tensor]:
 
 
 def spread(dims: Any, value: Any, what: str) -> list[int | None]:
-    """The axis of every tensor of a nested value, from axes nested as far as they were written."""
+    """The mapped axis of every tensor of a nested value, from axes nested as deep as given."""
     if dims is None or isinstance(dims, int):
         return [dims for _ in real_in(value)]
     if not isinstance(value, (dict, list, tuple)) or len(dims) != len(value):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Rare:
-    """Attributes that few tensors have: a gradient, hooks, and the node that stands for a leaf."""
+    """Rare attributes of a tensor: gradient, hooks, and the leaf's node in graphs."""
 
     __slots__ = ("accumulated", "ends", "grad", "hooks", "leaf", "retains", "source", "watcher")
 
@@ -34,7 +34,7 @@ class Rare:
 
 
 class GradientWatcher:
-    """The hooks of a tensor at one of its values; a graph's node refers to the tensor by it."""
+    """A watcher of one value of a tensor, by which a graph's node refers to the tensor."""
 
     __slots__ = ("hooks", "tensor")
 
@@ -43,7 +43,7 @@ class GradientWatcher:
         self.tensor = tensor
 
     def __call__(self) -> Tensor:
-        """The tensor; called without arguments, like a weak reference."""
+        """The tensor, as from a weak reference."""
         return self.tensor
 
     @property
@@ -53,7 +53,7 @@ class GradientWatcher:
 
     @property
     def retains(self) -> bool:
-        """Whether the tensor keeps the gradient of this value."""
+        """Whether the tensor retains the gradient of this value."""
         return self.is_latest and self.tensor._rare.retains
 
 
@@ -73,7 +73,7 @@ def attach(node: Node, tensor: Tensor) -> None:
 
 
 def retained(node: Node) -> list[Tensor]:
-    """The tensors that keep the gradient of a node."""
+    """The tensors that retain the gradient of a node."""
     return [x.tensor for x in node.watch or () if type(x) is GradientWatcher and x.retains]
 
 
@@ -83,10 +83,10 @@ def is_watched(node: Node) -> bool:
 
 
 def nobody() -> None:
-    """Watches a node for no tensor."""
+    """Return None: a weak reference to no tensor, which watches a node for the engine."""
 
 
 FREED: list[Callable[[], Any]] = [nobody]
-"""What watches a leaf that had a history: a program that went backward has let it go."""
+"""The watcher of a leaf whose history a program's backward pass dropped."""
 RELEASED: list[Callable[[], Any]] = [nobody]
-"""What watches a leaf that had a history, which a backward pass has freed."""
+"""The watcher of a leaf whose history a backward pass freed."""

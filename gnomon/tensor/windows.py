@@ -18,7 +18,7 @@ from gnomon.tensor.tensor import Tensor, from_array, single
 
 
 def cosines(*weights: float) -> Callable[[np.ndarray], np.ndarray]:
-    """A sum of cosines of a angle and its multiples, with alternating signs."""
+    """A sum of cosines of multiples of an angle, with alternating signs."""
 
     def shape(angle: np.ndarray) -> np.ndarray:
         return sum((-1) ** k * w * np.cos(k * angle) for k, w in enumerate(weights))
@@ -29,7 +29,7 @@ def cosines(*weights: float) -> Callable[[np.ndarray], np.ndarray]:
 def drawn(
     name: str, count: int, gaps: int, shape: Callable[[np.ndarray], np.ndarray], **options: Any
 ) -> Tensor:
-    """A window of so many numbers: the shape at angles that go round once over so many gaps."""
+    """A window of `count` numbers: the shape at angles of one period over `gaps` steps."""
     check_device(options["device"])
     if count < 0:
         raise ArgumentError(f"{name}: lengths are not negative: got {count}.")
@@ -40,7 +40,7 @@ def drawn(
 
 
 def window(name: str, shape: Callable[[np.ndarray], np.ndarray], what: str) -> Callable:
-    """A function that gives a window of so many numbers."""
+    """A function that returns a window of `count` numbers."""
 
     @with_placing
     def make(
@@ -61,7 +61,7 @@ def window(name: str, shape: Callable[[np.ndarray], np.ndarray], what: str) -> C
 
 
 def straight(angle: np.ndarray) -> np.ndarray:
-    """Up and down in straight lines."""
+    """The triangular window."""
     return 1 - np.abs(angle / math.pi - 1)
 
 
@@ -72,7 +72,7 @@ bartlett_window = window("bartlett_window", straight, "Up and down in straight l
 
 
 def half_circle(angle: np.ndarray, beta: float = 12.0) -> np.ndarray:
-    """A Bessel function over a half circle."""
+    """The Kaiser window: a Bessel function over a half circle."""
     return np.i0(beta * np.sqrt(np.maximum(1 - (angle / math.pi - 1) ** 2, 0))) / np.i0(beta)
 
 

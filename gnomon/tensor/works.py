@@ -44,7 +44,7 @@ __all__ = [
 OURS = 0
 """The tag of messages that collectives send; users' own tags are counted from one."""
 Then = Callable[[Node], None]
-"""What is done with a result."""
+"""A continuation that takes a result."""
 
 
 class Future:
@@ -63,15 +63,15 @@ class Future:
         self._waiting: list[Callable[[Future], Any]] = []
 
     def __class_getitem__(cls, kind: Any) -> GenericAlias:
-        """The class as an annotation that says which kind of value comes."""
+        """The class itself, as an annotation with the type of the value."""
         return GenericAlias(cls, kind)
 
     def done(self) -> bool:
-        """Whether the value, or an error, is there."""
+        """Whether the value, or an error, is set."""
         return self._came.is_set()
 
     def _run(self) -> None:
-        """Make the value, where that is left to who waits for it."""
+        """Compute the value, if that is deferred until it is waited for."""
         make, self._make = self._make, None
         if make is not None:
             try:
@@ -80,13 +80,13 @@ class Future:
                 self.set_exception(error)
 
     def wait(self) -> Any:
-        """The value, when it is there; the error, if one came instead, is raised."""
+        """The value, once it is set; an error is raised."""
         self._run()
         self._came.wait()
         return self.value()
 
     def value(self) -> Any:
-        """The value that is there."""
+        """The value, which must be set."""
         if not self.done():
             raise CollectiveError("Future: the value is not there. Call wait().")
         if self._error is not None:
@@ -94,7 +94,7 @@ class Future:
         return self._value
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The value of callback(this one), once it is there."""
+        """A future of callback(self), called once the value is set."""
         made = Future()
 
         def make() -> Any:
@@ -113,29 +113,29 @@ class Future:
         return made
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call callback(this one) once the value is there; an error of it is a warning."""
+        """Call callback(self) once the value is set; its error is a warning."""
         if self.done():
             self._call(callback)
         else:
             self._waiting.append(callback)
 
     def _call(self, callback: Callable[[Future], Any]) -> None:
-        """Call one that waits, whose error keeps nobody else from the value."""
+        """Call a callback; its error does not keep others from the value."""
         try:
             callback(self)
         except Exception as error:
             warnings.warn(f"Future: a callback failed: {error!r}", stacklevel=2)
 
     def set_result(self, result: Any) -> None:
-        """Give the value."""
+        """Set the value."""
         self._settle(result, None)
 
     def set_exception(self, result: Exception) -> None:
-        """Give an error in the value's place."""
+        """Set an error in place of the value."""
         self._settle(None, result)
 
     def _settle(self, value: Any, error: Exception | None) -> None:
-        """Set the value or the error, and run the callbacks that wait."""
+        """Set the value or the error, and call the waiting callbacks."""
         if self.done():
             raise CollectiveError(
                 "Future: a value is there already. Future can only be marked completed once."
@@ -148,19 +148,19 @@ class Future:
 
 
 def refuse_none(futures: Sequence[Future | None]) -> None:
-    """Stop at None among futures."""
+    """Refuse None among futures."""
     if None in futures:
         raise CollectiveError("Future: Future can't be None. Leave it out.")
 
 
 def wait_all(futures: Sequence[Future]) -> list[Any]:
-    """The values of all, when they are there."""
+    """The values of all futures, once they are set."""
     refuse_none(futures)
     return [future.wait() for future in futures]
 
 
 def collect_all(futures: Sequence[Future]) -> Future:
-    """All of them, as a value that is there when theirs are."""
+    """A future of the list of futures, set once all of theirs are."""
     refuse_none(futures)
     made = Future()
 
@@ -175,7 +175,7 @@ def collect_all(futures: Sequence[Future]) -> Future:
 
 
 class Work:
-    """A collective that has begun: `wait()` returns when it is done."""
+    """A collective that was started: `wait()` returns when it is complete."""
 
     tensors: Sequence[Tensor] = ()
     """The tensors that it writes."""
@@ -185,18 +185,18 @@ class Work:
         self._is_done = is_done
 
     def wait(self, timeout: object = None) -> bool:
-        """Return when it is done: what is received is in its tensors then."""
+        """Wait for completion: received data are in their tensors then."""
         finish, self._finish = self._finish, None
         if finish is not None:
             finish()
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is done."""
+        """Whether it is complete."""
         return self._finish is None or (self._is_done() and self.wait())
 
     def get_future(self) -> Future:
-        """The tensors that it writes, as a value that is there when it is done."""
+        """A future of the tensors that it writes."""
         made = Future()
         made._make = lambda: list(self.tensors) if self.wait() else []
         return made
@@ -206,12 +206,12 @@ class Work:
         return list(self.tensors)
 
     def is_success(self) -> bool:
-        """Whether it ended well: what goes wrong is raised by wait()."""
+        """Whether it succeeded; errors are raised by wait()."""
         return self.is_completed()
 
 
 class Done(Work):
-    """A collective that is done."""
+    """A completed collective."""
 
     def __init__(self) -> None:
         super().__init__(int, bool)
@@ -219,7 +219,7 @@ class Done(Work):
 
 
 def own(x: Tensor) -> Node:
-    """A tensor's value on this rank, as a leaf of its own."""
+    """A tensor's value on this rank, as a new leaf."""
     refuse_elsewhere("distributed", x._storage.node)
     value, shown = value_of(x), raw(x)
     return leaf((shown.size,), shown.dtype, value)
@@ -228,7 +228,7 @@ def own(x: Tensor) -> Node:
 def begin(
     group: ProcessGroup, name: str, x: Node, post: Callable[[Node], Posted], finish: Callable
 ) -> Work:
-    """Begin a transfer of a value, after ranks began to tell each other what it is."""
+    """Start a transfer of a value, after ranks started to compare its description."""
     evaluate([x])
     nbytes, site, began = x.size * x.dtype.itemsize, user_site(), monotonic_ns()
     compared = Comparison(group.link, f"{name} of {x.dtype.name}, {nbytes} bytes", site)
@@ -253,7 +253,7 @@ def begin(
 
 
 def begin_slices(group: ProcessGroup, name: str, x: Node, kind: int, then: Then) -> Work:
-    """Begin a gather or an exchange; `then` is given what comes, a slice from each rank."""
+    """Start a gather or an exchange; `then` is called with a slice from each rank."""
     ranks = group.size()
     size = x.size if kind == GATHER else x.size // ranks
     nbytes = size * x.dtype.itemsize
@@ -267,7 +267,7 @@ def begin_slices(group: ProcessGroup, name: str, x: Node, kind: int, then: Then)
 
 
 def begin_gather(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
-    """Begin to gather every rank's x; `then` is given a row for each rank."""
+    """Start a gather of every rank's x; `then` is called with a row for each rank."""
     return begin_slices(group, name, own(x), GATHER, then)
 
 
@@ -279,14 +279,14 @@ def folding(then: Then, monoid: str, slices: Node) -> None:
 
 
 def named(name: str, monoid: str) -> str:
-    """A collective's name, as messages have it."""
+    """A collective's name, as in error messages."""
     return name if monoid == "add" else f"{name}[{monoid}]"
 
 
 def begin_fold(
     group: ProcessGroup, name: str, x: Tensor, op: Reduction, scatter: bool, then: Then
 ) -> Work:
-    """Begin a fold of every rank's x, or of this rank's stretch of it; `then` is given a row."""
+    """Start a fold of every rank's x, or of this rank's part; `then` is called with a row."""
     kind = EXCHANGE if scatter else GATHER
 
     def start(y: Node, monoid: str) -> Work:
@@ -296,7 +296,7 @@ def begin_fold(
 
 
 def begin_reduce(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Then) -> Work:
-    """Begin a fold of every rank's x on one of them; `then` is given it there."""
+    """Start a fold of every rank's x on one of them, where `then` is called with it."""
     ranks, leads = group.size(), group.rank() == root
 
     def start(y: Node, monoid: str) -> Work:

@@ -35,10 +35,10 @@ from gnomon.tensor.views import Chain, full_chain
 def write(
     tensor: Tensor, value: Node, tracked: bool, given: bool = False, alone: bool = False
 ) -> Tensor:
-    """Give a tensor a new value; everything that shows its storage changes with it.
+    """Set a tensor's value; everything that views its storage changes with it.
 
     given: whether the value comes from elsewhere, and is not computed of the tensor's own. alone:
-    nobody else reads the value's node.
+    nothing else reads the value's node.
     """
     check_writable(tensor)
     if not is_capturing():  # of what is captured, the writes are a part
@@ -76,14 +76,14 @@ def write(
 
 
 def joined_history(storage: Storage, value: Node, tracked: bool) -> tuple[Node, bool]:
-    """A whole new value, and whether it has a history: of what it replaces, with gradients of 0."""
+    """A whole new value, and whether it has a history: the old value's, with zero gradients."""
     if tracked or not storage.tracked:
         return value, tracked
     return unmoved(value, source(storage)), value.dtype.is_floating_point
 
 
 def write_unseen(tensor: Tensor, value: Node, lost: bool, alone: bool = False) -> None:
-    """Give a tensor a new value that gradients do not see: the storage keeps its history."""
+    """Set a tensor's value without gradients: the storage keeps its history."""
     storage, view = tensor._storage, tensor._view
     old, whole = source(storage), view is None or not view.chain
     node = value if whole else written_through(tensor, value)
@@ -99,17 +99,17 @@ def write_unseen(tensor: Tensor, value: Node, lost: bool, alone: bool = False) -
 
 
 def written_through(tensor: Tensor, value: Node) -> Node:
-    """The whole storage's value, where a tensor that shows part of it has a new one."""
+    """The whole storage's value after a write to a view."""
     return views.write(afresh(source(tensor._storage)), full_chain(tensor), value)
 
 
 def give(
     storage: Storage, node: Node, history: bool = False, chain: Chain = (), alone: bool = False
 ) -> None:
-    """Give a storage a new value; where others have its memory, they see it at once.
+    """Set a storage's value; where its memory is shared, others see it at once.
 
-    chain: the steps to the part that was written, the only one that is touched in such memory.
-    alone: nobody else reads the node, so that its program may write to such memory itself.
+    chain: the view steps to the part that was written, the only one that is touched in such memory.
+    alone: nothing else reads the node, so that its program may write to such memory itself.
     """
     if not is_capturing() and is_lent(storage.node) and not storage.node.value.readonly:
         value = storage.node.value
@@ -127,7 +127,7 @@ def give(
 
 
 def overwrite(memory: DeviceBuffer, node: Node, chain: Chain) -> None:
-    """Copy a value, or the part of it behind such steps, over memory that others have too.
+    """Copy a value, or the part of it behind view steps, over shared memory.
 
     Another process may write to the rest of the host's memory meanwhile.
     """
@@ -145,7 +145,7 @@ def overwrite(memory: DeviceBuffer, node: Node, chain: Chain) -> None:
 
 
 def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
-    """Give a storage what a program computed; None where it was written over the old value."""
+    """Set a storage to a program's result; None if the old value was overwritten in place."""
     tracked, released = flags
     overwritten(storage, since)
     if node is None:
@@ -158,7 +158,7 @@ def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since
 
 
 def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
-    """Give a tensor's view what a program computed; a view always gets a new value."""
+    """Set a tensor's view to a program's result; a view always gets a new value."""
     tracked, released = flags
     if target._view is None:
         replace(target._storage, node, flags, since)
@@ -171,12 +171,12 @@ def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int)
 
 
 def settled(node: Node) -> Node:
-    """A node behind which no gradient looks."""
+    """A node with the same value, without a history."""
     return node if node.value is not None else detached(node)
 
 
 def check_writable(tensor: Tensor) -> None:
-    """Refuse to overwrite what a backward pass starts from."""
+    """Refuse to overwrite values that a backward pass starts from."""
     if not grads.get():
         return
     base = tensor._view.base if tensor._view is not None else None

@@ -38,6 +38,7 @@ class SamplingFlags:
         return self
 
     def _refuse(self, name: str, expected: str, takes: Any) -> None:
+        """Raise an error for a flag's value."""
         value = getattr(self, name)
         if value is not None and not takes(value):
             flag = name.replace("_", "-")

@@ -144,7 +144,7 @@ def pairs_of(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def refuse_tokens(plan: ShardingPlan, flag: str) -> None:
-    """Refuse tokens that would travel to what is no expert, or along ranks of the same rows."""
+    """Refuse an exchange of tokens along an axis that shards no experts, or not the rows."""
     for name in plan.token_dispatch:
         mesh = plan.axes.get(name)
         if name != EXPERT:

@@ -37,7 +37,7 @@ def emit_attention(module: LLVMModule, name: str, spec: AttentionSpec, machine: 
 
 @dataclass(frozen=True)
 class SoftmaxBlock:
-    """16 queries and a block of keys: the addresses of scores and masks, each query's last key."""
+    """A softmax over 16 queries and a block of keys: scores, masks, last keys seen."""
 
     parts: Parts
     e: Emitter
@@ -46,7 +46,7 @@ class SoftmaxBlock:
     limits: str
 
     def larger(self, hidden: bool, key: str, top: str) -> list[str]:
-        """The maximum of `top` and a key's scores, to which a mask is added in memory before.
+        """The maximum of `top` and a key's scores, to which the mask is added in memory first.
 
         A score that is NaN may be passed over: its weight will be NaN.
         """
@@ -207,7 +207,7 @@ class Forward:
         e.loop(0, self.spec.value_width, 1, one)
 
     def write_close(self) -> None:
-        """close(top, sum, results): divide by the sums; top becomes log(sum(exp(scores)))."""
+        """Define close(top, sum, results): divide by sums; top becomes log(sum(exp(scores)))."""
         parts = self.parts
         e = parts.start("close", *(("ptr", label) for label in ("top", "sum", "results")))
 

@@ -138,7 +138,7 @@ class Backward:
     # the kernel
 
     def kernel(self) -> None:
-        """Each thread takes a run of heads of keys."""
+        """Write the kernel: each thread computes a run of key heads."""
         e = self.e = self.parts.module.function(self.parts.name, KERNEL)
         low, high = part(e, self.spec.pairs, "%thread", "%threads")
         e.loop(low, high, 1, self.pair)
@@ -175,7 +175,7 @@ class Backward:
         return e.value(f"udiv i64 {e.add(seen, columns - 1)}, {columns}")
 
     def stretches(self, level: str) -> tuple[tuple[str, int], ...]:
-        """The addresses of dK and dV at a level of the stack, and the values of a panel of each."""
+        """The addresses of dK and dV at a level of the stack, and the number of values in each."""
         values = self.parts.skip(self.e, level, (self.key_panels, self.width_panel))
         return (level, self.width_panel), (values, self.value_panel)
 

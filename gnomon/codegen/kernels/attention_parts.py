@@ -36,9 +36,9 @@ SEEN_TOGETHER = 32
 
 @dataclass(frozen=True)
 class Operand:
-    """The place of a tensor (batch, head, row, column): slot, strides in elements, first element.
+    """A tensor (batch, head, row, column) in memory: slot, strides in elements, first element.
 
-    narrow: what it holds, "bfloat", where that is not what is computed with.
+    narrow: the dtype in memory, "bfloat", if it differs from that of the computation.
     """
 
     slot: int
@@ -111,17 +111,17 @@ class AttentionSpec:
 
 
 def score_tile(machine: Machine, scalar: str) -> Tile:
-    """The tile of scores: its width divides SEEN_TOGETHER."""
+    """The register tile of scores; its width divides SEEN_TOGETHER."""
     return best_tile(machine, scalar, FUSED, widest=SEEN_TOGETHER)
 
 
 def panels(count: int, width: int) -> int:
-    """The number of panels for that many rows."""
+    """The number of panels of `width` rows that `count` rows fill."""
     return -(-count // width)
 
 
 class Parts:
-    """Writes the functions that an attention kernel calls, and hands out scratch memory."""
+    """Base of the attention kernels: internal functions and scratch memory."""
 
     def __init__(
         self, module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine
@@ -155,7 +155,7 @@ class Parts:
         return e.offset("%scratch", self.reserved[label][0])
 
     def skip(self, e: Emitter, base: str, *steps: tuple[str | int, int], item: int = 0) -> str:
-        """An address behind base, by the sum of index * values of `item` bytes each."""
+        """The address behind base by the sum of index * values of `item` bytes each."""
         for index, values in steps:
             base = e.offset(base, e.mul(index, values * (item or self.item)))
         return base
@@ -206,7 +206,7 @@ class Parts:
         self.call(e, name, ("ptr", base), *numbers, ("ptr", target), offsets, *counts)
 
     def multiplier(self, *ways: str, pitch: int = 0) -> None:
-        """Define the functions that multiply rows of A with a panel of B."""
+        """Define the functions that multiply rows of A by a panel of B."""
         emit_columns(self.module, self.name, self.tile, ways, pitch)
 
     def multiply(
@@ -237,7 +237,7 @@ class Parts:
         self.call(e, "fill", ("ptr", target), ("i64", str(values)))
 
     def turner(self) -> None:
-        """transpose(source, from, target, to, rows, columns): of squares, strides in bytes."""
+        """Define transpose(source, from, target, to, rows, columns); strides in bytes."""
         side, scalar = BLOCK[self.spec.scalar], self.spec.scalar
         e = self.start(
             "transpose_squares",
@@ -263,7 +263,7 @@ class Parts:
         self, e: Emitter, source: tuple[str, int], target: tuple[str, int],
         rows: str | int, columns: str | int,
     ) -> None:  # fmt: skip
-        """target[column][row] = source[row][column]; (address, values in a row); squares whole."""
+        """Emit target[column][row] = source[row][column]; each is (address, row length)."""
         self.call(
             e, "transpose_squares", ("ptr", source[0]), ("i64", str(source[1] * self.item)),
             ("ptr", target[0]), ("i64", str(target[1] * self.item)),
@@ -322,9 +322,9 @@ class Parts:
         return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, self.spec.leaf))
 
     def balanced(self, e: Emitter, unit: str) -> str:
-        """The number of the query block to compute as unit number `unit`.
+        """The query block that is computed as work unit `unit`.
 
-        Under a causal mask later blocks meet more keys; in this order equal runs cost alike.
+        Under a causal mask later blocks see more keys; in this order equal runs cost alike.
         """
         number = e.value(f"urem i64 {unit}, {self.spec.query_blocks}")
         if not self.spec.causal:
@@ -342,7 +342,7 @@ class Parts:
         return e.most(seen, 0)
 
     def together(self, e: Emitter, query: str) -> str:
-        """The first query of the group that is treated as seeing the same keys as this one."""
+        """The first query of the group of queries that are treated as seeing the same keys."""
         return e.value(f"and i64 {query}, {-SEEN_TOGETHER}")
 
     def keys_met(self, e: Emitter, limit: str, query: str, keys: str) -> str:
@@ -357,7 +357,7 @@ class Parts:
         return LlvmAlgebra(e, self.spec.scalar)
 
     def wide(self, e: Emitter) -> LlvmAlgebra:
-        """Vector math on two times 16 lanes: chains of exp wait for each other, twice as many."""
+        """Vector math on 32 lanes, as two vectors of 16, so that two chains of exp overlap."""
         return LlvmAlgebra(e, self.spec.scalar, 2 * LANES)
 
     def concatenated(self, e: Emitter, x: str, y: str) -> str:

@@ -44,7 +44,7 @@ def emit_row(module: LLVMModule, name: str, spec: AttentionSpec, machine: Machin
 
 
 class AttentionRowWriter:
-    """Writes the kernel."""
+    """Writer of the attention kernel for one query."""
 
     def __init__(self, parts: Parts, machine: Machine) -> None:
         self.parts, self.spec, self.scalar = parts, parts.spec, parts.spec.scalar
@@ -83,7 +83,7 @@ class AttentionRowWriter:
     # scores
 
     def write_transpose(self) -> None:
-        """transpose(keys, tile, count): transpose up to TOGETHER keys."""
+        """Define transpose(keys, tile, count), which transposes up to TOGETHER keys."""
         parts, spec, k = self.parts, self.spec, self.spec.k
         e = parts.start("transpose", ("ptr", "keys"), ("ptr", "tile"), ("i64", "count"))
         item, side = parts.source(k).item, BLOCK[self.scalar]
@@ -103,7 +103,7 @@ class AttentionRowWriter:
         e.ret()
 
     def line(self, e: Emitter, rows: Sequence[str], goal: str, first: str) -> None:
-        """Transpose a cache line of each row, and ask for that of the next tile."""
+        """Transpose a cache line of each row, and prefetch that of the next tile."""
         k, item = self.spec.k, self.parts.source(self.spec.k).item
         for row in rows:
             e.prefetch(self.parts.skip(e, row, (first, 1), (AHEAD, k.row), item=item), near=2)
@@ -136,7 +136,7 @@ class AttentionRowWriter:
         e.store(column, at, vector(self.scalar, BLOCK[self.scalar]), self.parts.item)
 
     def write_scores(self) -> None:
-        """scores(q, tile, scores): the products of a tile's keys with q."""
+        """Define scores(q, tile, scores), the products of a tile's keys with q."""
         parts, kind, groups = self.parts, vector(self.scalar), range(0, TOGETHER, LANES)
         e = parts.start("scores", ("ptr", "q"), ("ptr", "tile"), ("ptr", "scores"))
 
@@ -168,7 +168,7 @@ class AttentionRowWriter:
         return e.loop(0, count, LANES, some, state)
 
     def look(self, key: str, count: str) -> str:
-        """Emit the copy of a block's mask; gives the number of keys to the last that is seen."""
+        """Emit the copy of a block's mask; gives the number of keys up to the last visible one."""
         e, parts, operand = self.e, self.parts, self.spec.mask
         if operand is None:
             return count
@@ -188,7 +188,7 @@ class AttentionRowWriter:
         return e.value(f"zext i32 {last} to i64")
 
     def soften(self, count: str, head: str) -> None:
-        """Emit a head's softmax weights of a block, its maximum and its older sums' factor."""
+        """Emit a head's softmax of a block: weights, maximum, and the factor of its older sums."""
         e, parts, spec, a = self.e, self.parts, self.spec, self.parts.algebra(self.e)
         kind, scale, never = vector(self.scalar), a.const(spec.scale), a.const(-inf)
         masked, masks = spec.mask is not None, parts.at(e, "mask")
@@ -223,7 +223,7 @@ class AttentionRowWriter:
     # values
 
     def write_gather(self, heads: int) -> None:
-        """gatherN(values, weights, results, total, shrink, count): scale sums, add a tile's."""
+        """Define gatherN(values, weights, results, total, shrink, count): add a tile."""
         names = ("values", "weights", "results", "total", "shrink")
         pointers = (("ptr", name) for name in names)
         e = self.parts.start(f"gather{heads}", *pointers, ("i64", "count"))
@@ -235,7 +235,7 @@ class AttentionRowWriter:
         e.ret()
 
     def gather(self, e: Emitter, heads: int, columns: Sequence[int], also: Sequence[str]) -> None:
-        """Add the weighted values of all keys to some columns, and the weights to `also`."""
+        """Add the weighted values of all keys in some columns; the weights are added to `also`."""
         parts, kind, v = self.parts, vector(self.scalar), self.spec.v
         source, width, places, sums = parts.source(v), self.spec.value_width, [], []
         for head in map(str, range(heads)):
@@ -271,7 +271,7 @@ class AttentionRowWriter:
     # the kernel
 
     def kernel(self) -> None:
-        """Each thread takes a run of heads, in groups."""
+        """Write the kernel: each thread computes a run of heads, in groups."""
         spec, group = self.spec, self.group
         e = self.e = self.parts.module.function(self.parts.name, KERNEL)
         low, high = part(e, spec.batch * spec.heads, "%thread", "%threads")
@@ -290,7 +290,7 @@ class AttentionRowWriter:
         e.ret()
 
     def some_heads(self) -> None:
-        """Emit the attention of query heads that share keys."""
+        """Emit the attention of query heads that share a key head."""
         e, parts, spec = self.e, self.parts, self.spec
         shared = e.value(f"udiv i64 {self.first}, {spec.group}")
         keys, values = (parts.head(e, x, self.batch, shared) for x in (spec.k, spec.v))
@@ -299,7 +299,7 @@ class AttentionRowWriter:
         e.loop(*self.heads, 1, self.close)
 
     def place(self, operand: Operand, head: str) -> str:
-        """The address of what a head of the group has of an operand."""
+        """The address of an operand's values for a head of the group."""
         return self.parts.head(self.e, operand, self.batch, self.e.add(self.first, head))
 
     def begin(self, head: str) -> None:
@@ -311,7 +311,7 @@ class AttentionRowWriter:
         parts.put(e, a.const(0.0), self.of("total", head))
 
     def block(self, keys: str, values: str, key: str) -> None:
-        """Emit the work on a block of keys, of which those behind the last seen are skipped."""
+        """Emit the work on a block of keys; keys behind the last visible one are skipped."""
         e, parts, spec = self.e, self.parts, self.spec
         count = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
         seen = self.look(key, count)
@@ -382,7 +382,7 @@ class AttentionRowWriter:
         e.store(value, goal, self.scalar, parts.item)
 
     def copy_line(self, source: str, step: int, goal: str, steps: int, count: str | int) -> None:
-        """Emit a copy of `count` values, which are as far apart as said here and there."""
+        """Emit a strided copy of `count` values; `step`, `steps`: strides of source and goal."""
         e, parts = self.e, self.parts
 
         def one(kind: str, place: str) -> None:

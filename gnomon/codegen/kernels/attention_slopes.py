@@ -18,18 +18,18 @@ VIRTUAL_LANES = 64
 
 @dataclass(frozen=True)
 class QueryBlock:
-    """A block of queries: the first, their number, addresses of sums and masks; SSA names."""
+    """A block of queries: the first, their number, addresses of sums and masks, as SSA names."""
 
     start: str
     count: str
     known: str
-    """So many keys were met by blocks of its leaf before."""
+    """The number of keys seen by earlier blocks of its leaf."""
     lse: str
     masks: str | None
 
 
 def write_delta(parts: Parts, dout: Operand) -> None:
-    """delta(dout, out, products, count, target): the sum of dO * O in each row.
+    """Define delta(dout, out, products, count, target): the sum of dO * O in each row.
 
     Products go to 64 virtual lanes by their number; lanes are added by halves.
     """
@@ -76,7 +76,7 @@ def sum_of_lanes(parts: Parts, e: Emitter, rounds: int) -> str:
 
 
 def write_weights(parts: Parts) -> None:
-    """weigh(scores, slopes, mask, lse, delta, count, limit): scores become P, dP becomes dS.
+    """Define weigh(scores, slopes, mask, lse, delta, count, limit): scores become P, dP becomes dS.
 
     Rows are queries; `limit` is the last key that the first of them sees, from the panel's own.
     Rows that see all keys of the panel come two at a time, after the others.
@@ -147,7 +147,7 @@ def probabilities(
 
 
 def write_fold(parts: Parts) -> None:
-    """Write fold(older, newer, both, values): older + newer, and newer beyond the older values."""
+    """Define fold(older, newer, both, values): older += newer up to `both`, then copy newer."""
     kind = vector(parts.spec.scalar)
     pointers = ("ptr", "older"), ("ptr", "newer")
     e = parts.start("fold", *pointers, ("i64", "both"), ("i64", "values"))

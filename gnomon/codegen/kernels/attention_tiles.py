@@ -35,7 +35,7 @@ a number for each column."""
 
 
 class Squares(Lines):
-    """Steps in panels of as many columns as B's, at a distance of `stride`."""
+    """The microkernel's A as square panels of columns; panels are `stride` apart."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
         """Emit the distance of each row from the first."""
@@ -46,12 +46,12 @@ class Squares(Lines):
         return e.offset(a, e.mul(first, tile.columns * tile.item))
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """Advance the pointer by `units` steps, at most a whole panel."""
+        """Advance the pointer by `units` steps, at most one whole panel."""
         return e.offset(a, "%stride" if units == tile.columns else units * tile.item)
 
 
 class Long(Right):
-    """A packed panel; the loop's end is tested less often."""
+    """The microkernel's B for long chains: a packed panel, with a more unrolled loop."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -69,7 +69,7 @@ there, "grow" with their products with the factors."""
 def emit_columns(
     module: LLVMModule, name: str, tile: Tile, ways: Iterable[str], pitch: int = 0
 ) -> None:
-    """Define name.way for each way; rows of sums are as far apart as said, or as wide as a tile."""
+    """Define a product name.way for each way; rows of sums are `pitch` apart, or a tile's width."""
     for way in ways:
         e = module.function(
             f"{name}.{way}", PARAMETERS, linkage="internal", attributes="noinline nounwind"
@@ -86,7 +86,7 @@ def emit_columns(
 def row_counts(e: Emitter, tile: Tile) -> tuple[str, Tile, str]:
     """The number of whole tiles for all rows, the lower tile for the rest, and its number.
 
-    With fewer rows than the lower one, chains would wait for themselves.
+    With fewer rows than the lower one, chains would wait for their own results.
     """
     few = replace(tile, rows=min(tile.rows, -(-CHAINS // (tile.columns // tile.lanes))))
     whole = e.value(f"udiv i64 %rows, {tile.rows}")

@@ -36,7 +36,7 @@ POSITION = (1 << 32) - 1
 
 
 def emit_step(module: LLVMModule, name: str, spec: BagSpec) -> int:
-    """Kernel `name`; gives the bytes of scratch that each thread needs.
+    """Define kernel `name`, an optimizer's step on table rows; gives bytes of scratch.
 
     Slots are table, state if the rule keeps one, gradients of bags, positions, numbers, weights,
     report, first check.
@@ -45,7 +45,7 @@ def emit_step(module: LLVMModule, name: str, spec: BagSpec) -> int:
 
 
 class StepWriter(ScatterWriter):
-    """Writes one step of a table's rows."""
+    """Writer of an optimizer's step on the rows of an embedding table that a batch looks up."""
 
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         roles = ((spec.bags, ROWS), (spec.size, SEQUENCE))
@@ -86,7 +86,7 @@ class StepWriter(ScatterWriter):
         return self.used
 
     def gather_own(self) -> str:
-        """Emit the keys, row and place, of lookups in this thread's rows; gives how many.
+        """Emit the sort keys, row and place, of lookups in this thread's rows; gives their number.
 
         Gives their number.
         """
@@ -137,7 +137,7 @@ class StepWriter(ScatterWriter):
         e.loop(0, self.total, 1, move)
 
     def at_end_of_run(self, i: str, start: str) -> list[str]:
-        """Emit the step of a row if this lookup is its last; gives where the next row's begin."""
+        """Emit a row's step if this lookup is its last; gives the next row's first lookup."""
         e = self.e
         row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
         self.ask_for(e.add(i, AHEAD))
@@ -186,7 +186,7 @@ class StepWriter(ScatterWriter):
         RULES[self.bag_spec.rule](self, row)
 
     def pair_at(self, first: str, c: str, active: Sequence[int]) -> list[str]:
-        """The sum of the gradients of two neighbouring lookups."""
+        """The sum of the gradients of two neighbouring lookups of a row."""
         places = (self.occurrence(k) for k in (first, self.e.add(first, 1)))
         older, newer = (self.values_at(place, c, active) for place in places)
         return [self.combine(a, b) for a, b in zip(older, newer, strict=True)]
@@ -194,7 +194,7 @@ class StepWriter(ScatterWriter):
     # what rules are made of
 
     def parts(self, table: str) -> list[str]:
-        """A row of a table, as vectors."""
+        """A row of a table, loaded as vectors."""
         e = self.e
         return [load_lanes(e, e.offset(table, 4 * c), n) for c, n in self.bag_spec.vectors]
 
@@ -234,19 +234,19 @@ class StepWriter(ScatterWriter):
         return apply(e, "div", total, splat(float(self.bag_spec.width), "float"))
 
     def slope(self, gathered: str) -> str:
-        """sqrt(state) + epsilon."""
+        """The denominator of Adagrad's step: sqrt(state) + epsilon."""
         return apply(self.e, "add", apply(self.e, "sqrt", gathered), self.numbers["epsilon"])
 
 
 def sgd(w: StepWriter, row: str) -> None:
-    """p − rate · g."""
+    """The new row by SGD: p − rate · g."""
     place, values, gradient = w.row_and_gradient(row)
     steps = [apply(w.e, "mul", w.numbers["rate"], g) for g in gradient]
     w.put(place, [apply(w.e, "sub", v, s) for v, s in zip(values, steps, strict=True)])
 
 
 def adagrad(w: StepWriter, row: str) -> None:
-    """m + g², then p − rate · (g / (√m + ε))."""
+    """The new state and row by Adagrad: m + g², then p − rate · (g / (√m + ε))."""
     e, (place, values, gradient) = w.e, w.row_and_gradient(row)
     kept = e.offset(w.state, e.mul(row, 4 * w.bag_spec.width))
     squares = [apply(e, "mul", g, g) for g in gradient]
@@ -258,7 +258,7 @@ def adagrad(w: StepWriter, row: str) -> None:
 
 
 def rowwise_adagrad(w: StepWriter, row: str) -> None:
-    """One number per row: m + mean(g²), then p − (rate / (√m + ε)) · g."""
+    """The new state and row by row-wise Adagrad: m + mean(g²), then p − (rate / (√m + ε)) · g."""
     e, (place, values, gradient) = w.e, w.row_and_gradient(row)
     kept = e.offset(w.state, e.mul(row, 4))
     before = e.broadcast(e.load(kept, "float", 4))

@@ -71,7 +71,7 @@ def prefetch_row(e: Emitter, row: str, width: int, write: bool = False) -> None:
 
 
 def apply(e: Emitter, f: str, *operands: str) -> str:
-    """Emit a scalar function of one or two vectors of float32."""
+    """The emitter of a scalar function of one or two vectors of float32."""
     return scalar.apply(e, f, list(operands), float32, float32)
 
 
@@ -79,13 +79,13 @@ def apply(e: Emitter, f: str, *operands: str) -> str:
 
 
 def emit_bags(module: LLVMModule, name: str, spec: BagSpec) -> int:
-    """Kernel `name`: slots are results, table, positions, weights, report, first check."""
+    """Define kernel `name` of embedding bags: results, table, positions, weights, report, check."""
     BagsWriter(module.function(name, KERNEL), spec).write()
     return scratch_of(GROUP) if spec.size > canonical.BLOCK else 0
 
 
 class BagsWriter:
-    """Writes the sums of bags."""
+    """Writer of the kernel that sums table rows over bags."""
 
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         self.e, self.spec = e, spec

@@ -49,7 +49,7 @@ def emit_decode(
 
 
 class Decoding:
-    """Emits the steps of decoders: words of a block are read, numbers written to their places."""
+    """Emitter of decoders of quantized blocks, from words to numbers."""
 
     def __init__(self, e: Emitter, nbytes: int) -> None:
         self.e, self.nbytes = e, nbytes
@@ -57,7 +57,7 @@ class Decoding:
         self.blocks = [e.offset(e.load(place, "ptr", 8), "%place") for place in places]
 
     def stretch(self, place: int | str) -> list[str]:
-        """Load 16 bytes of each row's block, from a place on, as four vectors of words."""
+        """Load 16 bytes of each row's block, from an offset on, as four vectors of words."""
         e, narrow = self.e, vector("i32", WORD)
         rows = [e.load(e.offset(block, place), narrow, 1) for block in self.blocks]
         quarters = [self.joined(rows[k::WORD]) for k in range(WORD)]
@@ -125,21 +125,21 @@ class Decoding:
         return self.number(self.whole("and", shifted, -(1 << 24)))
 
     def keep(self, number: int, value: str) -> None:
-        """Store a vector in the decoder's scratch tables under a number."""
+        """Store a vector in entry `number` of the decoder's scratch tables."""
         self.e.store(value, self.e.offset("%tables", LINE * number), FLOATS, LINE)
 
     def find(self, number: str | int) -> str:
-        """Load the vector of this number from the decoder's scratch tables."""
+        """Load entry `number` of the decoder's scratch tables."""
         return self.e.load(self.e.offset("%tables", self.e.mul(number, LINE)), FLOATS, LINE)
 
     def factor(self, number: int, value: str) -> str:
-        """The first or the second factor of a block, as the decoder uses it."""
+        """The first or the second scale of a block, in the form in which the decoder uses it."""
         return value
 
     def keep_parts(self, words: Sequence[str], factors: Sequence[str]) -> None:
-        """Store bytes, of each part of a block one, times factors, in the scratch tables.
+        """Store a scale per part of a block, bytes times factors, in the scratch tables.
 
-        They are signed if there is one factor; of two, each is for half of the words.
+        The bytes are signed if there is one factor; of two, each is for half of the words.
         """
         for k, word in enumerate(words):
             own = self.scaled(factors[k * len(factors) // len(words)])
@@ -170,9 +170,9 @@ class Decoding:
         return (self.times(factor, self.number(self.whole("ashr", x, 24))) for x in shifted)
 
     def put(self, first: str | int, values: Iterable[str]) -> None:
-        """Store decoded numbers of all rows to the target, from a place on.
+        """Store decoded numbers of all rows in the target, from element `first` on.
 
-        Each is stored as soon as it is there, since registers are few.
+        Each is stored as soon as it is computed, since registers are few.
         """
         e = self.e
         goal = e.offset("%target", e.mul(first, LINE))
@@ -181,7 +181,7 @@ class Decoding:
 
 
 def low_and_high(d: Decoding, content: Sequence[str]) -> list[str]:
-    """The low 4 bits of each byte as words of bytes, then the high 4 bits."""
+    """The low 4 bits of 16 bytes as words of bytes, then the high 4 bits."""
     return [d.field(word, shift, NIBBLES) for shift in (0, 4) for word in content]
 
 
@@ -233,7 +233,7 @@ def q8_0(d: Decoding) -> None:
 
 
 def keep_scales(d: Decoding) -> None:
-    """Store eight scales and minima of 6 bits, times d and -m, in the scratch tables."""
+    """Store eight 6-bit scales and minima, times d and -m, in the scratch tables."""
     head, first, second, last = d.stretch(0)
     six, high = 0x3F3F3F3F, 0x30303030
     words = (
@@ -279,7 +279,7 @@ def q4_k(d: Decoding) -> None:
 
 
 def q5_k(d: Decoding) -> None:
-    """Decode Q5_K: as Q4_K, with each part's fifth bits as one bit of 32 bytes."""
+    """Decode Q5_K: Q4_K with a fifth bit of each number in 32 further bytes."""
     keep_scales(d)
     e, own = d.e, [d.stretch(16), d.stretch(32)]
 
@@ -318,7 +318,7 @@ def head_of(d: Decoding) -> str:
 
 
 def in_stretches(d: Decoding, count: int, decode: Callable[[list[str], str], None]) -> None:
-    """Emit the decoding of `count` times 16 bytes behind a head: decode(words, number)."""
+    """Emit decode(words, number) for each of `count` stretches of 16 bytes of a block."""
     e = d.e
     e.loop(0, count, 1, lambda k: decode(d.stretch(e.add(e.mul(k, LANES), WORD)), k))
 

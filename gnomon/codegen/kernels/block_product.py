@@ -64,7 +64,7 @@ def emit_block_product(
 
 
 class SidePanels(Right):
-    """`b` points at the first of a tile's panels of 16 columns, which are `far` bytes apart."""
+    """The microkernel's B in panels of 16 columns, `far` bytes apart; `b` is a tile's first."""
 
     def __init__(self, far: int) -> None:
         self.far = far
@@ -126,7 +126,7 @@ class BlockProductWriter(PackedWriter):
         return self.tile.columns // LANES * self.far
 
     def write_parts(self) -> None:
-        """The packer of A, what decodes a block, what decodes panels, the microkernel."""
+        """Write the packer of A, the decoders of blocks and of panels, and the microkernel."""
         emit_pack(self.module, f"{self.name}.pack_a", self.packings["a"])
         emit_decode(self.module, f"{self.name}.decode", self.blocks.kind)
         options = {"linkage": "internal", "attributes": "noinline nounwind"}
@@ -158,7 +158,7 @@ class BlockProductWriter(PackedWriter):
 
 
 class PanelDecoder:
-    """Writes the function that decodes the panels of tiles."""
+    """Writer of the function that decodes a tile's panels of B."""
 
     def __init__(self, writer: BlockProductWriter, e: Emitter) -> None:
         self.e, self.form, self.name, self.far = e, writer.form, writer.name, writer.far
@@ -176,10 +176,10 @@ class PanelDecoder:
         self.blocks_of(e.offset("%target", e.mul(number, self.far)))
 
     def find_rows(self, first: str) -> None:
-        """Emit the addresses of 16 rows of blocks; rows past the last one repeat it.
+        """Emit the addresses of 16 rows of blocks; rows past the end repeat the last one.
 
-        Of few rows of A, each panel is used once: what the next panel of these rows is decoded from
-        is asked for, since memory does not see that 16 rows are read side by side.
+        With few rows of A, each panel is used once: the data of these rows' next panel is
+        prefetched, since hardware does not see that 16 rows are read side by side.
         """
         e, last = self.e, self.e.sub("%exist", 1)
         block = e.value(f"udiv i64 {self.end}, {self.form.elements}")
@@ -217,7 +217,7 @@ class PanelDecoder:
         e.loop(first, last, 1, one)
 
     def copy(self, low: str, high: str, goal: str) -> None:
-        """Emit the copy of the wanted steps of a block that has others too."""
+        """Emit the copy of the wanted steps of a block that is only partly inside of the panel."""
         e, kind = self.e, vector("float")
 
         def step(k: str) -> None:

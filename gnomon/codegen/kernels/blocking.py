@@ -34,7 +34,7 @@ LATENCY = 4
 
 @dataclass(frozen=True)
 class KBlocks:
-    """The cut of K into blocks, in units of panels, and what the stack holds between them."""
+    """The cut of K into blocks, in units of panels, and the partial sums kept between them."""
 
     pieces: int
     """In how many blocks a chunk is cut (1: a block holds whole chunks)."""
@@ -97,9 +97,9 @@ def largest_power(limit: int) -> int:
 def choose_tile(
     machine: Machine, scalar: str, rows: int, columns: int, step: ChainStep = FUSED
 ) -> Tile:
-    """The tile with the fewest cycles per step of K, in general or for so few tiles.
+    """The tile with the fewest cycles per step of K, in general or for so few rows and columns.
 
-    Which sizes share one is decided for the common processor; each processor has its own for it.
+    Sizes that share one are determined by the common processor; each processor has its own tile.
 
     >>> from gnomon.codegen.machine import AVX2, AVX512
     >>> [(x.rows, x.columns) for x in (choose_tile(m, "float", 2048, 384) for m in (AVX2, AVX512))]
@@ -119,7 +119,7 @@ def choose_tile(
 
 
 def panel_tile(machine: Machine, spec: MatmulSpec) -> Tile:
-    """The tile for panels that are kept: one width for all products, so that one packing serves."""
+    """The tile for prepacked weights: one width for all products, so that one packing serves."""
     step, rows = choose_step(machine, spec.scalar, spec.letters, spec.run), hint(count(spec.rows))
     common, own = (best_tile(each, spec.sums, step) for each in (COMMON, machine))
     tiles = [replace(common, rows=high) for high in range(1, min(rows, common.rows) + 1)]
@@ -135,7 +135,7 @@ def best_tile(machine: Machine, scalar: str, step: ChainStep, widest: int = WIDE
 
 
 def counterpart(machine: Machine, tile: Tile) -> Tile:
-    """The tile of a machine that stands for one of the common machine: as many vectors."""
+    """The tile of this machine that corresponds to one of the common machine: as many vectors."""
     lanes = machine.lanes(tile.scalar)
     columns = tile.columns * max(1, lanes // tile.lanes)
     while tile.rows > 1 and not fits(machine, tile.rows, columns // lanes):
@@ -195,7 +195,7 @@ def cycles(tile: Tile, rows: int, columns: int) -> int:
 class BlockingPlan:
     """A product's tile, its blocks of K, and the panels of rows and columns of a cache block.
 
-    `span`: panels of rows whose partial sums wait together while K goes on; a multiple of blocks.
+    `span`: panels of rows whose partial sums are pending while K goes on; a multiple of blocks.
     """
 
     tile: Tile
@@ -212,7 +212,7 @@ class BlockingPlan:
 
 @dataclass(frozen=True)
 class BlockingNumbers:
-    """A plan in numbers, as code takes them; bytes of scratch memory."""
+    """The numbers of a blocking plan that code takes as arguments, and its scratch bytes."""
 
     pieces: int
     piece: int
@@ -242,7 +242,7 @@ def plan(
     letters: Sequence[Letter],
     run: int | None = None,
 ) -> BlockingPlan:
-    """Cut a product of (rows, columns) and summed letters for a machine; `run` as in steps.py."""
+    """The blocking of a product of (rows, columns) and summed letters; `run` as in steps.py."""
     step = choose_step(machine, scalar, letters, run)
     tile = choose_tile(machine, sums_of(scalar), *sizes, step)
     return plan_with(machine, tile, sizes, letters)
@@ -256,7 +256,7 @@ def plan_with(
     far: int = 0,
     deepest: int = DEEPEST,
 ) -> BlockingPlan:
-    """The blocking for a given tile; `far`: bytes of a block of B, if not for the cache to say."""
+    """The blocking for a tile; `far`: bytes of a block of B, None derives them from caches."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step, deepest)
     deep = blocks.longest * tile.item

@@ -64,7 +64,7 @@ def overlaps(across: tuple[Axis, ...], steps: tuple[Axis, ...], operand: str) ->
 
 
 class Gathered(Left):
-    """Reads A in place: `a` points at the offsets of steps from the rows' starts."""
+    """The microkernel's A, read in place by offsets: `a` points at those of the steps."""
 
     parameters = (("ptr noalias readonly", "base"), ("ptr readonly", "rows"))
 
@@ -100,12 +100,12 @@ class WindowWriter(PackedWriter):
         e.loop(0, entries, 1, entry)
 
     def write(self) -> int:
-        """Everything; gives the bytes of scratch, tables included."""
+        """Write all functions of the convolution; gives the bytes of scratch, tables included."""
         return super().write() + WORD * (self.row_entries + self.cut.deep)
 
     @property
     def row_entries(self) -> int:
-        """Rows of a cache block."""
+        """The number of rows of a cache block."""
         return self.cut.row_panels * self.tile.rows
 
     def table(self, label: str) -> str:
@@ -129,7 +129,7 @@ class WindowWriter(PackedWriter):
     def left_of(
         self, panel: str, part: TileRegion, block: KBlock
     ) -> tuple[str, list[tuple[str, str]]]:
-        """The table of steps; the address of A, and the panel's part of the table of rows."""
+        """The microkernel's arguments for A: step table, A's address, the panel's row offsets."""
         rows = self.e.mul(panel, self.tile.rows * WORD)
         places = self.e.offset(self.table("rows"), rows)
         return self.table("steps"), [("ptr", part.a), ("ptr", places)]
@@ -144,11 +144,11 @@ class WindowWriter(PackedWriter):
 
     @property
     def stores(self) -> bool:
-        """Whether the microkernel stores its tile itself; a transposed one it does not."""
+        """Whether the microkernel stores its tile itself, which it cannot do transposed."""
         return super().stores and not self.upright
 
     def prefetch(self, part: TileRegion, row: str, column: str) -> None:
-        """Ask for the lines that will be written; of upright results one per column."""
+        """Emit prefetches of the lines to be written; one per column if results are transposed."""
         if not self.upright:
             super().prefetch(part, row, column)
             return
@@ -171,7 +171,7 @@ class WindowWriter(PackedWriter):
 
 
 class Upright:
-    """Stores a tile whose rows are neighbours in memory: squares are transposed on the way."""
+    """Storing of a tile whose rows are contiguous in memory, by transposed squares."""
 
     def __init__(self, writer: PackedWriter, sums: str, place: tuple[str, str, str]) -> None:
         self.e, self.spec, self.tile, self.sums = writer.e, writer.spec, writer.tile, sums
@@ -207,7 +207,7 @@ class Upright:
         return self.e.offset(base, self.e.mul(far, self.spec.item))
 
     def squares(self, column: str, line: str) -> None:
-        """Emit the transposed store of some columns, for rows that are contiguous."""
+        """Emit the transposed store of some columns whose rows are contiguous."""
         e, tile, side = self.e, self.tile, self.side
         kind, left = vector(tile.scalar, side), e.offset(self.sums, e.mul(column, tile.item))
         columns = [e.add(self.left, e.add(column, k)) for k in range(side)]
@@ -221,7 +221,7 @@ class Upright:
                 self.store_together(value, e.offset(goal, first * tile.item), len(some))
 
     def store_together(self, value: str, goal: str, some: int) -> None:
-        """Emit the store of a vector's first lanes, in pieces of powers of two."""
+        """Emit the store of a vector's first `some` lanes, in pieces of powers of two."""
         e, tile = self.e, self.tile
         for first, lanes in powers(some):
             piece = e.shuffle(value, "poison", range(first, first + lanes), tile.scalar, self.side)
@@ -252,7 +252,7 @@ class Upright:
 
 
 def powers(count: int) -> list[tuple[int, int]]:
-    """Runs (first, length) that cover a count, lengths powers of two.
+    """The runs (first, length), with lengths of powers of two, that cover a count.
 
     >>> powers(6)
     [(0, 4), (4, 2)]

@@ -50,7 +50,7 @@ WAITING = 128 << 10
 def layout_of(spec: MatmulSpec) -> str:
     """The direction in which B is read in place: "along" or "across" steps; "" if it is packed.
 
-    The same on every processor, whether or not it multiplies pairs at once.
+    It is equal on every processor, whether or not the processor multiplies pairs.
     """
     columns, steps = walk(spec.columns, "b"), walk(spec.steps, "b")
     rows, wide = count(spec.rows), count(spec.columns)
@@ -93,7 +93,7 @@ def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
 
 
 class DirectWriter(PackedWriter):
-    """The base of both layouts: threads cut columns alone, and the last tile ends where B does."""
+    """Base of products that read B in place: threads divide columns; tiles end at B's end."""
 
     layout, copied, narrow, stores = "", "a", 0, False
 
@@ -102,12 +102,12 @@ class DirectWriter(PackedWriter):
         return tile_for(self.spec, machine, self.layout)
 
     def make_cut(self, machine: Machine) -> BlockingNumbers:
-        """The numbers of the plan."""
+        """The numbers of the blocking plan."""
         self.plan = self.make_plan()
         return numbers_of_plan(self.plan)
 
     def make_plan(self) -> BlockingPlan:
-        """Plan the blocks: as many columns at once as the pending sums may take memory for."""
+        """Plan the blocks: as many columns at once as memory for pending sums allows."""
         tile = self.tile
         counts = tuple(combine_counts(self.spec.letters))
         deep = depths(counts)
@@ -121,7 +121,7 @@ class DirectWriter(PackedWriter):
 
     @property
     def row_panels(self) -> int:
-        """One, for threads: all rows."""
+        """The number of row panels that threads divide: one, of all rows."""
         return 1
 
     @property
@@ -130,7 +130,7 @@ class DirectWriter(PackedWriter):
         return self.packings["b"].source
 
     def write_parts(self) -> None:
-        """The packer of A, and what reads B."""
+        """Write the packer of A, and the reader of B."""
         emit_pack(self.module, f"{self.name}.pack_a", self.packings["a"])
         self.write_reader()
 
@@ -139,7 +139,7 @@ class DirectWriter(PackedWriter):
         raise NotImplementedError
 
     def parts(self) -> tuple[int, ...]:
-        """The stack, packed A, nothing of B, and sums that wait; reading may go on a vector."""
+        """Bytes of the parts of scratch: stack, packed A, no B, pending sums with a margin."""
         tile, blocks, slack = self.plan.tile, self.plan.blocks, LANES * LANES * self.plan.tile.item
         a = self.plan.row_panels * tile.rows * blocks.longest * tile.item + slack
         stack = tile.bytes * (blocks.deepest + 1) + slack
@@ -148,7 +148,7 @@ class DirectWriter(PackedWriter):
 
     @property
     def waiting(self) -> int:
-        """Bytes of scratch for partial sums."""
+        """Bytes of scratch memory for pending partial sums."""
         return 0
 
     def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
@@ -168,7 +168,7 @@ class DirectWriter(PackedWriter):
 
 
 class AlongWriter(DirectWriter):
-    """B's columns are streams; each tile takes all of K at once."""
+    """Product that reads B in place along its columns; each tile takes all of K at once."""
 
     layout = "along"
 
@@ -186,7 +186,7 @@ class AlongWriter(DirectWriter):
 
 
 class AcrossWriter(DirectWriter):
-    """A few rows of B are streams; the sums of many columns wait in L1 for the next few."""
+    """Product that reads a few rows of B at a time; the sums of many columns are pending in L1."""
 
     layout = "across"
 
@@ -219,7 +219,7 @@ class AcrossWriter(DirectWriter):
         e.ret()
 
     def write_sweep(self) -> None:
-        """name.sweep(a, b, sums, first, panels, length, total, resumed): a few steps of all sums.
+        """Define name.sweep(a, b, sums, first, panels, length, total, resumed): some steps.
 
         `length` steps of panels of A that are `total` long; `resumed` is 0 where sums begin.
         """
@@ -244,7 +244,7 @@ class AcrossWriter(DirectWriter):
         e.ret()
 
     def sweep_tile(self, e: Emitter, panels: tuple[str, str], sums: str) -> None:
-        """A few steps of one tile, whose sums wait in memory."""
+        """Emit a few steps of one tile, whose sums are loaded from memory and stored again."""
         tile, far = self.plan.tile, walk(self.spec.steps, "b")[-1][1] * self.source.item
         sides = Sides(Left(), Across(self.source, far))
         for vectors in sides.right.groups(tile):

@@ -37,7 +37,7 @@ class RowsSpec:
 @memo
 @cache
 def fold_rows_code(spec: RowsSpec) -> Code:
-    """The function of a fold."""
+    """The code of a fold of rows."""
     module, symbol = LLVMModule(), f"fold_rows_{digest(repr(spec))}"
     FoldWriter(module.function(symbol, PARAMETERS), spec).write()
     return Code(symbol, module.text(), 0)

@@ -51,7 +51,7 @@ def emit_grouped(module: LLVMModule, name: str, spec: GroupedSpec, machine: Mach
 
 
 class GroupedWriter(PackedWriter):
-    """The base of both ways."""
+    """Base of grouped products, by rows or by steps."""
 
     def __init__(self, module: LLVMModule, name: str, spec: GroupedSpec, machine: Machine) -> None:
         self.grouped = spec
@@ -71,7 +71,7 @@ class GroupedWriter(PackedWriter):
         return self.spec.batch[-1].size
 
     def in_share(self, number: str, size: int) -> tuple[str, str]:
-        """Split a global number into the share it belongs to and its number in that share."""
+        """Split a group's global number into its share and its number in that share."""
         e = self.e
         if self.grouped.shares == 1:
             return "0", number
@@ -79,7 +79,7 @@ class GroupedWriter(PackedWriter):
         return share, e.sub(number, e.mul(share, size))
 
     def end_of(self, run: str, least: str, axis: int) -> str:
-        """The end of a run of rows or steps, kept between `least` and the axis's end."""
+        """The end of a run of rows or steps, clamped to `least` and the axis's end."""
         e = self.e
         ends = e.buffer(self.grouped.ends)
         end = e.load(e.offset(ends, e.mul(run, 8)), "i64", 8)
@@ -106,7 +106,7 @@ class GroupedWriter(PackedWriter):
 
 
 class RowsWriter(GroupedWriter):
-    """Rows are grouped. Every thread takes some columns of all groups."""
+    """A product with grouped rows, where every thread computes some columns of all groups."""
 
     @property
     def average(self) -> int:
@@ -124,7 +124,7 @@ class RowsWriter(GroupedWriter):
         return numbers_of_tile(machine, self.tile, (self.average, self.sizes[1]), self.spec.letters)
 
     def share(self) -> None:
-        """Compute one group after another, then zero the rows of no group."""
+        """Emit one group after another, then zeros for the rows of no group."""
         e, tile = self.e, self.tile
         columns = part(e, -(-self.sizes[1] // tile.columns), "%thread", "%threads")
         if self.grouped.block:
@@ -162,7 +162,7 @@ class RowsWriter(GroupedWriter):
         e.loop(0, blocks * self.grouped.shares, 1, none)
 
     def panels(self) -> SsaBounds:
-        """The row panels of the group that is being computed."""
+        """The row panels of the current group."""
         e, high = self.e, self.tile.rows
         return "0", e.value(f"udiv i64 {e.add(e.sub(self.end, self.begin), high - 1)}, {high}")
 
@@ -177,7 +177,7 @@ class RowsWriter(GroupedWriter):
 
 
 class StepsWriter(GroupedWriter):
-    """Steps are grouped. Every thread takes a rectangle of every group's result."""
+    """A product with grouped steps; each thread computes a rectangle of every group's result."""
 
     def storing(self, spec: MatmulSpec) -> Epilogue:
         """The epilogue, which stores 0.0 for an empty sum, whose chains begin at -0.0."""
@@ -246,7 +246,7 @@ class StepsWriter(GroupedWriter):
         return begin, self.end_of(number, begin, steps)
 
     def run_block(self, run: str, piece: str, last: str) -> KBlock:
-        """A piece of a run as a block of K; a run's sum is combined after its last piece."""
+        """A part of a run as a block of K; a run's sum is combined after its last part."""
         e, (start, length) = self.e, self.piece
         together, pops = self.tile.step.together, self.scratch.pops
         units = e.value(f"udiv i64 {e.add(length, together - 1)}, {together}")

@@ -29,14 +29,14 @@ NIBBLES, LOW_BITS = 0x0F0F0F0F, 0x03030303
 
 
 def dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str:
-    """The sums plus those of products of four neighbouring bytes: w without a sign, x with one."""
+    """Add products of four neighbouring bytes to each sum of i32: unsigned w, signed x."""
     if "vpdpwssd" in machine.instructions:
         return in_parts(e, machine, total, partial(fused, e), (w, "i8"), (x, "i8"))
     return weighed(e, machine, total, pairs(e, machine, w, x), splat(1, "i16", PAIRS))
 
 
 def signed_dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str:
-    """Sums as `dots` gives, of bytes w that have a sign."""
+    """Add products of four neighbouring bytes to each sum of i32, w and x both signed."""
     if "pmaddwd" not in machine.instructions:
         short = widened_pairs(e, w, x, "sext")
         return weighed(e, machine, total, short, splat(1, "i16", PAIRS))
@@ -47,14 +47,14 @@ def signed_dots(e: Emitter, machine: Machine, total: str, w: str, x: str) -> str
 
 
 def pairs(e: Emitter, machine: Machine, w: str, x: str) -> str:
-    """Sums of two neighbouring products as i16, which hold them: 128 times 127 twice is 32512."""
+    """Sums of two neighbouring products of bytes as i16, within 2 · 128 · 127 = 32512."""
     if "pmaddwd" not in machine.instructions:
         return widened_pairs(e, w, x, "zext")
     return in_parts(e, machine, "", partial(short_pairs, e), (w, "i8"), (x, "i8"))
 
 
 def weighed(e: Emitter, machine: Machine, total: str, short: str, scales: str) -> str:
-    """The sums plus those of two neighbouring i16, each times a scale of i16."""
+    """Add pairs of neighbouring i16, each times an i16 scale, to the sums of i32."""
     if "pmaddwd" in machine.instructions:
         scaled = partial(scaled_pairs, e, "vpdpwssd" in machine.instructions)
         return in_parts(e, machine, total, scaled, (short, "i16"), (scales, "i16"))
@@ -65,16 +65,16 @@ def weighed(e: Emitter, machine: Machine, total: str, short: str, scales: str) -
 
 
 def added(e: Emitter, a: str, b: str) -> str:
-    """The sum of vectors of whole numbers."""
+    """The sum of integer vectors."""
     return e.value(f"add {SUMS} {a}, {b}")
 
 
 def in_parts(
     e: Emitter, machine: Machine, total: str, dot: Callable[..., str], *operands: tuple[str, str]
 ) -> str:
-    """Results of dot(lanes of sums, part of the total, parts of operands) for registers' parts.
+    """Apply dot(lanes of sums, part of the total, parts of operands) to each register's part.
 
-    total: "" where there is none, and i16 come out. operands: values of 64 bytes, and their types.
+    total: "" where there is none, and the result is i16. operands: values of 64 bytes, and types.
     """
     lanes = machine.lanes("i32")
     if lanes == LANES:
@@ -94,14 +94,14 @@ def in_parts(
 
 
 def fused(e: Emitter, lanes: int, total: str, w: str, x: str) -> str:
-    """Four products and a sum in one instruction."""
+    """Four products of bytes and a sum per lane, in one instruction (VNNI)."""
     sums, quads = vector("i32", lanes), vector("i8", 4 * lanes)
     name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
     return e.call(sums, name, (sums, total), (quads, w), (quads, x))
 
 
 def short_pairs(e: Emitter, lanes: int, _: str, w: str, x: str) -> str:
-    """Two products of bytes as i16."""
+    """Sums of two neighbouring products of bytes as i16, in one instruction."""
     short, quads = vector("i16", 2 * lanes), vector("i8", 4 * lanes)
     wide = "llvm.x86.avx512.pmaddubs.w.512"
     name = wide if lanes == LANES else "llvm.x86.avx2.pmadd.ub.sw"
@@ -109,7 +109,7 @@ def short_pairs(e: Emitter, lanes: int, _: str, w: str, x: str) -> str:
 
 
 def scaled_pairs(e: Emitter, fuses: bool, lanes: int, total: str, a: str, b: str) -> str:
-    """Two products of i16 and a sum."""
+    """Two products of i16 and a sum per lane of i32."""
     sums, short = vector("i32", lanes), vector("i16", 2 * lanes)
     if fuses:
         name = f"llvm.x86.avx512.vpdpwssd.{32 * lanes}"
@@ -120,20 +120,20 @@ def scaled_pairs(e: Emitter, fuses: bool, lanes: int, total: str, a: str, b: str
 
 
 def widened_pairs(e: Emitter, w: str, x: str, way: str) -> str:
-    """Sums of two products in plain instructions."""
+    """Sums of two products of bytes, in instructions that every processor has."""
     kind = vector("i16", BYTES)
     a, b = (e.value(f"{how} {WIDE} {v} to {kind}") for how, v in ((way, w), ("sext", x)))
     return pairwise(e, e.value(f"mul {kind} {a}, {b}"), "i16", BYTES)
 
 
 def pairwise(e: Emitter, x: str, scalar: str, lanes: int) -> str:
-    """The sums of neighbours."""
+    """The sums of neighbouring lanes."""
     even, odd = (e.shuffle(x, "poison", range(k, lanes, 2), scalar, lanes) for k in (0, 1))
     return e.value(f"add {vector(scalar, lanes // 2)} {even}, {odd}")
 
 
 def in_words(e: Emitter, name: str, a: str, b: str | int | Sequence[int]) -> str:
-    """Emit an operation on words; b may be a number for all, or one for each lane."""
+    """Emit an integer operation on words; b may be one constant, or one for each lane."""
     if isinstance(b, int):
         b = splat(b, "i32")
     elif not isinstance(b, str):
@@ -142,11 +142,11 @@ def in_words(e: Emitter, name: str, a: str, b: str | int | Sequence[int]) -> str
 
 
 class UnitReader:
-    """Emits the products of one unit of a row.
+    """Emitter of the integer products of one unit of a quantized row.
 
-    blocks: the addresses of its blocks, of which there are two or one; x: of the unit's int8;
-    parts: of the sums of x in parts of 16 or 32, as its format wants them; head: of eight scales
-    and eight minima, in bytes, if its format has such.
+    blocks: the addresses of its one or two blocks; x: of the unit's int8; parts: of the sums of x
+    in parts of 16 or 32, if its format needs them; head: of eight scales and eight minima in bytes,
+    if its format has them.
     """
 
     def __init__(
@@ -160,19 +160,19 @@ class UnitReader:
         return self.e.load(self.e.offset(block, place), vector("i8", count), 1)
 
     def right(self, number: int) -> str:
-        """Load 64 numbers of x."""
+        """Load 64 int8 of x."""
         return self.e.load(self.e.offset(self.x, BYTES * number), WIDE, 1)
 
     def joined(self, a: str, b: str, scalar: str, lanes: int) -> str:
-        """Two vectors as one."""
+        """The concatenation of two vectors."""
         return self.e.shuffle(a, b, range(2 * lanes), scalar, lanes)
 
     def words(self, x: str) -> str:
-        """Bytes as words."""
+        """A vector of bytes, reinterpreted as words."""
         return self.e.value(f"bitcast {WIDE} {x} to {SUMS}")
 
     def content(self, words: str) -> str:
-        """Words as bytes."""
+        """A vector of words, reinterpreted as bytes."""
         return self.e.value(f"bitcast {SUMS} {words} to {WIDE}")
 
     def op(self, name: str, a: str, b: str | int | Sequence[int]) -> str:
@@ -180,7 +180,7 @@ class UnitReader:
         return in_words(self.e, name, a, b)
 
     def nibbles(self, first: str, second: str) -> str:
-        """Two stretches of 16 bytes as 64 numbers of 4 bits, in words."""
+        """Two stretches of 16 bytes, unpacked to 64 numbers of 4 bits in words."""
         e = self.e
         both = self.joined(first, second, "i8", PART)
         order = [k for part in (0, PART) for _ in range(2) for k in range(part, part + PART)]
@@ -189,12 +189,12 @@ class UnitReader:
         return self.op("and", shifted, NIBBLES)
 
     def group(self, block: str, place: int) -> str:
-        """32 bytes as 64 numbers in words: the low halves of all, then the high ones."""
+        """32 bytes, unpacked to 64 numbers in words: all low halves, then all high ones."""
         twice = self.twice(block, place)
         return self.op("and", self.op("lshr", twice, [0] * 8 + [4] * 8), NIBBLES)
 
     def twice(self, block: str, place: int) -> str:
-        """32 bytes of a block, and the same again, as words."""
+        """32 bytes of a block, twice in one vector of words."""
         own = self.bytes_at(block, place, 32)
         return self.words(self.e.shuffle(own, "poison", [*range(32)] * 2, "i8", 32))
 
@@ -208,14 +208,14 @@ class UnitReader:
     def times(
         self, total: str, words: str, number: int, scales: str = "", dot: Callable[..., str] = dots
     ) -> str:
-        """Add the products of words of numbers with x, times scales for each pair of them."""
+        """Add the products of numbers, in words, with x, times scales for each pair of them."""
         w, x = self.content(words), self.right(number)
         if not scales:
             return dot(self.e, self.machine, total, w, x)
         return weighed(self.e, self.machine, total, pairs(self.e, self.machine, w, x), scales)
 
     def scales(self, number: int) -> str:
-        """A scale, of two neighbouring parts of 32, for each pair of numbers."""
+        """The scales of two neighbouring parts of 32, spread over their pairs of numbers."""
         e = self.e
         head = e.load(self.head, vector("i8", 16), 16)
         order = [k for part in (0, 1) for k in (2 * number + part, 16) * 16]
@@ -224,7 +224,7 @@ class UnitReader:
 
 
 def signed_bytes(r: UnitReader, head: int, count: int = 1) -> str:
-    """Numbers of 8 bits: of two blocks, or of `count` times 64 of one."""
+    """Emit products of 8-bit numbers: of two blocks, or of `count` times 64 of one."""
     total = "zeroinitializer"
     for k in range(count):
         if len(r.blocks) == 2:
@@ -238,17 +238,17 @@ def signed_bytes(r: UnitReader, head: int, count: int = 1) -> str:
 
 
 def moved_by(machine: Machine) -> int:
-    """The number that is added to signed bytes, so that they have no sign."""
+    """The number that is added to signed bytes to make them unsigned on this machine."""
     return 128 if "vpdpwssd" in machine.instructions else 0
 
 
 def dots_of(machine: Machine, signed: bool) -> Callable[..., str]:
-    """The function that multiplies numbers as they are read. signed: whether their format is."""
+    """The product function of a format's numbers. signed: whether the numbers are."""
     return signed_dots if signed and not moved_by(machine) else dots
 
 
 def four_bits(r: UnitReader, head: int, count: int = 1) -> str:
-    """Numbers of 4 bits in stretches of 16 bytes: of two blocks, or `count` times two of one."""
+    """Emit products of 4-bit numbers in runs of 16 bytes: two blocks, or `count` pairs of one."""
     total = "zeroinitializer"
     for k in range(count):
         places = [(r.blocks[0], head + 2 * PART * k), (r.blocks[-1], head + 2 * PART * k)]
@@ -260,7 +260,7 @@ def four_bits(r: UnitReader, head: int, count: int = 1) -> str:
 
 
 def five_bits(r: UnitReader, head: int) -> str:
-    """Numbers of 5 bits of two blocks: four bytes of fifth bits, 16 of the others."""
+    """Emit products of 5-bit numbers of two blocks: four bytes of fifth bits, 16 of low bits."""
     e = r.e
     q = r.nibbles(*(r.bytes_at(block, head + 4, PART) for block in r.blocks))
     low, high = (e.load(e.offset(block, head), "i32", 1) for block in r.blocks)
@@ -275,9 +275,9 @@ def five_bits(r: UnitReader, head: int) -> str:
 
 
 def scales_and_minima(e: Emitter, blocks: Sequence[str]) -> str:
-    """The scales and minima of four blocks, 6 bits each: of each eight bytes, and eight again.
+    """The 6-bit scales and minima of four blocks, unpacked: eight bytes and eight bytes each.
 
-    Beginnings of blocks are the quarters of a vector: words of d and m, then the first, the second
+    The blocks' headers are the quarters of a vector: words of d and m, then the first, the second
     and the last four of twelve bytes.
     """
     heads = [e.load(block, vector("i32", 4), 1) for block in blocks]
@@ -295,9 +295,9 @@ def scales_and_minima(e: Emitter, blocks: Sequence[str]) -> str:
 
 
 def in_groups(r: UnitReader, place: int, fifth: int | None = None) -> str:
-    """Eight parts of 32 with scales and minima: four groups of 32 bytes from a place on.
+    """Emit products of eight parts of 32 with scales and minima: four groups of 32 bytes.
 
-    fifth: where 32 bytes of fifth bits are, of each part one bit.
+    fifth: the address of 32 bytes of fifth bits, one bit of each part.
     """
     e, total = r.e, "zeroinitializer"
     own = None if fifth is None else r.twice(r.blocks[0], fifth)
@@ -316,7 +316,7 @@ def in_groups(r: UnitReader, place: int, fifth: int | None = None) -> str:
 
 
 def six_bits(r: UnitReader) -> str:
-    """Sixteen parts of 16 with signed scales: numbers of 6 bits, of which 32 is subtracted."""
+    """Emit products of 6-bit numbers, less 32, in sixteen parts of 16 with signed scales."""
     e, few, short = r.e, vector("i8"), vector("i16")
     content = e.load(r.head, few, 1)
     scales = e.value(f"sext {few} {content} to {short}")
@@ -336,11 +336,11 @@ def six_bits(r: UnitReader) -> str:
 
 
 class UnitFormat(NamedTuple):
-    """A format of blocks as its products are computed."""
+    """A block format, with the emitters of its integer products."""
 
     read: Callable[[UnitReader], str]
     factors: tuple[int, ...] = (0,)
-    """Where the factors of a block are: of its numbers, and of what is the second term."""
+    """The offsets of a block's scales: of its numbers, and of its second term."""
     sign: str = ""
     """The second factor is negated, or not."""
     offset: int = 0
@@ -355,7 +355,7 @@ class UnitFormat(NamedTuple):
     """The type of factors."""
 
     def heads(self, e: Emitter, units: Sequence[Sequence[str]], spare: str) -> list[str]:
-        """Addresses of the heads of four units; those of Q4_K are written to 64 bytes."""
+        """The addresses of four units' headers; those of Q4_K are unpacked to 64 bytes each."""
         if self.minima:
             made = scales_and_minima(e, [blocks[0] for blocks in units])
             e.store(made, spare, SUMS, BYTES)
@@ -363,12 +363,12 @@ class UnitFormat(NamedTuple):
         return [e.offset(blocks[0], 192) if self.parts else "" for blocks in units]
 
     def subtracted(self, machine: Machine) -> int:
-        """The excess of each number."""
+        """The excess of each stored number over its value."""
         return moved_by(machine) if self.moved else self.offset
 
 
 def of_group(n: int, read: Callable[..., str]) -> Callable[[UnitReader], str]:
-    """The reader of groups of n numbers behind four bytes."""
+    """The emitter of products of groups of n numbers behind a scale of four bytes."""
     return partial(read, head=4, count=max(1, n // BYTES))
 
 

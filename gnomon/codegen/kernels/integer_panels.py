@@ -39,7 +39,8 @@ NUMBERS, PAIRS = STEPS // 4, 2
 and minima, as int16."""
 PANEL = (NUMBERS + LANES) * LINE
 D, SUMS, RECORD = STEPS, STEPS + 32, STEPS + 64
-"""Where a record's factors and sums are, behind its numbers, and its bytes."""
+"""Byte offsets of the factors and the sums in a record of a rounded stretch, and the record's
+size."""
 POINTERS = 8 * LANES
 """Bytes of the addresses of rows."""
 
@@ -53,9 +54,9 @@ def emit_integer_product(
 
 
 class WholeNumbers(Decoding):
-    """Stores numbers as bytes in words, and factors and scales apart.
+    """Decoder that stores numbers as integer bytes in words, and factors and scales apart.
 
-    moved: what is to be added to bytes that have a sign.
+    moved: the number that is added to signed bytes.
     """
 
     def __init__(self, e: Emitter, nbytes: int, moved: int) -> None:
@@ -63,12 +64,12 @@ class WholeNumbers(Decoding):
         self.moved = moved * 0x01010101
 
     def factor(self, number: int, value: str) -> str:
-        """Store a factor of a block."""
+        """Store a scale of a block in the tables."""
         self.keep(number, value)
         return value
 
     def keep_parts(self, words: Sequence[str], factors: Sequence[str]) -> None:
-        """Store signed bytes as pairs of int16."""
+        """Store a signed scale per part of a block, as pairs of int16."""
         e, few, narrow = self.e, vector("i16"), vector("i8", 2 * LANES)
         for k in range(2 * len(words)):
             word = self.whole("lshr", words[k // 2], 16 * (k % 2))
@@ -79,26 +80,26 @@ class WholeNumbers(Decoding):
             e.store(pairs, e.offset("%tables", (PAIRS + k) * LINE), SHORT, LINE)
 
     def centered(self, factor: str, q: Iterable[str], middle: int, width: int) -> Iterable[str]:
-        """Words as they are."""
+        """Words of bytes q, without scale and middle."""
         return q
 
     def affine(self, factor: str, q: Iterable[str], offset: str) -> Iterable[str]:
-        """Words as they are."""
+        """Words of bytes q, without scale and offset."""
         return q
 
     def bytes(self, factor: str, words: Iterable[str]) -> Iterable[str]:
-        """Words of bytes that may have no sign."""
+        """Words of signed bytes q, made unsigned if the machine needs it."""
         return (self.whole("xor", word, self.moved) for word in words)
 
     def put(self, first: str | int, values: Iterable[str]) -> None:
-        """Store words of numbers."""
+        """Store words of numbers in the panel."""
         goal = self.e.offset("%target", self.e.mul(first, LANES))
         for k, word in enumerate(values):
             self.e.store(word, self.e.offset(goal, k * LINE), WORDS, LINE)
 
 
 class IntegerPanels(IntegerProduct):
-    """Writes the kernel: each thread has a run of groups of columns."""
+    """Writer of products of int8 rows with decoded panels; threads divide groups of columns."""
 
     # memory
 
@@ -141,17 +142,17 @@ class IntegerPanels(IntegerProduct):
         return starts[-1] + stretches * (TOGETHER * RECORD)
 
     def blocks_of(self, stretch: str) -> tuple[str, str]:
-        """The first block of a stretch, and the one behind its last."""
+        """The first block of a stretch, and the one after its last."""
         first = self.e.mul(stretch, self.inside)
         return first, self.e.least(self.e.add(first, self.inside), self.count)
 
     def record(self, stretch: str, row: str) -> str:
-        """The address of a record."""
+        """The address of the rounded values, factors and sums of a row's stretch."""
         number = self.e.add(self.e.mul(stretch, TOGETHER), row)
         return self.e.offset(self.records, self.e.mul(number, RECORD))
 
     def round_stretch(self, row: str, t: str, stretch: str) -> None:
-        """Emit the rounding of a stretch of a row of x."""
+        """Emit the rounding of a stretch of a row of x to int8."""
         e, (first, last) = self.e, self.blocks_of(stretch)
         at = e.add(e.mul(row, self.spec.steps), e.mul(stretch, STEPS))
         start = self.record(stretch, t)
@@ -162,7 +163,7 @@ class IntegerPanels(IntegerProduct):
     # columns
 
     def all_rows(self, first: str, rows: str, stretches: int, group: str) -> None:
-        """Emit the product of rows of x with columns, which repeat the last one past it."""
+        """Emit the product of rows of x with columns; those past the end repeat the last one."""
         e, (height, wide) = self.e, self.tile
         column = e.mul(group, wide * LANES)
         tiles = e.value(f"udiv i64 {e.add(rows, height - 1)}, {height}")
@@ -182,12 +183,12 @@ class IntegerPanels(IntegerProduct):
         e.loop(0, rows, 1, store_row)
 
     def sums_of(self, row: str, k: int) -> str:
-        """The address of a row's sums so far, of the k-th 16 columns."""
+        """The address of a row's sums so far, for the k-th 16 columns."""
         number = self.e.add(self.e.mul(row, self.tile[1]), k)
         return self.e.offset(self.sums, self.e.mul(number, LINE))
 
     def read_panel(self, column: str, panel: str, stretch: str) -> None:
-        """Emit the decoding of a stretch of 16 columns; the next but one is asked for."""
+        """Emit the decoding of a stretch of 16 columns; the next stretch but one is prefetched."""
         e, form = self.e, self.form
         first, last = self.blocks_of(stretch)
         ahead = e.mul(e.add(first, 2 * self.inside), form.nbytes)
@@ -222,13 +223,13 @@ class IntegerPanels(IntegerProduct):
         self.in_order(stacks, self.far, blocks, partial(self.of_block, rows, blocks[0]))
 
     def line(self, number: str | int, kind: str) -> list[str]:
-        """Load a line of each panel."""
+        """Load a cache line of each panel."""
         e, at = self.e, self.e.mul(number, LINE)
         panels = (e.offset(self.panels, k * PANEL) for k in range(self.tile[1]))
         return [e.load(e.offset(panel, at), kind, LINE) for panel in panels]
 
     def everywhere(self, rows: Sequence[str], at: str | int, kind: str) -> list[str]:
-        """Four bytes of each record in all lanes, as a vector of some kind."""
+        """Load four bytes of each row's record into all lanes, as vectors of a type."""
         e, made = self.e, []
         for row in rows:
             words = e.broadcast(e.load(e.offset(row, at), "i32", 4), "i32")
@@ -238,12 +239,12 @@ class IntegerPanels(IntegerProduct):
     def spread(
         self, sums: Sequence[str], w: Sequence[str], x: Sequence[str], add: Callable
     ) -> list:
-        """add(sum, w, x) of a tile's sums, each with its columns' w and its row's x."""
+        """Apply add(sum, w, x) to each of a tile's sums, with its columns' w and its row's x."""
         wide = self.tile[1]
         return [add(total, w[k % wide], x[k // wide]) for k, total in enumerate(sums)]
 
     def of_block(self, rows: Sequence[str], first: str, block: str, *totals: str) -> list[str]:
-        """The sums of a tile and one block of each column."""
+        """The sums of a tile over one block of each column."""
         e, unit, size, parts = self.e, self.unit, self.form.elements, self.unit.parts or 32
         inside = e.sub(block, first)
         numbers = [e.offset(row, e.mul(inside, size)) for row in rows]
@@ -269,7 +270,7 @@ class IntegerPanels(IntegerProduct):
         return [*totals]
 
     def of_part(self, numbers: Sequence[str], line: str, number: str, *before: str) -> list[str]:
-        """The whole sums of a tile and one part of a block, added to those before."""
+        """Add one part of a block to the integer sums of a tile."""
         e, parts = self.e, self.unit.parts
         size = parts or 32
         start = e.add(line, e.mul(number, size // 4))
@@ -291,7 +292,7 @@ class IntegerPanels(IntegerProduct):
         return [e.value(f"add {WORDS} {a}, {b}") for a, b in zip(before, made, strict=True)]
 
     def of_minima(self, rows: Sequence[str], sums: Sequence[str]) -> list[str]:
-        """The sums of minima, or of scales, times the sums of parts of x."""
+        """Add the minima, or scales, times the sums of parts of x to the sums."""
         pairs = STEPS // self.unit.parts // 2
         for pair in range(pairs):
             w = self.line(NUMBERS + PAIRS + 8 - pairs + pair, SHORT)

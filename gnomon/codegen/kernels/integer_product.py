@@ -51,7 +51,7 @@ class IntegerProductSpec:
 
 
 class SumsMemory(NamedTuple):
-    """Addresses of a thread's memory."""
+    """The addresses of a thread's scratch memory."""
 
     sums: str
     """Sums of halves of four units [half][row]."""
@@ -72,7 +72,7 @@ class SumsMemory(NamedTuple):
 
 
 class IntegerProduct:
-    """Writes the kernel: each thread has a run of groups of 16 columns."""
+    """Writer of products of int8 rows with quantized rows; threads divide groups of 16 columns."""
 
     def __init__(self, e: Emitter, spec: IntegerProductSpec, machine: Machine) -> None:
         self.e, self.spec, self.machine = e, spec, machine
@@ -90,7 +90,7 @@ class IntegerProduct:
     # memory
 
     def places(self) -> tuple[SumsMemory, int]:
-        """Addresses of what scratch holds, and its bytes; what is past the end may be read."""
+        """The offsets of the parts of scratch memory, and its size with a margin for reads."""
         e, count, spare = self.e, self.count, FOUR * 256
         self.row = self.fours * (4 * HALVES)
         self.block = len(self.unit.factors) * LANES * self.size
@@ -121,7 +121,7 @@ class IntegerProduct:
     # sixteen columns
 
     def sixteen(self, group: str) -> None:
-        """Emit the product with 16 rows of blocks; rows past the last repeat it."""
+        """Emit the product with 16 rows of blocks; row numbers past the end repeat the last one."""
         e, spec = self.e, self.spec
         column = e.mul(group, LANES)
         whole = self.count // (FOUR * self.per)
@@ -147,7 +147,7 @@ class IntegerProduct:
         e.store_masked(total, place, on, "float")
 
     def four_units(self, lane: str, place: str, whole: bool, number: str) -> None:
-        """Emit the sums of four units of one row; if not whole, the last block is repeated."""
+        """Emit the sums of four units of one row; an incomplete last one repeats the last block."""
         e, form, count = self.e, self.form, FOUR * self.per
         first = e.mul(number, count)
         start = e.offset(place, e.mul(first, form.nbytes))
@@ -169,7 +169,7 @@ class IntegerProduct:
     def sums_of(
         self, units: Sequence[Sequence[str]], heads: Sequence[str], first: str
     ) -> list[str]:
-        """The sums of four units."""
+        """The integer sums of four units."""
         e, size = self.e, self.form.elements
         inside = 2 * size // self.unit.parts if self.unit.parts else 0
         x, parts = (
@@ -184,7 +184,7 @@ class IntegerProduct:
         return made
 
     def keep_factors(self, blocks: Sequence[str], first: str, lane: str, whole: bool) -> None:
-        """Copy the factors of a row's blocks."""
+        """Copy the scales of a row's blocks to scratch memory."""
         e, kind = self.e, f"i{8 * self.size}"
         goal = e.offset(self.scratch.factors, e.mul(lane, self.size))
         for k, block in enumerate(blocks):
@@ -198,7 +198,7 @@ class IntegerProduct:
     # across lanes
 
     def across(self, units: Sequence[str]) -> str:
-        """The sums of four units' first halves, then of their second ones."""
+        """The sums of four units' first halves, then of their second halves."""
         e, four = self.e, ([0, 16, 1, 17], [2, 18, 3, 19])
         pairs = [self.added(*units[k : k + 2], *four) for k in (0, 2)]
         quarters = self.added(*pairs, [0, 1, 16, 17], [2, 3, 18, 19])
@@ -209,7 +209,7 @@ class IntegerProduct:
         return e.value(f"add {vector('i32', HALVES)} {even}, {odd}")
 
     def add_four(self, number: str) -> None:
-        """Emit the additions of four units' blocks, of 16 rows: sums are transposed, then used."""
+        """Emit the additions of four units' blocks, for 16 rows: transpose, then scale."""
         e = self.e
         start = e.offset(self.scratch.table, e.mul(number, 4 * HALVES))
         kind = vector("i32", HALVES)
@@ -229,7 +229,7 @@ class IntegerProduct:
         self.in_order([self.scratch.stack], LINE, (first, last), partial(self.one_block, first))
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
-        """Four vectors whose quarters are transposed as matrices of four rows."""
+        """Four vectors, transposed as 4 x 4 matrices of quarters."""
         e = self.e
 
         def in_quarters(a: str, b: str, order: Sequence[int]) -> str:
@@ -247,7 +247,7 @@ class IntegerProduct:
         ]
 
     def added(self, a: str, b: str, low: Sequence[int], high: Sequence[int]) -> str:
-        """The sum of two shuffles of a and b, alike in each four lanes."""
+        """The sum of two shuffles of a and b, with equal indices in each four lanes."""
         parts = (
             self.e.shuffle(a, b, [k + four for four in range(0, LANES, 4) for k in order], "i32")
             for order in (low, high)
@@ -263,10 +263,10 @@ class IntegerProduct:
         blocks: tuple[str, str],
         add: Callable[..., Sequence[str]],
     ) -> None:
-        """Emit the additions of a stretch of blocks, in which leaves begin and end.
+        """Emit the additions of a stretch of blocks in canonical order, with leaves that end in it.
 
-        stacks: the addresses of sums so far, behind which those of leaves are, `far` bytes apart.
-        add(block, *sums): emits the additions of a block.
+        stacks: the addresses of sums so far, followed by those of finished leaves, `far` bytes
+        apart. add(block, *sums): emits the additions of a block.
         """
         e, leaf, (first, last) = self.e, self.leaf, blocks
 
@@ -290,7 +290,7 @@ class IntegerProduct:
         e.loop(*numbers, 1, one)
 
     def end_leaf(self, stacks: Sequence[str], far: int, number: str, totals: Sequence[str]) -> None:
-        """Emit the additions that a leaf's sums complete: older ones plus newer ones."""
+        """Emit the additions that a finished leaf completes: older sums plus newer ones."""
         e = self.e
         waiting = e.call("i64", "llvm.ctpop.i64", ("i64", number))
         other = e.value(f"xor i64 {number}, -1")
@@ -307,7 +307,7 @@ class IntegerProduct:
             e.store(total, e.offset(stack, left), FLOATS, LINE)
 
     def one_block(self, first: str, block: str, total: str) -> list[str]:
-        """Emit the addition of one block of 16 rows."""
+        """Emit the addition of one block of 16 rows to the total."""
         e, unit, inside = self.e, self.unit, self.e.sub(block, first)
         d = e.broadcast(e.load(e.offset(self.scratch.d, e.mul(block, 4)), "float", 4))
         halves = 1 if self.per == 2 else 2
@@ -332,13 +332,13 @@ class IntegerProduct:
         return [total]
 
     def plus(self, total: str, term: str, factor: str, d: str) -> str:
-        """The sum and a term of a block."""
+        """The total plus a block's integer sum times its factor."""
         e = self.e
         scaled = e.value(f"fmul {FLOATS} {d}, {factor}")
         return e.fma(e.value(f"sitofp {WORDS} {term} to {FLOATS}"), scaled, total)
 
     def factor(self, block: str, term: int) -> str:
-        """The factors of a block of 16 rows."""
+        """The scales of one block of 16 rows."""
         e, kind, size = self.e, vector(self.unit.scalar), LANES * self.size
         place = e.add(e.mul(block, self.block), term * size)
         found = e.load(e.offset(self.scratch.factors, place), kind, size)

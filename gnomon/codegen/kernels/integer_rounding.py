@@ -22,7 +22,7 @@ TESTS = ("ogt float {}, 0.0", "olt float {}, 0x7FF0000000000000")
 
 
 class RoundedRow(NamedTuple):
-    """Addresses of what a row becomes."""
+    """The addresses of a rounded row: numbers, factors, sums."""
 
     numbers: str
     """Its int8."""
@@ -37,9 +37,9 @@ class RoundedRow(NamedTuple):
 def emit_rounding(
     e: Emitter, source: str, goals: RoundedRow, count: str | int, sizes: tuple[int, int, int]
 ) -> None:
-    """Emit the rounding of `count` groups at an address.
+    """Emit the rounding of `count` groups of float32 to int8.
 
-    sizes: of a group, and of the parts whose sums are wanted, or 0; what a group's sum is times.
+    sizes: of a group; of the parts whose sums are wanted, or 0; the factor of a group's sum.
     """
     e.loop(0, count, 1, partial(round_group, e, source, goals, sizes))
 
@@ -70,7 +70,7 @@ def round_group(
 
 
 def factor_of(e: Emitter, values: Sequence[str]) -> str:
-    """The largest |x| over 127: by their bits as whole numbers, of which NaN's are largest."""
+    """The largest |x| over 127; compared as integer bits, of which NaN's are largest."""
     most = splat(0, "i32")
     for value in values:
         word = e.value(f"bitcast {FLOATS} {value} to {WORDS}")
@@ -82,7 +82,7 @@ def factor_of(e: Emitter, values: Sequence[str]) -> str:
 
 
 def rounded(e: Emitter, values: Sequence[str], factor: str) -> list[str]:
-    """Values over a factor as whole numbers; 0 where it is 0, infinite or NaN."""
+    """Values over a factor, rounded to integers; 0 if the factor is 0, infinite or NaN."""
     wide, many = e.broadcast(factor), []
     usable = e.value("and i1 {}, {}".format(*(e.value(f"fcmp {x.format(factor)}") for x in TESTS)))
     for value in values:
@@ -99,7 +99,7 @@ def rounded(e: Emitter, values: Sequence[str], factor: str) -> list[str]:
 
 
 def sum_of(e: Emitter, numbers: Sequence[str]) -> str:
-    """The sum of all lanes of vectors of whole numbers."""
+    """The sum of all lanes of integer vectors."""
     total = numbers[0]
     for each in numbers[1:]:
         total = e.value(f"add {WORDS} {total}, {each}")

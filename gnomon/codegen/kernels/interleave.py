@@ -14,12 +14,12 @@ from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.kernels.strides import unflatten
 
 PAIRS = (8, 4)
-"""So many pairs are interleaved at once, while they last."""
+"""The numbers of pairs that are interleaved at once, largest first."""
 
 
 @dataclass(frozen=True)
 class InterleaveSpec:
-    """An interleaving: axes of these sizes with their numbers of parts; `lead`: leading elements.
+    """An interleaving: sizes of axes with their numbers of parts; `lead`: leading elements.
 
     Parts come in row-major order of their numbers along the axes.
     """
@@ -73,7 +73,7 @@ def find_row(e: Emitter, spec: InterleaveSpec, index: str) -> tuple[str, str]:
 
 
 def write_row(e: Emitter, spec: InterleaveSpec, line: str, sources: list[str]) -> None:
-    """One row: pairs in registers, the rest one by one."""
+    """Emit one row of the result: pairs in registers, the rest one by one."""
     step, item, done = len(sources), spec.item, 0
     for lanes in PAIRS if step == 2 else ():
         end = done + (spec.length(1) - done) // lanes * lanes

@@ -19,12 +19,12 @@ def is_narrow(tile: Tile) -> bool:
 
 
 class Lines(Left):
-    """A row of A is a line of memory, and its steps are neighbours; lines are `stride` apart."""
+    """The microkernel's A, unpacked, with contiguous steps; rows are `stride` bytes apart."""
 
     parameters = (("i64", "stride"),)
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Write the distance of each row from the first, in bytes."""
+        """Emit the distance of each row from the first, in bytes."""
         self.rows = [e.mul("%stride", row) for row in range(tile.rows)]
 
     def unit(self, tile: Tile) -> int:
@@ -46,7 +46,7 @@ class Lines(Left):
 
 
 class Turned(Lines):
-    """A step of all rows is a line of memory; lines are `stride` apart."""
+    """The microkernel's A, unpacked, with contiguous rows; steps are `stride` bytes apart."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
         """Emit the distances of rows from the first, and those of the next steps."""

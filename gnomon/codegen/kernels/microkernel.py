@@ -120,7 +120,7 @@ class Right:
         """Emit what is computed once, before any loop."""
 
     def groups(self, tile: Tile) -> list[range]:
-        """Vectors of a tile's row in groups whose chains run together: here one group of all."""
+        """The vectors of a tile's row, in groups whose chains are interleaved: here one group."""
         return [range(tile.wide)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
@@ -138,7 +138,7 @@ class Right:
     def rows(
         self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]
     ) -> Iterator[BroadcastRow]:
-        """Yield vectors of the rows of some units of K, in the order of multiplication."""
+        """Yield the vectors of rows of B for some units of K, in the order of multiplication."""
         units, vectors = part
         for place, number in enumerate(in_order(tile, units)):
             if place > 1:
@@ -154,13 +154,13 @@ def fence(e: Emitter) -> None:
 
 
 def in_order(tile: Tile, units: int) -> Sequence[int]:
-    """The order in which several units are multiplied; of a pair the odd one is first."""
+    """The order in which several units of K are multiplied; of a pair the odd one is first."""
     return [unit ^ 1 if tile.step.paired and units > 1 else unit for unit in range(units)]
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The sources of both operands."""
+    """The microkernel's sources of A and B."""
 
     left: Left
     right: Right
@@ -169,7 +169,7 @@ class Sides:
 def emit_tile(
     module: LLVMModule, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
 ) -> None:
-    """Define the microkernel; gives where the last sum is: on top of the stack, or at its goal."""
+    """Define the microkernel; returns the address of the sums: on the stack, or their goal."""
     sides = Sides(left or Left(), right or Right())
     left, parameters = sides.left, (*PARAMETERS, *sides.left.parameters)
     e = module.function(

@@ -43,10 +43,10 @@ class Scratch:
 
 
 class PackedWriter(Storing):
-    """Writes one product's functions: two packers, the microkernel, the kernel.
+    """Writer of a product: two packers, the microkernel, the kernel.
 
-    Sizes, strides and leaves may be numbers that are known only when the code runs (lifted.py):
-    they are operands of the kernel's own instructions, and parameters of what it calls.
+    Sizes, strides and leaves may be runtime arguments (lifted.py): operands of the kernel's own
+    instructions, and parameters of the functions that it calls.
     """
 
     copied, left = "ab", Left()
@@ -126,7 +126,7 @@ class PackedWriter(Storing):
         self.write_tiles()
 
     def write_tiles(self) -> None:
-        """The microkernel, and a narrower one for the last columns."""
+        """Write the microkernel, and a narrower one for the last columns."""
         emit_tile(self.module, f"{self.name}.tile", self.tile, self.left)
         if self.narrow:
             edge = replace(self.tile, used=self.narrow)
@@ -134,12 +134,12 @@ class PackedWriter(Storing):
 
     @property
     def narrow(self) -> int:
-        """The columns of the narrower microkernel for the last columns; 0 without one."""
+        """The width of the narrower microkernel for the last columns; 0 without one."""
         vectors = self.tile.wide
         return (vectors + 1) // 2 * self.tile.lanes if vectors > 1 else 0
 
     def plan_scratch(self) -> Scratch:
-        """The addresses in scratch memory."""
+        """The addresses of all parts of scratch memory."""
         places, where = [], 0
         for part in (*self.parts(), 0):
             places.append(self.e.offset("%scratch", where))
@@ -226,7 +226,7 @@ class PackedWriter(Storing):
         self.tiles(part, lambda row, column: self.finish(part, row, column, self.scratch.stack))
 
     def one_block(self, part: TileRegion, block: KBlock, fresh: tuple[str, ...]) -> None:
-        """Pack one block of K and run its tiles, some rows after others."""
+        """Emit one block of K: pack it, then run its tiles."""
         e = self.e
         e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
         step = evenly(e, part.rows, self.cut.row_panels)
@@ -286,7 +286,7 @@ class PackedWriter(Storing):
         )
 
     def call_tile(self, part: TileRegion, place: tuple[str, str], block: KBlock, goal: str) -> str:
-        """Run the microkernel on one tile; returns the address of its sums."""
+        """Emit a call of the microkernel on one tile; gives the address of its sums."""
         e, (row, column) = self.e, place
         pitch = walk(self.spec.rows, "c")[-1][1] * self.spec.item
         i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])

@@ -44,12 +44,12 @@ class Packing:
 
     @property
     def source(self) -> Source:
-        """The contents of the operand."""
+        """The contents of the operand: dtype in memory and of units."""
         return self.given or Source(self.scalar)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers that the packer is given of the operand, at every call."""
+        """The operand's sizes and strides that every call of the packer passes."""
         return (*named_walk(self.rows, "row").numbers, *named_walk(self.steps, "step").numbers)
 
     @property
@@ -73,12 +73,12 @@ class Packing:
 
     @property
     def slots(self) -> int:
-        """The number of row offsets that a panel keeps: whole squares."""
+        """The number of row offsets that a panel stores: those of whole squares."""
         return -(-self.width // self.block) * self.block
 
 
 class Form:
-    """A packing as its packer's text has it: without numbers, which are parameters."""
+    """The packing of an operand without sizes and strides, which are parameters of the packer."""
 
     def __init__(self, packing: Packing) -> None:
         rows, steps = named_walk(packing.rows, "row"), named_walk(packing.steps, "step")
@@ -130,7 +130,7 @@ def units_of(e: Emitter, form: Form, steps: str) -> str:
 
 
 def copy_strips(e: Emitter, form: Form, stride: str) -> str:
-    """Emit copies of several panels at once, line by line, where a stride serves; their number."""
+    """Emit copies of several panels at once, line by line, if one stride serves; their number."""
     group, source = min(STRIP // form.width, MOST_PANELS), form.source
     if group < 2 or not form.across or len(form.rows) + len(form.steps) > 2:
         return "0"

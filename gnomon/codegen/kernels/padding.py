@@ -65,7 +65,7 @@ def emit_padding(module: LLVMModule, name: str, spec: PaddingSpec) -> int:
 
 
 def find_row(e: Emitter, spec: PaddingSpec, index: str) -> tuple[str, str]:
-    """The row of the source for a row of the result, and whether there is one."""
+    """The source row of a row of the result, and whether it has one."""
     place, *inner = unflatten(e, index, [spec.lead, *spec.whole[:-1]])
     inside = "true"
     for at, size, low in zip(inner, spec.sizes, spec.low, strict=False):
@@ -77,7 +77,7 @@ def find_row(e: Emitter, spec: PaddingSpec, index: str) -> tuple[str, str]:
 
 
 def move(e: Emitter, spec: PaddingSpec, here: str, there: str) -> None:
-    """Emit the copy of one row."""
+    """Emit the copy of one row between its zeros."""
 
     def some(at: str | int, lanes: int) -> None:
         place, kind = e.mul(at, spec.item), vector(spec.scalar, lanes)
@@ -98,9 +98,9 @@ def fill(e: Emitter, spec: PaddingSpec, there: str, count: int) -> None:
 
 
 def in_runs(e: Emitter, count: int, run: Callable[[str | int, int], None]) -> None:
-    """Cover `count` values by full vectors, then by runs of powers of two.
+    """Emit stores of `count` values: full vectors, then runs of powers of two.
 
-    What is left of a count that is known when it runs comes one by one.
+    The rest of a count that is a runtime argument comes one by one.
     """
     whole = count // LANES * LANES
     e.loop(0, whole, LANES, lambda at: run(at, LANES))

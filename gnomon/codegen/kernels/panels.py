@@ -21,7 +21,8 @@ from gnomon.ir.sizes import hint
 __all__ = ["emit_panels", "panels_of", "units_of", "wants_panels"]
 
 MOST_ROWS = 256
-"""Of a product with more rows, packing is too small a part to keep memory for."""
+"""The most rows of a product with prepacked weights; with more, packing takes a small part of the
+time."""
 LEAST_WORK = 1 << 24
 """Multiplications of a product that is worth another call."""
 
@@ -29,8 +30,8 @@ LEAST_WORK = 1 << 24
 def wants_panels(spec: MatmulSpec, kept: bool) -> bool:
     """Whether a product is faster with panels of B packed by a kernel before it.
 
-    Of few rows where they are `kept`. Of more where B would be packed again for each span of rows,
-    as far as all of it stays in the last cache of a common processor.
+    With few rows if they are prepacked weights (`kept`). With more if B would be packed again for
+    each span of rows, as far as all of it stays in the last cache of a common processor.
     """
     sizes = rows, columns, steps = [hint(count(x)) for x in (spec.rows, spec.columns, spec.steps)]
     one = all(axis.b == 0 and axis.size for axis in spec.batch)
@@ -71,11 +72,11 @@ class PanelWriter(PackedWriter):
     """Packs every block of K; threads share panels."""
 
     def parts(self) -> tuple[int, ...]:
-        """The results of finding a block."""
+        """The bytes of scratch memory: the results of `find_block`."""
         return 0, 0, 0, 0, self.cut.pops
 
     def write(self) -> int:
-        """Define the kernel: a call of the packer for each block of K."""
+        """Write the kernel: a call of the packer for each block of K."""
         e, tile, packing = self.e, self.tile, self.packings["b"]
         # a panel that stuck out would write where another thread does
         assert packing.width % LANES == 0, f"{self.name}: panels of {packing.width} stick out."

@@ -81,7 +81,7 @@ class MatmulSpec:
 
     @property
     def run(self) -> int:
-        """The least number of contiguous steps."""
+        """The least number of contiguous steps in A and B."""
         return self.steps[-1].size if self.steps else 1
 
     @property
@@ -90,7 +90,7 @@ class MatmulSpec:
         return sums_of(self.scalar)
 
     def held(self, operand: str) -> str:
-        """The scalar type of the values of A ("a") or B ("b") in memory."""
+        """The scalar type in memory of the values of A ("a") or B ("b")."""
         return self.narrow["ab".index(operand)] or self.scalar
 
     def item_of(self, operand: str) -> int:
@@ -134,7 +134,7 @@ def count(axes: tuple[Axis, ...]) -> int:
 
 
 def walk(axes: tuple[Axis, ...], operand: str) -> Dims:
-    """The sizes and strides by which an operand ("a", "b" or "c") walks a group of axes, merged."""
+    """The merged sizes and strides of an operand ("a", "b" or "c") along a group of axes."""
     return merge([(axis.size, getattr(axis, operand)) for axis in axes])
 
 

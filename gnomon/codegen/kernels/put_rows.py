@@ -17,12 +17,12 @@ from gnomon.dtypes import DType
 
 @dataclass(frozen=True)
 class PutRowsSpec:
-    """out = x, (outer, size, inner) in a row; out[o, index[k]] = values[o, k] for ascending k.
+    """out = x, (outer, size, inner), with out[o, index[k]] = values[o, k] for ascending k.
 
-    If `alike` outer places have positions of their own, index[o // alike, k] is in its place.
-
-    Addresses of the values follow from their axes: those before the positions, `step` between
-    two positions, those after, from element `start` on.
+    If each `alike` outer indices share positions, index[o
+     alike, k] takes the place of index[k].
+    Addresses of the values follow from their axes: those before the positions, `step` between two
+    positions, those after, from element `start` on.
     """
 
     scalar: str
@@ -48,7 +48,7 @@ def emit_put_rows(module: LLVMModule, name: str, spec: PutRowsSpec) -> int:
 
 
 class PutRows:
-    """Writes the kernel: each thread owns a run of slices, counted through all outer indices."""
+    """Writer of the kernel: each thread owns a run of slices, counted through all outer indices."""
 
     def __init__(self, e: Emitter, spec: PutRowsSpec) -> None:
         self.e, self.spec, self.inner = e, spec, total(spec.after)

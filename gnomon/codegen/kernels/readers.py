@@ -27,11 +27,11 @@ LINE = 64
 
 
 class Along(Right):
-    """`b` points at the first column's steps, which are neighbours; columns are `far` bytes apart.
+    """The microkernel's B, unpacked, with contiguous steps; columns are `far` bytes apart.
 
-    Squares are transposed in registers. Pairs that one lane holds are transposed as one, and taken
-    apart afterwards where the machine multiplies them one by one. Squares of several groups are
-    written down first, so that their chains go on side by side and need few registers.
+    Squares are transposed in registers. Pairs that one lane holds are transposed as one, and split
+    afterwards if the machine multiplies them one by one. Squares of several groups are stored
+    first, so that their chains are interleaved and need few registers.
     """
 
     def __init__(self, source: Source, far: int, paired: bool) -> None:
@@ -39,7 +39,7 @@ class Along(Right):
         self.split = paired and source.scalar == "bfloat" and source.together == 1
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Reserve memory for the transposed squares of a cache line of each column."""
+        """Reserve stack memory for the transposed squares of a cache line of each column."""
         squares = max(1, LINE // self.unit(tile) // self.side(tile))
         e.do(f"%turned = alloca [{tile.columns * squares} x {tile.kind}], align {LINE}")
 
@@ -48,16 +48,16 @@ class Along(Right):
         return tile.lanes * (2 if self.split else 1)
 
     def groups(self, tile: Tile) -> list[range]:
-        """Few chains side by side, unless their lines evict each other; else one after another.
+        """The groups of vectors: few chains at a time, unless their lines evict each other.
 
-        Pairs that are taken apart come in twice as many steps, and wait longer for each other.
+        Pairs that are split come in twice as many steps, so their chains are longer.
         """
         wide = tile.columns // tile.lanes
         together = wide if tile.rows <= FEW and (self.split or self.far % ALIAS) else 1
         return [range(j, j + together) for j in range(0, wide, together)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
-        """A line of memory of each column; then pairs, so that their order is kept; then one."""
+        """The unroll factors: a cache line of each column; pairs, to keep their order; one."""
         line = LINE // self.unit(tile)
         return (line, 2, 1) if self.split else (line, 1)
 
@@ -109,7 +109,7 @@ class Along(Right):
     def units_of(
         self, e: Emitter, tile: Tile, number: int, columns: list[str]
     ) -> Iterator[BroadcastRow]:
-        """Yield a unit as transposed, or the two units of a pair."""
+        """Yield a transposed unit, or the two units of a pair."""
         if not self.split:
             yield number, columns
             return
@@ -118,7 +118,7 @@ class Along(Right):
         yield 2 * number, [even for even, _ in pairs]
 
     def kind(self, tile: Tile) -> str:
-        """The LLVM type of a turned vector."""
+        """The LLVM type of a transposed vector."""
         return vector("i32", tile.lanes) if self.split else tile.kind
 
     def square(self, e: Emitter, tile: Tile, b: str, group: int) -> list[str]:
@@ -148,7 +148,7 @@ class Along(Right):
 
 
 class Across(Right):
-    """`b` points at a row of B as it is stored; rows are `far` bytes apart."""
+    """The microkernel's B, unpacked, with contiguous columns; rows are `far` bytes apart."""
 
     def __init__(self, source: Source, far: int) -> None:
         self.source, self.far = source, far

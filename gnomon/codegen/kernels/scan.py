@@ -98,7 +98,7 @@ class ScanWriter:
     def stretch(
         self, start: str, on: str | None, low: str, high: str, after: Callable[[str], str]
     ) -> list[str]:
-        """Emit the scan over low..high, whose stored results `after` adds to; gives the state."""
+        """Emit the scan over low..high; `after` is added to its results; gives the final state."""
 
         def step(i: str, *state: str) -> list[str]:
             place = self.e.add(start, self.e.mul(i, self.spec.inner))
@@ -112,7 +112,7 @@ class ScanWriter:
         return self.e.loop(low, high, 1, step, self.beginning())
 
     def carried(self, whole: str, part: str) -> list[str]:
-        """The sum of both, and its rounding error; the identity for an error that is 0 or NaN."""
+        """The sum of two numbers, and its rounding error; -0.0 for an error that is 0 or NaN."""
         e, kind = self.e, vector(scalar.register(self.dtype))
 
         def less(a: str, b: str) -> str:
@@ -142,7 +142,7 @@ class ScanWriter:
         )
 
     def best(self, i: str, value: str, state: str, place: str) -> list[str]:
-        """The best so far and where: the latest of equals wins, and of NaN."""
+        """The best value so far and its position: the latest of equals wins, and of NaN."""
         e, dtype = self.e, self.dtype
         kind = vector(scalar.register(dtype))
         wins = scalar.apply(

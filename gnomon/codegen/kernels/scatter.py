@@ -27,9 +27,9 @@ GROUP = 4
 
 @dataclass(frozen=True)
 class ScatterSpec:
-    """A scatter: what to fold where; folded lists the summed axes, outermost first.
+    """A scatter: monoid, sizes, positions; folded lists the summed axes, outermost first.
 
-    `streams`: the result goes past the caches, since it is far larger.
+    `streams`: the result is stored past the caches, since it is far larger.
     """
 
     monoid: str
@@ -134,7 +134,7 @@ class ScatterWriter:
         self.mine(index, i, self.count)
 
     def mine(self, index: str, i: str, then: Callable[[str, str], None]) -> None:
-        """Emit `then(target)` for an occurrence whose position belongs to this thread."""
+        """Emit `then(target)` for an occurrence whose target row belongs to this thread."""
         e, found = self.e, self.position(index, i)
         after = e.value(f"icmp sge i64 {found}, {self.low}")
         before = e.value(f"icmp slt i64 {found}, {self.high}")
@@ -158,7 +158,7 @@ class ScatterWriter:
         e.loop(self.low, self.high, 1, step, [("i64", "0")])
 
     def place(self, target: str, i: str) -> None:
-        """Emit the entry of an occurrence into the list of its position."""
+        """Emit the append of an occurrence to the list of its position."""
         e = self.e
         cell = self.cell(self.starts, e.add(target, 1))
         at = e.load(cell, "i64", 8)
@@ -185,7 +185,7 @@ class ScatterWriter:
             e.when(holds, lambda results=results: self.write_columns(out, results))
 
     def write_columns(self, out: str, results: Callable[[str, Sequence[int]], list[str]]) -> None:
-        """Store what `results` gives for (first column, lanes of each vector)."""
+        """Emit the store of results(first column, lanes of each vector) for a row's columns."""
         step, free = LANES * GROUP, self.spec.free
         full = free - free % step
 
@@ -200,7 +200,7 @@ class ScatterWriter:
             columns(str(full), tuple(min(LANES, free - k) for k in range(full, free, LANES)))
 
     def settled(self, value: str) -> str:
-        """The result of a fold: +0.0 where the sum is empty or -0.0."""
+        """A fold's result as stored: +0.0 where the sum is empty or -0.0."""
         if self.spec.monoid != "add" or not self.spec.dtype.is_floating_point:
             return value
         return self.combine(value, scalar.constant(0.0, self.spec.dtype))
@@ -239,11 +239,11 @@ class ScatterWriter:
         return scalar.widen(e, raw, self.spec.dtype)
 
     def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
-        """The fold of one list at the columns from c on.
+        """Emit the fold of one list of occurrences at the columns from c on.
 
-        A chain goes on while occurrences share a leaf. What is finished waits on a stack, under the
-        level at which it meets its neighbour, and is taken up when that level is reached: leaves
-        that no occurrence falls on are never met, since they hold the identity.
+        A chain goes on while occurrences share a leaf. A finished sum is pending on a stack, under
+        the level at which it is combined with its neighbour: leaves without occurrences are
+        skipped, since they hold the identity.
         """
         e = self.e
         begin = self.occurrence(first)
@@ -273,7 +273,7 @@ class ScatterWriter:
     def marks(self, position: str) -> list[str]:
         """The leaf and index of an occurrence on each folded axis, innermost axis first.
 
-        All are counted through the axes outside.
+        Each leaf's number is counted through the axes outside of its own.
         """
         e, found, inner = self.e, [], 1
         for k, axis in enumerate(reversed(self.spec.folded)):
@@ -284,12 +284,12 @@ class ScatterWriter:
         return found
 
     def long(self) -> list[tuple[int, Folded]]:
-        """The axes whose leaves may have more terms than a block, each after its mark's place."""
+        """The axes with leaves that may exceed a block, and the positions of their marks."""
         axes = enumerate(reversed(self.spec.folded))
         return [(2 * k, axis) for k, axis in axes if axis.digits]
 
     def begun(self, marks: list[str]) -> tuple[list[str], list[str]]:
-        """The marks of a first occurrence, with the numbers of blocks, and how many came before."""
+        """The marks of a list's first occurrence, with block numbers, and its numbers of terms."""
         for place, axis in self.long():
             marks[place] = self.e.value(f"shl i64 {marks[place]}, {axis.digits}")
         return marks, ["0"] * len(self.long())
@@ -297,7 +297,7 @@ class ScatterWriter:
     def numbered(
         self, marks: list[str], before: Sequence[str], counted: Sequence[str]
     ) -> tuple[list[str], list[str]]:
-        """Marks with the number of a block behind that of its leaf, and the terms before in each.
+        """Marks with a block number after each leaf's, and the terms before in each leaf.
 
         Only existing terms count: a short list has no blocks, however sparse its positions are.
         """
@@ -315,7 +315,7 @@ class ScatterWriter:
         return marks, counts
 
     def meeting(self, before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-        """Whether two neighbours are in one chain, and else the level where their sums combine."""
+        """Whether two neighbouring occurrences share a chain; else the level that joins sums."""
         e, (innermost, *outer) = self.e, self.spec.folded[::-1]
 
         def highest(k: int, base: int) -> str:
@@ -333,7 +333,7 @@ class ScatterWriter:
         return near, level
 
     def put_by(self, waiting: str, below: str, sums: Sequence[str]) -> None:
-        """Emit the push of sums, combined first with pending ones of the levels below."""
+        """Emit the push of sums, which are first combined with pending ones of lower levels."""
         e = self.e
         taken = self.taken_up(waiting, e.value(f"and i64 {waiting}, {below}"), sums)
         kept = e.value(f"and i64 {waiting}, {e.value(f'xor i64 {below}, -1')}")
@@ -342,7 +342,7 @@ class ScatterWriter:
             e.store(value, e.offset(place, u * LANES * 8), vector(self.register), 8)
 
     def taken_up(self, waiting: str, wanted: str, sums: Sequence[str]) -> list[str]:
-        """The sums combined with pending ones at some levels, the last that came first."""
+        """Combine sums with the pending ones of some levels, the newest first."""
         e, kind = self.e, vector(self.register)
         top, some = (e.call("i64", "llvm.ctpop.i64", ("i64", x)) for x in (waiting, wanted))
 
@@ -364,7 +364,7 @@ class ScatterWriter:
         return [self.e.value(f"select i1 {condition}, {kind} {a}, {kind} {b}") for a, b in pairs]
 
     def values_at(self, position: str, c: str, active: Sequence[int]) -> list[str]:
-        """The values of one occurrence at the columns from c on."""
+        """Load the values of one occurrence at the columns from c on."""
         e = self.e
         row = e.add(e.mul(position, self.spec.free), c)
         place = e.offset(self.values_here, e.mul(row, self.width))

@@ -19,7 +19,7 @@ PACKING = 16
 
 @dataclass(frozen=True)
 class TileWork:
-    """Tiles to share: batches of row panels by column panels, and which operands are copied."""
+    """The tiles that threads share: row and column panels per batch, and packed operands."""
 
     batches: int
     row_panels: int
@@ -78,7 +78,7 @@ def best_cut(e: Emitter, work: TileWork) -> str:
 def price_of(e: Emitter, work: TileWork, groups: str, cuts: str) -> str:
     """An estimate of the busiest thread's work for one step of K, packing included.
 
-    With no cut of a letter there are `groups` = 0 groups when cuts exceed the threads.
+    `groups` is 0 if no letter is cut so, when there are more cuts than threads.
     """
     some = e.call("i64", "llvm.smax.i64", ("i64", groups), ("i64", "1"))
     rows = e.mul(ceil(e, work.batches * work.row_panels, some), work.tile.rows)

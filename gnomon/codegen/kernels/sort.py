@@ -80,7 +80,7 @@ class SortWriter:
         self.e.store(position, self.e.offset(place, 8), "i64", 8)
 
     def key(self, place: str) -> str:
-        """An integer that orders an element as its value does."""
+        """The sort key of an element: an integer with the order of its values."""
         e, dtype = self.e, self.spec.dtype
         kind = scalar.memory(dtype)
         raw = e.load(e.offset(self.x, e.mul(place, dtype.itemsize)), kind, dtype.itemsize)
@@ -92,7 +92,7 @@ class SortWriter:
         return e.value(f"{'sext' if signed else 'zext'} {kind} {raw} to i64")
 
     def float_key(self, raw: str) -> str:
-        """An integer that orders a float: negative ones mirrored, zeros equal, NaN above all."""
+        """The sort key of a float: negative ones mirrored, zeros equal, NaN above all."""
         e = self.e
         wide = self.as_double(raw)
         settled = e.value(f"fadd double {wide}, 0.0")

@@ -33,10 +33,10 @@ def memory_of(scalar: str) -> str:
 
 @dataclass(frozen=True)
 class ChainStep:
-    """One step of a chain: the instruction, and how many products it takes at once.
+    """One step of a chain: its instruction, and the number of products that it takes.
 
     `paired`: two single steps change places, the odd one first, and denormals are zeros meanwhile;
-    `environment` says through which register of the processor.
+    `environment`: the processor's register that controls this.
     """
 
     instruction: str = "fma"
@@ -54,9 +54,9 @@ rounding, as on x86: no difference in 262,144 results on an H200, half of them a
 def choose_step(
     machine: Machine, scalar: str, letters: Sequence[Letter], run: int | None = None
 ) -> ChainStep:
-    """The quickest instruction for a dtype, where chunks can be cut into its units.
+    """The fastest instruction for a dtype whose units divide the chunks.
 
-    `run`: so many steps are neighbours in an operand, if fewer than a chunk.
+    `run`: the number of contiguous steps in an operand, if fewer than a chunk.
 
     >>> from gnomon.codegen.machine import AVX2
     >>> choose_step(AVX2, "float", [(384, 2)]).instruction
@@ -78,7 +78,7 @@ def choose_step(
 
 
 def whole_pairs(letters: Sequence[Letter], run: int | None = None) -> bool:
-    """Whether chunks can be cut into pairs of steps that are neighbours."""
+    """Whether chunks can be cut into pairs of contiguous steps."""
     chunk = chunk_length(letters)
     run = run or chunk
     # a unit that is cut short is only legal at the very end
@@ -86,9 +86,9 @@ def whole_pairs(letters: Sequence[Letter], run: int | None = None) -> bool:
 
 
 def note_pairs(e: Emitter, scalar: str, letters: Sequence[Letter], run: int | None) -> None:
-    """Say in a kernel's text whether its steps may go in pairs.
+    """Write into a kernel's text whether its steps may be paired.
 
-    Where they may, some processors take two at once: with this, no processor has one code for both.
+    If they may, some processors multiply pairs: codes with and without pairs have different keys.
     """
     narrow = scalar == "bfloat" or sums_of(scalar) == "i32"
     if narrow and whole_pairs(letters, run):
@@ -96,23 +96,23 @@ def note_pairs(e: Emitter, scalar: str, letters: Sequence[Letter], run: int | No
 
 
 def choose_single(machine: Machine, scalar: str) -> ChainStep:
-    """The quickest instruction that takes one product at a time."""
+    """The fastest instruction that takes one product at a time."""
     single = tuple(x for x in machine.instructions if x in ENVIRONMENTS or x == FLUSHED)
     return choose_step(replace(machine, instructions=single), scalar, [])
 
 
 def multiply(e: Emitter, step: ChainStep, scalar: str, lanes: int, terms: Sequence[str]) -> str:
-    """sum + a * b, for terms a, b, sum: vectors of units and of sums."""
+    """Emit sum + a * b; terms are a and b, vectors of units, and the sum."""
     return INSTRUCTIONS[step.instruction](e, scalar, lanes, *terms)
 
 
 def fuse(e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
-    """A fused multiply-add."""
+    """The emitter of a fused multiply-add."""
     return e.fma(*terms, scalar, lanes)
 
 
 def fuse_flushed(e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
-    """A fused multiply-add of each lane, with denormals as zeros."""
+    """The emitter of a fused multiply-add that treats denormals as zeros."""
     kind, total = vector(scalar, lanes), "poison"
     for lane in range(lanes):
         parts = [e.value(f"extractelement {kind} {x}, i32 {lane}") for x in terms]
@@ -122,14 +122,14 @@ def fuse_flushed(e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
 
 
 def multiply_integers(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
-    """A product and a sum of i32."""
+    """Emit a product of integers and a sum of i32."""
     kind = vector(scalar, lanes)
     product = e.value(f"mul {kind} {a}, {b}")
     return e.value(f"add {kind} {total}, {product}")
 
 
 def multiply_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
-    """Two products of i16, added exactly: they cannot overflow when the factors were bytes."""
+    """Emit two products of i16 and a sum; factors that were bytes cannot overflow."""
     kind, shorts = vector("i32", lanes), vector("i16", 2 * lanes)
     a, b = (e.value(f"bitcast {kind} {x} to {shorts}") for x in (a, b))
     name = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd"}.get(lanes)
@@ -138,7 +138,7 @@ def multiply_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: 
 
 
 def dot(name: str, pair: str, e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
-    """Two products and their sum, in one instruction.
+    """The emitter of two products and their sum in one instruction.
 
     Of bfloats the odd product is added first, and denormals are zeros.
     """
@@ -165,10 +165,10 @@ Switch = Callable[[], object]
 
 
 def switches(e: Emitter, step: ChainStep) -> tuple[Switch, Switch]:
-    """The switches of denormals, off and on; written at the start of a function.
+    """The emitters that switch denormals off and on, at the start of a function.
 
-    LLVM does not know that float operations depend on it. So a switch never shares a block with
-    one: sums are counted in loops, which nothing leaves.
+    LLVM does not know that float operations depend on the switch. So it never shares a block with
+    one: sums are computed in loops, which nothing leaves.
     """
     if not step.paired or step.instruction == FLUSHED:
         return no_switch, no_switch
@@ -177,11 +177,11 @@ def switches(e: Emitter, step: ChainStep) -> tuple[Switch, Switch]:
 
 
 def no_switch() -> None:
-    """Do nothing: on this processor denormals need no switch."""
+    """Emit nothing: on this processor denormals need no switch."""
 
 
 def through_mxcsr(e: Emitter) -> tuple[Switch, Switch]:
-    """MXCSR's bits 6 and 15, read and written in memory."""
+    """The switches of x86: bits 6 and 15 of MXCSR, read and written through memory."""
     numbers, zeros = (e.value("alloca i32, align 4") for _ in range(2))
     e.call("void", "llvm.x86.sse.stmxcsr", ("ptr", numbers))
     changed = e.value(f"or i32 {e.load(numbers, 'i32', 4)}, {1 << 6 | 1 << 15}")
@@ -191,7 +191,7 @@ def through_mxcsr(e: Emitter) -> tuple[Switch, Switch]:
 
 
 def through_fpcr(e: Emitter) -> tuple[Switch, Switch]:
-    """Functions that set denormals to zero by Arm's FPCR, bit 24, and restore it."""
+    """The switches of Arm: bit 24 of FPCR."""
     numbers = e.call("i64", "llvm.aarch64.get.fpcr")
     zeros = e.value(f"or i64 {numbers}, {1 << 24}")
     write = partial(e.call, "void", "llvm.aarch64.set.fpcr")

@@ -22,7 +22,7 @@ SsaBounds = tuple[str, str]
 
 @dataclass(frozen=True)
 class TileRegion:
-    """A rectangle of tiles in one batch, and its first row whose sums wait: SSA names."""
+    """A rectangle of tiles in one batch, and its first row whose sums are pending, as SSA names."""
 
     batch: str
     a: str
@@ -33,7 +33,7 @@ class TileRegion:
 
 
 class Storing:
-    """The part of a writer that stores finished sums; the writer has the other parts."""
+    """Mixin of product writers that stores finished sums."""
 
     e: Emitter
     spec: MatmulSpec
@@ -90,7 +90,7 @@ class Storing:
         return self.plain and len(rows) == 1 and len(columns) == 1 and columns[0][1] == 1
 
     def goal_of(self, part: TileRegion, row: str, column: str, block: KBlock) -> tuple[str, str]:
-        """The address for finished sums, or null; and whether an epilogue has to follow."""
+        """The address for finished sums or null, and whether an epilogue has to follow."""
         e, tile = self.e, self.tile
         if not self.stores:
             return "null", block.last

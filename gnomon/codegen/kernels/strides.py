@@ -38,9 +38,9 @@ def total(dims: Sequence[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class NamedWalk:
-    """A walk whose numbers are a function's parameters: what it calls them, and what they are.
+    """A walk over axes whose sizes and strides are a function's parameters: names and values.
 
-    Strides of 0 and 1 are part of the text, and so is how many axes there are; nothing else is.
+    Strides of 0 and 1 are part of the text, and so is the number of axes; nothing else is.
     """
 
     dims: tuple[tuple[str | int, str | int], ...]

@@ -16,7 +16,7 @@ from gnomon.codegen.kernels.order import Letter
 
 @dataclass(frozen=True)
 class KBlock:
-    """One block of K: its first unit, units, and what the microkernel must know; SSA names."""
+    """A block of K: its first unit, units, and the microkernel's further arguments; SSA names."""
 
     start: str
     units: str
@@ -27,7 +27,7 @@ class KBlock:
 def find_block(
     e: Emitter, cut: BlockingNumbers, letters: Sequence[Letter], number: str, pops: str
 ) -> KBlock:
-    """A block of K, by its number; `pops` gets the number of additions after each chunk."""
+    """The block of K with this number; `pops` is filled with the number of additions per chunk."""
     first = e.mul(e.value(f"udiv i64 {number}, {cut.pieces}"), cut.chunks)
     piece = e.value(f"urem i64 {number}, {cut.pieces}")
     inside = e.mul(piece, cut.piece)

@@ -22,7 +22,7 @@ GROUP = 2
 @memo
 @cache
 def transfer_code(step: str) -> Code:
-    """The code of a step: "start" or "wait"."""
+    """The code of a transfer's step: "start" or "wait"."""
 
     def address(e: Emitter) -> str:
         group = e.load(e.offset("%buffers", 8 * GROUP), "ptr", 8)

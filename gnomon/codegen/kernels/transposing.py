@@ -11,7 +11,7 @@ BLOCK = {"float": 8, "i32": 8, "double": 4}
 
 
 def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
-    """A square of 8 floats or 4 doubles a side, by interleavings that every machine has.
+    """Transpose a square of 8 floats or 4 doubles by shuffles that every machine has.
 
     First inside 128-bit halves, by ever larger units, then halves change places.
     """
@@ -75,7 +75,7 @@ def exchange(
 
 
 def mixed(half: int, unit: int, high: int) -> list[int]:
-    """Lanes interleaved by units, from the lower or higher part of each half of two vectors.
+    """Interleave two vectors by units, from the lower or higher part of each 128-bit half.
 
     >>> mixed(4, 1, 0), mixed(4, 2, 1)
     ([0, 8, 1, 9, 4, 12, 5, 13], [2, 3, 10, 11, 6, 7, 14, 15])

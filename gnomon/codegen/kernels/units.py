@@ -14,7 +14,7 @@ from gnomon.codegen.kernels.steps import memory_of, sums_of
 
 @dataclass(frozen=True)
 class Source:
-    """An operand's contents, and the number of its steps that make a unit.
+    """An operand's contents: dtype in memory, and the number of steps that make a unit.
 
     `padding`: the bits of what fills up a unit of two steps at the end of an odd number of steps.
     """

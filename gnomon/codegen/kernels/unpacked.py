@@ -26,7 +26,7 @@ MOST_COLUMNS = 128
 
 
 def reader_of(spec: MatmulSpec) -> type[Lines] | None:
-    """The class that reads an unpacked A; None if packing is faster on every processor."""
+    """The microkernel's source of an unpacked A; None if packing is faster on every processor."""
     rows, steps = walk(spec.rows, "a"), walk(spec.steps, "a")
     if spec.held("a") not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
         return None
@@ -44,17 +44,17 @@ def reader_of(spec: MatmulSpec) -> type[Lines] | None:
 
 
 def place_of(size: int) -> str:
-    """The nearest cache that holds so many bytes: "near", the second one, or "far"."""
+    """The smallest cache that holds `size` bytes: "near", the second one, or "far"."""
     return "near" if size <= COMMON.l2 else "far"
 
 
 class UnpackedWriter(PackedWriter):
-    """Writes a product that packs B alone."""
+    """Writer of a product that packs only B."""
 
     copied = "b"
 
     def make_tile(self, machine: Machine) -> Tile:
-        """Choose how A is read; the tile is that of a packed product."""
+        """Choose the source of A; the tile is that of a packed product."""
         self.reader = reader_of(self.spec)
         self.left, self.near = self.reader(), machine.l2
         return super().make_tile(machine)
@@ -66,13 +66,13 @@ class UnpackedWriter(PackedWriter):
         )
 
     def first_read(self, panel: str) -> str:
-        """The first row that a panel reads; the last panel ends where A does."""
+        """The first row that a panel reads; the last panel ends at the end of A."""
         return self.e.least(self.first_row(panel), self.e.sub(self.rows, self.tile.rows))
 
     def left_of(
         self, panel: str, part: TileRegion, block: KBlock
     ) -> tuple[str, list[tuple[str, str]]]:
-        """The panel's first value in this block of K, and how far lines are apart."""
+        """The microkernel's arguments for A: its first value in this block of K, and the stride."""
         e, item = self.e, self.tile.item
         row, step = (walk(axes, "a")[0][1] * item for axes in (self.spec.rows, self.spec.steps))
         first = e.mul(self.first_read(e.add(panel, part.rows[0])), row)
@@ -87,7 +87,7 @@ class UnpackedWriter(PackedWriter):
         )
 
     def one_tile(self, part: TileRegion, row: str, column: str, block: KBlock) -> None:
-        """Ask for a share of the rows that come next, too, where they come from far."""
+        """Emit a tile, with prefetches of the next rows if A is far in memory."""
         e, item = self.e, self.tile.item
         if self.reader is Lines:
             far = walk(self.spec.rows, "a")[0][1] * item

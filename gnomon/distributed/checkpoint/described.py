@@ -63,7 +63,7 @@ class FolderContents(msgspec.Struct, frozen=True):
 
 
 def publish_in(folder: Path, contents: FolderContents) -> None:
-    """Name the files that a folder's checkpoint consists of, and drop those of another."""
+    """Publish the description of a folder's checkpoint, and drop files of an older one."""
     publish(folder / DESCRIPTION, msgspec.json.encode(contents.sealed(), order="sorted"))
     for path in folder.iterdir():
         stem = path.name.partition(".")[0].partition("-")[0]

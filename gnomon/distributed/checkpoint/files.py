@@ -52,7 +52,7 @@ class TensorFile:
 
 
 def planned(stem: str, tensors: Mapping[str, DividedTensor], largest: int = 0) -> list[TensorFile]:
-    """The files that hold these tensors, called STEM.safetensors or STEM-00001-of-0000N."""
+    """The files for these tensors, named STEM.safetensors or STEM-00001-of-0000N."""
     groups = grouped(tensors, largest or LARGEST_FILE)
     names = [f"{stem}.safetensors"]
     if len(groups) > 1:
@@ -61,7 +61,7 @@ def planned(stem: str, tensors: Mapping[str, DividedTensor], largest: int = 0) -
 
 
 def grouped(tensors: Mapping[str, DividedTensor], largest: int) -> list[dict[str, DividedTensor]]:
-    """Tensors in the order of names, in groups of at most so many bytes if one fits."""
+    """Tensors in the order of names, in groups of at most `largest` bytes, or of one tensor."""
     groups: list[dict[str, DividedTensor]] = [{}]
     filled = 0
     for name in sorted(tensors):
@@ -111,7 +111,7 @@ def write_parts(
     tensors: Mapping[str, DividedTensor],
     proceed: Callable[[], None],
 ) -> dict[str, tuple[int, int]]:
-    """Write the parts that this rank owns, and flush them; of each tensor their sum and number.
+    """Write and flush this rank's parts; returns each tensor's checksum and number of elements.
 
     proceed: is called now and then, and raises where writing shall end.
     """
@@ -129,7 +129,7 @@ def write_parts(
 def write_tensor(
     handle: int, begin: int, tensor: DividedTensor, proceed: Callable[[], None]
 ) -> int:
-    """Write the parts of a tensor that begins at a byte of a file; the sum of their elements."""
+    """Write the parts of a tensor that begins at a byte of a file; returns their checksum."""
     total, width = 0, tensor.dtype.itemsize
     for part in tensor.parts:
         place = runs(tensor.shape, part.offsets, part.array.shape)
@@ -153,5 +153,5 @@ def pieces_of(
 
 
 def dtype_called(name: str) -> DType:
-    """Our element type for one of the format's names."""
+    """The dtype of one of the format's names."""
     return dtype_of(DTYPES[name])

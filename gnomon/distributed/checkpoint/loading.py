@@ -83,7 +83,7 @@ class FileSystemReader:
 
 
 class SavedFolder:
-    """A folder's checkpoint, whose description and headers are as they were written."""
+    """A folder's checkpoint, with verified description and headers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -98,7 +98,7 @@ class SavedFolder:
         return [*self.read_objects()]
 
     def verify(self, rank: int, count: int) -> None:
-        """Compare with their sums the tensors that are this rank's to look at."""
+        """Verify the checksums of the tensors assigned to this rank."""
         for k, (path, wanted) in enumerate(sorted(self.contents.sums.items())):
             stored = self.tensors[path]
             if k % count == rank and f"{stored.sum():016x}" != wanted:
@@ -117,7 +117,7 @@ class SavedFolder:
 
 
 def saved_in(folder: Path) -> SavedFolder | TorchFolder:
-    """A folder's checkpoint, which PyTorch wrote or this package."""
+    """The checkpoint in a folder, written by PyTorch or by this package."""
     theirs = (folder / METADATA).exists() and not (folder / DESCRIPTION).exists()
     return TorchFolder(folder) if theirs else SavedFolder(folder)
 
@@ -189,7 +189,7 @@ def check_fit(path: str, value: Any, found: SavedFolder | TorchFolder) -> None:
 def fill(
     wanted: Mapping[str, ValuePlace], found: SavedFolder | TorchFolder, objects: Mapping[str, Any]
 ) -> None:
-    """Write what was read into its places."""
+    """Store values that were read at their places."""
     for path, place in wanted.items():
         if path not in found.tensors:
             place.holder[place.key] = objects[path]

@@ -19,7 +19,7 @@ INNER = (dict, list, Tensor, Paired)
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An object that says its state, and takes it back.
+    """Protocol of objects with state_dict and load_state_dict.
 
     >>> import gnomon as gn
     >>> isinstance(gn.nn.Linear(1, 1), Stateful), isinstance(gn.ones(2), Stateful)
@@ -27,16 +27,16 @@ class Stateful(Protocol):
     """
 
     def state_dict(self) -> dict[str, Any]:
-        """The state."""
+        """The object's state."""
         ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Load a state."""
         ...
 
 
 class ValuePlace(NamedTuple):
-    """The place of a value: what holds it, and under which key."""
+    """The place of a value: its container and key."""
 
     holder: Any
     key: Any
@@ -52,18 +52,18 @@ class ValuePlace(NamedTuple):
 
 
 def stateful_parts(state_dict: Mapping[str, Any]) -> dict[str, Stateful]:
-    """The values of a dict that say their own state."""
+    """The values of a dict that have a state_dict."""
     return {key: value for key, value in state_dict.items() if isinstance(value, Stateful)}
 
 
 def states(state_dict: Mapping[str, Any]) -> dict[str, Any]:
-    """A dict in whose copy objects are their states."""
+    """A copy of a dict with the states of its stateful objects."""
     own = {key: value.state_dict() for key, value in stateful_parts(state_dict).items()}
     return {**state_dict, **own}
 
 
 def places(state_dict: dict[str, Any]) -> dict[str, ValuePlace]:
-    """The place of each value, by its path: keys with points between them.
+    """The place of each value, by its path: keys joined by dots.
 
     >>> found = places({"model": {"weight": 1}, "rates": [0.1], "parts": [{"a": 2}]})
     >>> {path: place.value for path, place in found.items()}

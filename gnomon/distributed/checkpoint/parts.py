@@ -20,7 +20,7 @@ __all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "
 
 @dataclass(frozen=True)
 class TensorPart:
-    """A rectangle of a tensor: where it begins along each axis, and its elements."""
+    """A rectangle of a tensor: its offset along each axis, and its elements."""
 
     offsets: tuple[int, ...]
     array: np.ndarray
@@ -31,7 +31,7 @@ class DividedTensor:
     """A tensor of which this rank owns some parts, or none."""
 
     shape: tuple[int, ...]
-    """Of the whole."""
+    """The shape of the whole tensor."""
     dtype: np.dtype
     parts: tuple[TensorPart, ...] = ()
 
@@ -46,7 +46,7 @@ class DividedTensor:
         return self.elements * self.dtype.itemsize
 
     def staged(self) -> DividedTensor:
-        """A copy of the tensor with parts of its own, which stay while training goes on."""
+        """A copy of the tensor with parts of its own, unaffected by further training."""
         copies = (TensorPart(x.offsets, np.array(x.array, order="C")) for x in self.parts)
         return DividedTensor(self.shape, self.dtype, tuple(copies))
 
@@ -83,7 +83,7 @@ def runs(shape: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]) -> 
 def rectangle(
     shape: Sequence[int], layout: MeshLayout, place: Mapping[str, int]
 ) -> tuple[slice, ...]:
-    """The part of a tensor that a rank at a place of the mesh holds in a layout.
+    """The rectangle of a tensor in a layout, for the rank at a place of the mesh.
 
     >>> from gnomon.distributed.tensor import Shard
     >>> rows = Shard(0)
@@ -100,7 +100,7 @@ def rectangle(
 def owned(
     local: np.ndarray, shape: Sequence[int], layout: MeshLayout, mesh: DeviceMesh, rank: int
 ) -> DividedTensor:
-    """A tensor of which a rank holds a part, with the rows of it that it owns among its replicas.
+    """A tensor of which a rank has a part, with the rows that it owns among its replicas.
 
     >>> mesh = DeviceMesh.of({"data": 2})
     >>> [owned(np.ones(5), (5,), (), mesh, rank).parts[0].array.shape for rank in range(2)]

@@ -8,7 +8,7 @@ __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "check_planner"]
 
 
 class DefaultSavePlanner:
-    """The plan of a save; its options choose what every save here does."""
+    """PyTorch's planner of saves; its options have no effect, since every save does the same."""
 
     def __init__(
         self,
@@ -18,11 +18,11 @@ class DefaultSavePlanner:
         dedup_save_to_lowest_rank: bool = False,
         enable_plan_caching: bool = False,
     ) -> None:
-        """Accept PyTorch's options, and keep none."""
+        """Accept PyTorch's options, which have no effect."""
 
 
 class DefaultLoadPlanner:
-    """The plan of a load: with allow_partial_load, what a checkpoint lacks stays as it is."""
+    """PyTorch's planner of loads; with allow_partial_load, missing tensors stay unchanged."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class DefaultLoadPlanner:
 
 
 def check_planner(name: str, planner: object, kind: type) -> None:
-    """Refuse a plan of somebody's own."""
+    """Refuse a user-defined planner."""
     if planner is not None and type(planner) is not kind:
         raise ArgumentError(
             f"{name}: expected {kind.__name__} or none: got {type(planner).__name__}. There is one "

@@ -26,7 +26,7 @@ __all__ = ["Ranks", "divided_tensors", "held", "own_part"]
 
 
 class Ranks:
-    """The ranks that save or load together, of which this is one; one alone without a group."""
+    """The ranks that save or load together, seen from this one; a single one without a group."""
 
     def __init__(self, group: Group = None, alone: bool = False) -> None:
         self.group = None if alone or not is_initialized() else found(group)
@@ -39,7 +39,7 @@ class Ranks:
 
 
 class Held(NamedTuple):
-    """A tensor of which a rank holds a rectangle."""
+    """A tensor of which a rank has a rectangle."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -48,7 +48,7 @@ class Held(NamedTuple):
 
 
 def own_part(tensor: Tensor) -> Tensor:
-    """The part of a tensor that this rank holds, as the same memory."""
+    """The part of a tensor on this rank, as the same memory."""
     pair = pair_of(tensor)
     if layout_of(pair):
         return local_of(pair)
@@ -56,7 +56,7 @@ def own_part(tensor: Tensor) -> Tensor:
 
 
 def held(path: str, tensor: Tensor) -> Held:
-    """The rectangle of a tensor that this rank holds."""
+    """The rectangle of a tensor on this rank."""
     pair = pair_of(tensor)
     layout, shape = value_layout(pair), tuple(pair.shape)
     if any(isinstance(each, Partial) for *_, each in layout) or pair.dtype.name not in NAMES:
@@ -89,14 +89,14 @@ def divided_tensors(
 def with_path(
     every: Sequence[Mapping[str, Held]], path: str
 ) -> Iterator[tuple[int, Mapping[str, Held]]]:
-    """The ranks that have a tensor."""
+    """The ranks that have a tensor of this path."""
     return ((k, each) for k, each in enumerate(every) if path in each)
 
 
 def shared_out(
     path: str, parts: list[tuple[int, Held]]
 ) -> tuple[tuple[int, ...], np.dtype, list[tuple[tuple[int, ...], int]]]:
-    """A tensor's shape and dtype, and of each of its rectangles the rank that writes it."""
+    """A tensor's shape and dtype, and the writing rank of each of its rectangles."""
     holders: dict[Held, list[int]] = {}
     for rank, part in parts:
         holders.setdefault(part, []).append(rank)

@@ -41,7 +41,7 @@ class Entry(msgspec.Struct):
 
 
 class WeightsIndex(msgspec.Struct):
-    """The index over files, which lie in the index's own folder."""
+    """The index of several files, in the index's folder."""
 
     weight_map: dict[str, Annotated[str, Meta(pattern=r"^\w[\w.-]*\.safetensors\Z")]]
 
@@ -60,7 +60,7 @@ class StoredTensor:
     """The byte of the file at which it begins."""
     bytes_read: int = 0
     flags: int = os.O_NOFOLLOW
-    """Of opening the file."""
+    """Flags of opening the file."""
 
     @property
     def size(self) -> int:
@@ -68,7 +68,7 @@ class StoredTensor:
         return prod(self.shape)
 
     def __getitem__(self, where: tuple[slice, ...]) -> np.ndarray:
-        """A rectangle, which takes its bytes and no others."""
+        """A rectangle of the tensor, the only bytes that are read."""
         given = where + (slice(None),) * (len(self.shape) - len(where))
         ranges = [x.indices(n)[:2] for x, n in zip(given, self.shape, strict=True)]
         offsets, sizes = [low for low, _ in ranges], [max(0, high - low) for low, high in ranges]
@@ -93,7 +93,7 @@ class StoredTensor:
             raise unreadable(self.path, wrong) from None
 
     def sum(self) -> int:
-        """The sum of the elements, of which only a block is in memory."""
+        """The checksum of the elements, computed block by block."""
         step, total = BLOCK // self.dtype.itemsize, 0
         for start in range(0, self.size, step):
             block = np.empty(min(step, self.size - start), self.dtype)
@@ -126,7 +126,7 @@ class TensorReader(Mapping[str, StoredTensor]):
             raise CheckpointError(f"checkpoint: {path} names other tensors than its files hold.")
 
     def opened(self, path: Path) -> dict[str, StoredTensor]:
-        """The tensors that a file's header tells of."""
+        """The tensors of a file, by its header."""
         try:
             with plain(path, self.flags) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -144,7 +144,7 @@ class TensorReader(Mapping[str, StoredTensor]):
         return {name: self.placed(path, entry, 8 + length) for name, entry in found.items()}
 
     def placed(self, path: Path, entry: Entry, base: int) -> StoredTensor:
-        """A tensor as it is read."""
+        """The reader of a tensor."""
         dtype, begin = dtype_called(entry.dtype).numpy, base + entry.data_offsets[0]
         return StoredTensor(path, tuple(entry.shape), dtype, begin, flags=self.flags)
 
@@ -158,7 +158,7 @@ class TensorReader(Mapping[str, StoredTensor]):
         return len(self.stored)
 
     def verify(self, sums: Mapping[str, str]) -> None:
-        """Compare every tensor with its sum, in hexadecimal; an error names what changed."""
+        """Verify every tensor's checksum, in hexadecimal; an error names what changed."""
         if sums.keys() != self.stored.keys():
             raise CheckpointError(f"checkpoint: {self.path} names other tensors than have sums.")
         for name, wanted in sums.items():
@@ -167,7 +167,7 @@ class TensorReader(Mapping[str, StoredTensor]):
 
 
 def entry_of(path: Path, name: str, row: object) -> Entry:
-    """A tensor of a header, whose bytes are as many as its sizes ask for."""
+    """A tensor of a header, whose number of bytes is checked against its shape."""
     try:
         entry = msgspec.convert(row, Entry)
     except msgspec.ValidationError as wrong:
@@ -181,7 +181,7 @@ def entry_of(path: Path, name: str, row: object) -> Entry:
 
 
 def refuse_overlap(path: Path, entries: Mapping[str, Entry], size: int) -> None:
-    """Stop at tensors that lie over each other, leave holes, or end elsewhere than the file."""
+    """Refuse tensors that overlap, leave holes, or do not end at the file's end."""
     place = 0
     for begin, end in sorted(entry.data_offsets for entry in entries.values()):
         if begin != place:

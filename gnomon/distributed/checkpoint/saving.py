@@ -39,7 +39,7 @@ Path_ = str | os.PathLike | None
 
 
 class CheckpointException(CheckpointError):
-    """Ranks failed in what all of them did: their errors, by rank."""
+    """Raised after ranks failed in a common task, with their errors by rank."""
 
     def __init__(self, msg: str, failures: dict[int, str]) -> None:
         super().__init__(f"{msg}: " + "; ".join(f"rank {k}: {x}" for k, x in failures.items()))
@@ -47,14 +47,14 @@ class CheckpointException(CheckpointError):
 
 
 class FileSystemWriter:
-    """Writes checkpoints into a folder; how, PyTorch's other options say, which change nothing."""
+    """Writer of checkpoints into a folder; PyTorch's other options have no effect."""
 
     def __init__(self, path: str | os.PathLike, *_: Any, overwrite: bool = True, **__: Any) -> None:
         self.path, self.overwrite = Path(path), overwrite
 
 
 class Save:
-    """One save: what this rank has of it, and where it goes."""
+    """One save: this rank's part of it, and the goal."""
 
     def __init__(self, folder: Path, state_dict: Mapping[str, Any], ranks: Ranks) -> None:
         self.folder, self.ranks = folder, ranks
@@ -70,12 +70,12 @@ class Save:
         self.tensors = divided_tensors(tensors, own, ranks.rank)
 
     def staged(self) -> Save:
-        """Copy the tensors to be saved, so that they may change meanwhile."""
+        """A copy of the save with copied tensors, so that the originals may change meanwhile."""
         self.tensors = {path: x.staged() for path, x in self.tensors.items()}
         return self
 
     def write(self) -> None:
-        """Write what this rank owns; the first one adds the description when all have."""
+        """Write this rank's parts; the first rank adds the description when all have finished."""
         files = planned(self.token, self.tensors)
 
         def begin() -> None:
@@ -106,7 +106,7 @@ def nothing() -> None:
 
 
 def together(what: str, ranks: Ranks, work: Callable[[], Any], first: bool = False) -> list[Any]:
-    """The results of all ranks, or of the first alone; an error of one is raised by all."""
+    """The results of all ranks, or of the first alone; an error on one rank is raised on all."""
     made, failure = None, ""
     try:
         made = work() if ranks.rank == 0 or not first else None
@@ -126,7 +126,7 @@ def begun(
     planner: Any,
     ranks: Ranks,
 ) -> Save:
-    """A save of which all ranks know their parts."""
+    """A save whose parts are known to all ranks."""
     check_planner("save", planner, DefaultSavePlanner)
     return Save(
         folder_of("save", checkpoint_id, storage_writer, FileSystemWriter), state_dict, ranks
@@ -134,7 +134,7 @@ def begun(
 
 
 def folder_of(name: str, checkpoint_id: Path_, storage: Any, kind: type) -> Path:
-    """The folder that is named, or that of a storage."""
+    """The folder named by checkpoint_id, or that of a storage."""
     if storage is not None and type(storage) is not kind:
         raise ArgumentError(
             f"{name}: expected a {kind.__name__}: got {type(storage).__name__}. Checkpoints are "

@@ -37,7 +37,7 @@ Optimizers = Optimizer | Iterable[Optimizer]
 
 @dataclass
 class StateDictOptions:
-    """Options of states: whole tensors instead of this rank's parts, and what is left out."""
+    """Options of state dicts: whole tensors instead of this rank's parts, and exclusions."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -51,7 +51,7 @@ class StateDictOptions:
 
 
 def plain_names(model: Module) -> dict[str, str]:
-    """Name in a model's state -> name in that of the model which it wraps.
+    """The names in the wrapped model's state, by the names in a model's state.
 
     >>> plain_names(Module())
     {}
@@ -60,7 +60,7 @@ def plain_names(model: Module) -> dict[str, str]:
 
 
 def parts_of(model: Module) -> dict[str, Any]:
-    """The state of a model with this rank's parts, whatever a wrapper of it would show."""
+    """The state of a model with this rank's parts, whatever a wrapper returns."""
     before = by_parts.set(True)
     try:
         return model.state_dict()
@@ -69,7 +69,7 @@ def parts_of(model: Module) -> dict[str, Any]:
 
 
 def plain(model: Module, name: str) -> str:
-    """A name without the parts of wrappers, which have one module and no values."""
+    """A parameter's name without the parts of wrappers."""
     kept, place, path = [], model, name.split(".")
     for part in path:
         modules: Mapping[str, Any] = getattr(place, "_modules", {})
@@ -81,7 +81,7 @@ def plain(model: Module, name: str) -> str:
 
 
 def whole(value: Any) -> Any:
-    """A value of which every rank has all; in nested dicts too."""
+    """A value gathered on every rank; in nested dicts too."""
     if isinstance(value, dict):
         return {key: whole(x) for key, x in value.items()}
     if isinstance(value, (Tensor, Paired)):
@@ -90,7 +90,7 @@ def whole(value: Any) -> Any:
 
 
 def given_out(made: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """A state as the options ask for it."""
+    """A state, converted as the options say."""
     if not options.full_state_dict:
         return made
     found = whole(made)
@@ -135,7 +135,7 @@ def set_model_state_dict(
 
 
 def give_memory(module: Module, path: str, state: Mapping[str, Any]) -> None:
-    """Replace what a module has on the meta device, where a state has values of it."""
+    """Replace a module's meta tensors by empty memory, for values in a state."""
     for name, value in (*module._parameters.items(), *module._buffers.items()):
         if value is not None and value.is_meta and f"{path}.{name}".lstrip(".") in state:
             value.data = emptied(value, "cpu")
@@ -148,7 +148,7 @@ def get_optimizer_state_dict(
     submodules: None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The state of optimizers by names; one that took no step has that of before its first."""
+    """The state of optimizers by names; of one without a step, the initial state."""
     refuse_submodules("get_optimizer_state_dict", submodules)
     chosen = options or StateDictOptions()
     made: dict[str, Any] = {"state": {}, "param_groups": []}
@@ -179,7 +179,7 @@ def set_optimizer_state_dict(
 
 
 def numbered_state(model: Module, optimizer: Optimizer, given: dict[str, Any]) -> dict[str, Any]:
-    """A state by names as the optimizer loads it: by the numbers of its parameters."""
+    """A state by names, converted to the numbers of the optimizer's parameters."""
     names = names_of(model, optimizer)
     found = deepened(given, names.values()) if "state" not in given else given
     entries = {k: found["state"][name] for k, name in names.items() if name in found["state"]}
@@ -223,7 +223,7 @@ def listed(optimizers: Optimizers) -> list[Optimizer]:
 
 
 def init_optimizer_state(optimizer: Optimizer) -> None:
-    """Give each parameter that a step would change its state."""
+    """Initialize the state of each parameter that a step would change."""
     for group in optimizer.param_groups:
         optimizer._begin_all(group, [p for p in group["params"] if p.requires_grad])
 
@@ -257,7 +257,7 @@ def group_of(groups: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def flattened(state: dict[str, Any]) -> dict[str, Any]:
-    """An optimizer's state as one dict of values: state.NAME.ENTRY, param_groups.NAME.OPTION."""
+    """An optimizer's state as one flat dict: state.NAME.ENTRY, param_groups.NAME.OPTION."""
     made = {
         f"state.{name}.{key}": value
         for name, entry in state["state"].items()
@@ -270,7 +270,7 @@ def flattened(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def deepened(flat: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The nested state of such a dict; each parameter is a group."""
+    """The nested state of a flat dict; each parameter is a group."""
     state, groups = {}, []
     for name in names:
         state[name] = below(flat, f"state.{name}.")
@@ -279,12 +279,12 @@ def deepened(flat: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def below(flat: dict[str, Any], start: str) -> dict[str, Any]:
-    """The values whose keys begin so, and have one part more."""
+    """The values whose keys begin with `start` and one more part."""
     cut = {key[len(start) :]: value for key, value in flat.items() if key.startswith(start)}
     return {key: value for key, value in cut.items() if "." not in key}
 
 
 def refuse_submodules(name: str, submodules: object) -> None:
-    """Refuse the state of some modules alone."""
+    """Refuse the state of some submodules alone."""
     if submodules is not None:
         raise ArgumentError(f"{name}: expected no submodules: got some. Pick names of the state.")

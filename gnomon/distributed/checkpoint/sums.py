@@ -25,7 +25,7 @@ WEIGHTS = 2 * np.arange(BLOCK, dtype=np.uint64) + np.uint64(1)
 
 
 def element_sum(elements: np.ndarray, place: ElementRuns) -> int:
-    """The sum over elements that lie in these runs of the whole.
+    """The checksum of elements in these runs of the whole.
 
     elements: in the order of the runs, of any shape.
 
@@ -61,7 +61,7 @@ def words_of(elements: np.ndarray) -> np.ndarray:
 def whole_sums(
     tensors: Mapping[str, DividedTensor], shares: Iterable[Mapping[str, tuple[int, int]]]
 ) -> dict[str, str]:
-    """The sum of each tensor, of which every element was written once.
+    """The checksum of each tensor, if every element was written once.
 
     shares: of each rank the sums of its parts, and how many elements they have.
     """

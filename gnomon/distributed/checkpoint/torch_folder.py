@@ -36,7 +36,7 @@ MOST_CHUNKS = 4096
 
 
 class NotedObject:
-    """An object of a description: attributes, or what it was given."""
+    """An unpickled object of a description: its attributes or arguments."""
 
     state: tuple = ()
 
@@ -60,7 +60,7 @@ OTHERS = {
 
 
 class FileSpan(NamedTuple):
-    """Bytes of a file."""
+    """A range of bytes of a file."""
 
     path: Path
     begin: int
@@ -78,7 +78,7 @@ class FileSpan(NamedTuple):
 
 
 class TensorChunk(NamedTuple):
-    """A rectangle of a tensor, and where it is."""
+    """A rectangle of a tensor, and its position in files."""
 
     begins: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -125,7 +125,7 @@ class TorchTensor:
 
 
 class TorchFolder:
-    """A folder's checkpoint, whose description fits the files beside it."""
+    """A folder's checkpoint in PyTorch's format, whose description fits the files beside it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -171,7 +171,7 @@ class TorchFolder:
         self.tensors[path] = TorchTensor((*shape, *pair), kind, chunks)
 
     def verify(self, rank: int, count: int) -> None:
-        """Read the tensors that are this rank's to look at."""
+        """Read the tensors assigned to this rank, to verify them."""
         for tensor in [x for k, x in enumerate(self.tensors.values()) if k % count == rank]:
             for chunk in tensor.chunks:
                 tensor.part(chunk)
@@ -228,7 +228,7 @@ def whole(value: Any) -> int:
 
 
 def check_tiling(path: str, shape: tuple[int, ...], chunks: Sequence[TensorChunk]) -> None:
-    """Refuse parts that leave a tensor, lie over each other, or leave holes."""
+    """Refuse parts that exceed a tensor, overlap, or leave holes."""
     total = sum(prod(chunk.sizes) for chunk in chunks)
     if total != prod(map(whole, shape)) or not 0 < len(chunks) <= MOST_CHUNKS:
         raise ValueError(f"{brief(path)} has {total} elements in {len(chunks)} parts")

@@ -16,7 +16,7 @@ __all__ = ["empty", "full", "ones", "rand", "randn", "zeros"]
 
 
 def over_a_mesh(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A creation function that also takes a mesh and placements."""
+    """A decorator of creation functions that adds a mesh and placements."""
 
     def make(
         *size: Any,

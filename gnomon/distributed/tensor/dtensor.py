@@ -20,7 +20,7 @@ __all__ = ["DTensor", "distribute_module", "distribute_tensor", "lay"]
 
 
 class ShardedTensorType(type):
-    """The class of DTensor: a sharded tensor is an instance of it, whatever its class."""
+    """The metaclass of DTensor: a sharded tensor is an instance of it, whatever its class."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Tensor) and bool(value_layout(value))
@@ -106,7 +106,7 @@ def distribute_tensor(
 def lay(
     tensor: Tensor, layout: MeshLayout, keeps: tuple[str, ...] = (), unit: Unit = ALONE
 ) -> Tensor:
-    """Detach a value and shard it: this rank keeps its part."""
+    """A detached value, sharded: this rank keeps its part."""
     part = wrap(to_local(detached(raw(tensor)), layout))
     if part.is_meta:
         return spread(without_elements(part), layout, keeps, unit)
@@ -115,7 +115,7 @@ def lay(
 
 
 def from_first(tensor: Tensor, mesh: DeviceMesh, mesh_dim: int, place: int) -> Tensor:
-    """The tensor that a rank of a group along a mesh axis has."""
+    """The tensor of a rank of the group along a mesh axis, on all of its ranks."""
     group = mesh.get_group(mesh_dim)
     if group.size() == 1 or tensor.is_meta:
         return tensor

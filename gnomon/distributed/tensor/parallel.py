@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 Asked = Placement | Sequence[Placement | None] | None
-"""Of one tensor, or of each of several; None leaves one as it is."""
+"""The placement of one tensor, or of each of several; None keeps the present one."""
 
 
 class ParallelStyle:
-    """A way to divide a module: a base of others."""
+    """Base of the styles of dividing a module."""
 
     def apply(self, module: Module, mesh: DeviceMesh) -> None:
         """Divide a module over the ranks of a mesh."""
@@ -47,7 +47,7 @@ class ParallelStyle:
 
 
 class ByWeight(ParallelStyle):
-    """The base of styles that split the weight of a layer."""
+    """Base of styles that split a layer's weight."""
 
     splits: ClassVar[Mapping[type[Module], Mapping[str, Placement]]]
     """Kind of module -> how its parameters lie."""
@@ -67,11 +67,11 @@ class ByWeight(ParallelStyle):
         self.use_local_output = use_local_output
 
     def wanted(self, module: Module) -> Placement:
-        """The layout of the input where the layer computes."""
+        """The layout of the input that the layer computes with."""
         raise NotImplementedError
 
     def apply(self, module: Module, mesh: DeviceMesh) -> None:
-        """Split the weight; inputs and outputs lie as is said."""
+        """Split the weight; inputs and outputs get the style's layouts."""
         kind = next((kind for kind in self.splits if isinstance(module, kind)), None)
         if kind is None:
             raise ArgumentError(
@@ -86,7 +86,7 @@ class ByWeight(ParallelStyle):
 
 
 class ColwiseParallel(ByWeight):
-    """Each rank has some outputs of a Linear, or some columns of an Embedding.
+    """Shard a Linear by outputs, or an Embedding by columns.
 
     >>> import gnomon as gn
     >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("tp",))
@@ -102,12 +102,12 @@ class ColwiseParallel(ByWeight):
     layouts: ClassVar = (REPLICATED, Split(-1))
 
     def wanted(self, module: Module) -> Placement:
-        """All of the input on each rank."""
+        """The input's layout: replicated."""
         return REPLICATED
 
 
 class RowwiseParallel(ByWeight):
-    """Each rank has some inputs of a Linear, or some rows of an Embedding: outputs are added."""
+    """Shard a Linear by inputs, or an Embedding by rows; outputs are summed."""
 
     splits: ClassVar = {
         Linear: {"weight": Split(1), "bias": REPLICATED},
@@ -116,18 +116,18 @@ class RowwiseParallel(ByWeight):
     layouts: ClassVar = (Split(-1), REPLICATED)
 
     def wanted(self, module: Module) -> Placement:
-        """The inputs whose weights a rank has; all positions that are looked up."""
+        """The input's layout: sharded like the weight's inputs; positions are replicated."""
         return Split(-1) if isinstance(module, Linear) else REPLICATED
 
 
 class SequenceParallel(ParallelStyle):
-    """Each rank has a stretch of the sequence: for norms and dropout between split layers."""
+    """Shard activations along the sequence, for norms and dropout between split layers."""
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.split, self.use_local_output = Split(sequence_dim), use_local_output
 
     def apply(self, module: Module, mesh: DeviceMesh) -> None:
-        """Replicate the parameters; what goes in is, or becomes, a stretch of the sequence."""
+        """Replicate the parameters, and shard inputs along the sequence."""
         lay_parameters(module, mesh, {})
         PrepareModuleInput([self.split], [self.split]).apply(module, mesh)
         out = (self.split, self.use_local_output)
@@ -135,7 +135,7 @@ class SequenceParallel(ParallelStyle):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Inputs of a module lie as is said, and as is wanted from there on."""
+    """Redistribute a module's inputs from given to desired layouts."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class PrepareModuleInput(ParallelStyle):
             )
 
     def apply(self, module: Module, mesh: DeviceMesh) -> None:
-        """Change what goes into a module."""
+        """Add the hook that redistributes inputs."""
         local = self.use_local_output
 
         def enter(module: Module, inputs: tuple, named: dict[str, Any]) -> Any:
@@ -176,7 +176,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Outputs of a module lie as is said, and as is wanted from there on."""
+    """Redistribute a module's outputs from given to desired layouts."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class PrepareModuleOutput(ParallelStyle):
             )
 
     def apply(self, module: Module, mesh: DeviceMesh) -> None:
-        """Change what comes out of a module."""
+        """Add the hook that redistributes outputs."""
 
         def leave(module: Module, inputs: tuple, output: Any) -> Any:
             alone = not isinstance(output, tuple)
@@ -246,10 +246,10 @@ def parallelize_module(
 
 @contextmanager
 def loss_parallel() -> Iterator[None]:
-    """PyTorch's block for cross entropy of logits whose classes are divided over ranks.
+    """PyTorch's context for cross entropy of logits whose classes are sharded.
 
-    Here it does nothing: such a cross entropy is divided like any other function, inside and
-    outside, and its value and gradients are those of one process.
+    It has no effect: such a cross entropy is sharded like any other function, inside and outside,
+    and its value and gradients are those of one process.
 
     >>> with loss_parallel():
     ...     pass
@@ -258,18 +258,18 @@ def loss_parallel() -> Iterator[None]:
 
 
 def fits(name: str, pattern: str) -> bool:
-    """Whether a module's name is a pattern's, part by part."""
+    """Whether a module's name matches a pattern, part by part."""
     parts, wanted = name.split("."), pattern.split(".")
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def listed(asked: Asked) -> list[Placement | None]:
-    """The layouts that are asked of several tensors."""
+    """The layouts of several tensors, as a tuple."""
     return [asked] if asked is None or isinstance(asked, Placement) else list(asked)
 
 
 def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placement]) -> None:
-    """Lay a module's own parameters over a mesh, replicated where nothing else is said."""
+    """Shard a module's own parameters over a mesh; those without a split are replicated."""
     rows = (
         row_beside(name, p, layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim), mesh.names)
         for name, p in module.named_parameters(recurse=False)
@@ -289,7 +289,7 @@ def redistributed(
 
 
 def given_out(x: Any, mesh: DeviceMesh, want: Placement, local: bool) -> Any:
-    """A tensor over a mesh with the wanted placement, or this rank's part of it."""
+    """A tensor over a mesh in the desired placement, or this rank's part of it."""
     here = tuple(each for each in value_layout(x) if each[0] in mesh.names)
     if here != layout_by(mesh, [want], x.ndim):
         x = x.redistribute(mesh, [want])

@@ -27,7 +27,7 @@ __all__ = ["AllToAllTokenDispatcher"]
 
 
 class Run(NamedTuple):
-    """Rows that travel together: the other rank, the first row here, how many they are."""
+    """Consecutive rows sent together: the other rank, the first row here, their number."""
 
     peer: int
     start: int
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end of a way: its rows, and the runs among them."""
+    """One side of an exchange: its rows, and the runs among them."""
 
     rows: int
     runs: list[Run]
@@ -55,7 +55,7 @@ class AllToAllTokenDispatcher(TokenDispatcher):
         """The experts of this rank."""
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, tuple[End, End]]:
-        """Slots by expert, and of each block each rank's run to it."""
+        """Send slots to their experts' ranks; returns each block's rows by rank."""
         if is_capturing():
             raise TraceError(
                 "dispatch: uneven messages need numbers that only a run knows. "
@@ -69,7 +69,7 @@ class AllToAllTokenDispatcher(TokenDispatcher):
         return rows, arrived_be.cumsum(1), (tokens, experts)
 
     def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
-        """Every run back to where it came from, then slots in the order of tokens."""
+        """Send every run back, and order slots by token."""
         tokens, experts = sent.trip
         order_ls, back_ls = sent.routes.order_ls, sent.routes.back_ls
         y_lsd = carried(self.shares.group, rows, experts, tokens)
@@ -77,7 +77,7 @@ class AllToAllTokenDispatcher(TokenDispatcher):
         return FUNCTIONS["reordered"](y_lsd, back_ls, order_ls)
 
     def leaving(self, routes: Routes) -> End:
-        """The run of each own block for each rank."""
+        """The runs of each own block to each rank."""
         blocks, slots = routes.order_ls.shape
         runs = []
         for block, counts in enumerate(routes.counts_le.tolist()):
@@ -87,7 +87,7 @@ class AllToAllTokenDispatcher(TokenDispatcher):
         return End(blocks * slots, runs)
 
     def coming(self, sizes: Sequence[int]) -> End:
-        """The run of every block for this rank; blocks are alike, as long as the longest."""
+        """The runs of every block to this rank; blocks are padded to the longest."""
         rows = in_steps(max(1, *sizes), least=8)
         owners = [k for k, blocks in enumerate(self.shares.blocks) for _ in range(blocks)]
         runs = [
@@ -98,7 +98,7 @@ class AllToAllTokenDispatcher(TokenDispatcher):
 
 
 def carried(group: ProcessGroup, x: Tensor, source: End, target: End) -> Tensor:
-    """Rows from one end of a way to the other; what no run fills is 0."""
+    """Rows exchanged from one side to the other; gaps are 0."""
 
     def way(source: End, target: End) -> Do:
         def do(x: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def carried(group: ProcessGroup, x: Tensor, source: End, target: End) -> Tensor:
 
 
 def parts(x: Tensor, end: End) -> list[Part]:
-    """The messages of an end's runs."""
+    """The messages of one side's runs."""
     width = x.shape[1]
     found = [Part(run.peer, x, run.start * width, run.size * width) for run in end.runs]
     return [part for part in found if part.size]

@@ -39,7 +39,7 @@ class Routes(NamedTuple):
 
 
 class Dispatched(NamedTuple):
-    """The rows of this rank's experts, and what `combine` needs to bring them back."""
+    """The rows of this rank's experts, and the state that `combine` needs."""
 
     rows: Tensor
     """(t, d): block after block, each as long as the longest has to be, sorted by expert.
@@ -56,7 +56,7 @@ class Dispatched(NamedTuple):
 
 
 class TokenDispatcher:
-    """The part that dispatchers share: the order of slots, and the sum over a token's experts.
+    """Base of dispatchers: orders slots, and sums over a token's experts.
 
     experts is the number of all of them, blocks that of this rank's blocks of tokens.
     """
@@ -105,22 +105,22 @@ class TokenDispatcher:
         return y_lnd.reshape(blocks * n, d)
 
     def replayed(self, step: Callable[[], T]) -> T:
-        """The step's result; a dispatcher whose buffers were too small has it run once more.
+        """The step's result; it is run once more after a buffer was too small.
 
-        All ranks call it. The step gives what it computes, and writes nothing that it would read.
+        All ranks call it. The step returns what it computes, and writes nothing that it would read.
         """
         return step()
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, Any]:
-        """Slots, to the ranks of their experts: rows and ends of Dispatched, and a note."""
+        """Send slots to their experts' ranks: rows, the ends of Dispatched, and a note."""
         raise NotImplementedError
 
     def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
-        """Rows, back to where their slots are: (l, s, d)."""
+        """Send rows back to the ranks of their slots: (l, s, d)."""
         raise NotImplementedError
 
     def check(self, x: Tensor, share: Tensor, expert: Tensor) -> None:
-        """Refuse what does not fit together."""
+        """Refuse inputs whose shapes or dtypes do not fit together."""
         fits = x.ndim == share.ndim == expert.ndim == 2 and share.shape == expert.shape
         if not fits or x.shape[0] != expert.shape[0]:
             raise ShapeError(

@@ -10,9 +10,9 @@ __all__ = ["LocalTokenDispatcher"]
 
 
 class LocalTokenDispatcher(TokenDispatcher):
-    """Tokens and experts of one rank: rows are put in order, and back, and no message is sent.
+    """Dispatcher for tokens and experts of one rank, without messages.
 
-    blocks is a power of two, as `routed_mm` wants it.
+    blocks is a power of two, as `routed_mm` requires.
 
     >>> import gnomon as gn
     >>> dispatcher = LocalTokenDispatcher(experts=3)
@@ -29,13 +29,13 @@ class LocalTokenDispatcher(TokenDispatcher):
         super().__init__(experts, blocks)
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, None]:
-        """Tokens in the order of their experts, and where each expert's end."""
+        """Order tokens by expert; returns the ends of each expert's rows."""
         (blocks, slots), d = routes.order_ls.shape, x_lsd.shape[2]
         x_lsd = FUNCTIONS["reordered"](x_lsd, routes.order_ls, routes.back_ls)
         return x_lsd.reshape(blocks * slots, d), routes.counts_le.cumsum(1), None
 
     def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
-        """Slots in the order of tokens."""
+        """Order slots by token."""
         order_ls, back_ls = sent.routes.order_ls, sent.routes.back_ls
         y_lsd = rows.reshape(*order_ls.shape, rows.shape[1])
         return FUNCTIONS["reordered"](y_lsd, back_ls, order_ls)

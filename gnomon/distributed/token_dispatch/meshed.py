@@ -21,7 +21,7 @@ __all__ = ["MeshTokenDispatcher"]
 
 
 class MeshTokenDispatcher(TokenDispatcher):
-    """Rows of all blocks, which one mesh axis spreads, travel along it to the experts that it has.
+    """Dispatcher of rows along one mesh axis, over which blocks and experts are sharded.
 
     blocks is the number of all blocks. Every block of so many slots has so many places on each
     rank, or for all of them; slots without a place come back as NaN.
@@ -44,7 +44,7 @@ class MeshTokenDispatcher(TokenDispatcher):
             )
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, PlacedSlots]:
-        """Slots to their places, and places to the ranks of their experts: (r, t, d), (r, l, g)."""
+        """Put slots in places, and send these to their experts' ranks: (r, t, d), (r, l, g)."""
         (blocks, slots), d = routes.order_ls.shape, x_lsd.shape[2]
         k, own = self.places(slots), self.experts // self.ranks
         counts_lrg = routes.counts_le.reshape(blocks, self.ranks, own)
@@ -57,7 +57,7 @@ class MeshTokenDispatcher(TokenDispatcher):
         return rows, self.to_experts(ends_lrg.transpose(0, 1)), places
 
     def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
-        """Places back to their blocks, and slots in the order of tokens."""
+        """Send places back to their blocks, and order slots by token."""
         places, (blocks, slots), d = sent.trip, sent.routes.order_ls.shape, rows.shape[2]
         k = self.places(slots)
         rows_rlkd = self.to_blocks(rows.reshape(self.ranks, blocks, k, d))
@@ -70,19 +70,19 @@ class MeshTokenDispatcher(TokenDispatcher):
         return FUNCTIONS["where"](places.fits_ls.unsqueeze(2), y_lsd, float("nan"))
 
     def to_experts(self, x: Tensor) -> Tensor:
-        """(r, l, ...), of which each rank has its experts' part."""
+        """A value (r, l, ...), sharded by experts."""
         return self.moved(x, self.spread, Split(0))
 
     def to_blocks(self, x: Tensor) -> Tensor:
-        """Reshard a value, so that each rank has its blocks' part."""
+        """A value, resharded by blocks."""
         return self.moved(x, Split(0), self.spread)
 
     @property
     def spread(self) -> Placement:
-        """The placement of blocks: replicated where ranks do not divide them."""
+        """The placement of blocks: replicated if ranks do not divide them."""
         return REPLICATED if self.blocks % self.ranks else Split(1)
 
     def moved(self, x: Tensor, have: Placement, want: Placement) -> Tensor:
-        """Change the layout of x; its gradient gets the layout that x had."""
+        """x in another layout; its gradient gets the layout that x had."""
         there, back = (((self.mesh, self.ranks, each),) for each in (want, have))
         return apply(lambda node: place(node, there, back=back), (x,))

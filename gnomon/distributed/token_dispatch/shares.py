@@ -39,7 +39,7 @@ class Shares:
             )
 
     def arriving(self, counts_le: Tensor) -> Tensor:
-        """The slots of every block for each of this rank's experts, out of all ranks' counts."""
+        """The slots of every block for each of this rank's experts, from all ranks' counts."""
         blocks, (first, end) = self.blocks[self.rank], self.experts[self.rank]
         own = end - first
         goes = [(high - low) * blocks for low, high in self.experts]

@@ -66,7 +66,7 @@ class StaticTokenDispatcher(TokenDispatcher):
         return max(1, min(self.worst, ceil(rows * self.load)))
 
     def most(self) -> int:
-        """The most rows that a block had for a rank since this was asked, over all ranks."""
+        """The largest number of a block's rows for one rank since the last call, over all ranks."""
         with no_grad():
             found = int(all_reduce(self._most, "max", self.shares.group).item())
             self._most.zero_()
@@ -86,7 +86,7 @@ class StaticTokenDispatcher(TokenDispatcher):
         return made
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, PlacedSlots]:
-        """Slots to their places, and each rank's places to it."""
+        """Put slots in places, and send each rank its places."""
         (blocks, slots), d = routes.order_ls.shape, x_lsd.shape[2]
         if blocks and not 0 < slots <= self.worst:
             raise ArgumentError(
@@ -103,7 +103,7 @@ class StaticTokenDispatcher(TokenDispatcher):
         return rows, FUNCTIONS["clip"](ends, None, k), places
 
     def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
-        """Places back to their ranks, and slots in the order of tokens."""
+        """Send places back to their ranks, and order slots by token."""
         places, blocks, d = sent.trip, self.blocks, rows.shape[1]
         goes, comes = self.sizes
         rows = all_to_all_single(rows, comes, goes, self.shares.group)
@@ -121,12 +121,12 @@ class StaticTokenDispatcher(TokenDispatcher):
 
     @property
     def sizes(self) -> tuple[list[int], list[int]]:
-        """The rows that come from each rank, and that go to it."""
+        """The numbers of rows from each rank, and to it."""
         comes = [blocks * self.capacity for blocks in self.shares.blocks]
         return comes, [self.blocks * self.capacity] * self.ranks
 
     def placed(self, routes: Routes) -> PlacedSlots:
-        """Places for the slots of a routing; the longest run is noted."""
+        """Places for the slots of a routing; the longest run is recorded."""
         none_l1 = zeros(len(routes.order_ls), 1, dtype=int64)
         ends = FUNCTIONS["cat"]([none_l1, routes.counts_le.cumsum(1)], 1)
         edges_lr = ends.index_select(1, self._edges)
@@ -136,6 +136,6 @@ class StaticTokenDispatcher(TokenDispatcher):
         return placed(routes, size_lr, owners_le.gather(1, routes.expert_ls), self.capacity)
 
     def noted(self, size_lr: Tensor) -> None:
-        """Remember the longest run, for whoever asks at the end of a step."""
+        """Record the longest run, to be read at the end of a step."""
         if size_lr.shape[0]:
             self._most.copy_(FUNCTIONS["maximum"](self._most, size_lr.max()))

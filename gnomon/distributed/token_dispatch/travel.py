@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class TokenTravel:
-    """Tokens travel along a mesh axis, given its name and ranks; ask `replayed` to limit places.
+    """The exchange of tokens along a mesh axis, given its name and ranks; see `replayed`.
 
     >>> travel, asked = TokenTravel(("data", 2)), []
     >>> def step(most):
@@ -45,20 +45,20 @@ class TokenTravel:
         """
 
     def dispatcher(self, experts: int, blocks: int) -> MeshTokenDispatcher:
-        """A dispatcher for so many experts and blocks."""
+        """A dispatcher for `experts` experts and `blocks` blocks."""
         return MeshTokenDispatcher(experts, blocks, self.over, self.places)
 
     def places(self, slots: int) -> int:
-        """The places of a block of so many slots on each rank."""
+        """The places of a block of `slots` slots on each rank."""
         wanted = self.with_load(slots / self.over[1]) if self.is_even else self.capacity
         return min(wanted or slots, slots)
 
     def with_load(self, slots: float) -> int:
-        """Places for a load that is `load` times as much."""
+        """The number of places for `load` times the even load."""
         return in_steps(max(1, ceil(slots * self.load)), least=8)
 
     def most(self, counts_nle: Tensor) -> Tensor:
-        """The most slots that a block has for a rank, given those for each expert in n layers.
+        """The largest number of a block's slots for a rank, given each expert's in n layers.
 
         Shapes: counts_nle (n, l, e) -> ()
         """
@@ -66,7 +66,7 @@ class TokenTravel:
         return counts_nle.reshape(layers, blocks, ranks, experts // ranks).sum(3).max()
 
     def replayed(self, step: Callable[[], T], most_of: Callable[[T], int]) -> T:
-        """The step's result, with places for all where the most passed those that there were.
+        """The step's result; it is run again with places for all if there were too few.
 
         All ranks call it. A step without places for all changes nothing.
         """

@@ -48,20 +48,20 @@ KINDS = ("gather", "exchange", "shift", "messages", "fold")
 """Their names."""
 
 WORD = "a word with the others"
-"""What a rank waits for outside of programs, where nothing else is said."""
+"""The name of a wait outside of programs, if there is no other."""
 REQUESTS = 2
 """Numbers that each transfer has for itself, at least."""
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-"""What the block of a group names: it takes the slots of a call."""
+"""The type of native functions in a group's block; the argument is a call's slots."""
 SWEEP = 8
-"""So many transfers that nobody waits for are kept before some are let go."""
+"""The number of unawaited transfers at which completed ones are released."""
 MOST_REQUESTS = 1 << 14
 """Transfers of one program that have numbers of their own."""
 
 
 class Message(NamedTuple):
-    """Bytes for one rank, or from it: which, whether they are sent, their place, how many, a tag.
+    """A message to or from a rank: rank, direction, address, bytes, tag.
 
     Messages of one pair of ranks with one tag arrive in the order in which they were sent.
     """
@@ -74,7 +74,7 @@ class Message(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A transfer as its call says it: places, kind, bytes (to each rank), number, shift.
+    """A transfer as its call describes it: addresses, kind, bytes to each rank, number, shift.
 
     fold: the address of a function that folds rows (gnomon/codegen/kernels/fold_rows.py).
     """
@@ -186,12 +186,12 @@ _links: WeakValueDictionary[int, Link] = WeakValueDictionary()
 
 
 def links_of_process() -> list[Link]:
-    """The ends of all groups that this process holds, for error messages and the board."""
+    """The group ends of this process, for error messages and heartbeats."""
     return [link for link in (found() for found in _links.valuerefs()) if link is not None]
 
 
 class Link(ABC):
-    """One rank's end of a group: its ranks, its own place among them, and its block."""
+    """One rank's end of a group: ranks, its own index, and the block that native code reads."""
 
     words: ClassVar[int] = OWN
 
@@ -220,7 +220,7 @@ class Link(ABC):
         return len(self.ranks)
 
     def enter(self, caller: Caller) -> None:
-        """Record the program that starts the next transfers here, by which messages name them."""
+        """Record the program that starts the next transfers, for error messages."""
         number = self.block[STARTED]
         if number and self._caller is not None:
             self._before, self.block[STARTED] = (self._caller, number), 0
@@ -256,7 +256,7 @@ class Link(ABC):
 
     @abstractmethod
     def tell(self, message: bytes) -> list[bytes]:
-        """Exchange short messages between all ranks of the group; theirs, in rank order."""
+        """The short messages of all ranks of the group, in rank order; this rank's is `message`."""
 
     @abstractmethod
     def is_done(self, transfer: Transfer) -> bool:
@@ -283,7 +283,7 @@ class Link(ABC):
 
 
 class Backend(ABC):
-    """One rank among all, and what makes groups of them."""
+    """One rank's connection with all ranks, and the factory of groups."""
 
     name: ClassVar[str]
     rank: int
@@ -305,11 +305,11 @@ class Backend(ABC):
 
 
 opened: list[Backend] = []
-"""Those by which this process meets others, until they are closed."""
+"""The open backends of this process."""
 
 
 class CallbackLink(Link):
-    """An end of a group whose transfers are done in Python: for tests and simulated networks."""
+    """An end of a group whose transfers are Python code: for tests and simulated networks."""
 
     def __init__(self, name: str, ranks: Sequence[int], place: int) -> None:
         super().__init__(name, ranks, place)
@@ -320,7 +320,7 @@ class CallbackLink(Link):
 
     @abstractmethod
     def start(self, transfer: Transfer) -> None:
-        """Start a transfer; its data do not change until it is waited for."""
+        """Start a transfer; its data do not change until `wait`."""
 
     @abstractmethod
     def wait(self, transfer: Transfer) -> None:

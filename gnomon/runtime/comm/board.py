@@ -28,7 +28,7 @@ SILENT = 1.0
 
 @dataclass
 class Row:
-    """The state of a rank: where it is, its last collective, how it ended."""
+    """A rank's state at the launcher: source line, last collective, how it ended."""
 
     place: str = ""
     last: str = ""
@@ -83,7 +83,7 @@ class Server(ThreadingTCPServer):
 
 
 class Board:
-    """Listens on a port until it is closed; `address` is what ranks are given."""
+    """The launcher's server of rank states, listening at `address` until it is closed."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.rows: dict[int, Row] = {}
@@ -98,7 +98,7 @@ class Board:
         Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def hear(self, rank: int, message: dict[str, Any]) -> object:
-        """Process a message of a rank; returns the answer if it was a question."""
+        """Process a message of a rank; returns the answer to a question."""
         with self.changed:
             row = self.rows.setdefault(rank, Row())
             row.heard = monotonic()
@@ -107,7 +107,7 @@ class Board:
         return answer
 
     def state(self, row: Row, rank: int, message: dict[str, Any]) -> None:
-        """Record where a rank is."""
+        """Record a rank's source line and collective."""
         row.place, row.last = message["place"], message["last"]
 
     def fail(self, row: Row, rank: int, message: dict[str, Any]) -> object:
@@ -176,7 +176,7 @@ SINCE_ACK = 8 + 12 * 4
 
 
 def last_heard(connection: socket.socket) -> float:
-    """Time at which the other side last sent anything, its end included; now, if unknown.
+    """The time at which the other side last sent anything, its end included; now, if unknown.
 
     Ranks are killed within milliseconds of each other, and threads may notice in any order.
     """
@@ -187,7 +187,7 @@ def last_heard(connection: socket.socket) -> float:
 
 
 class Talk(StreamRequestHandler):
-    """One rank's connection: a line of JSON for each thing said, and for each answer."""
+    """One rank's connection with the launcher: lines of JSON, one per message or answer."""
 
     server: Server
 

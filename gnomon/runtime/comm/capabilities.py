@@ -37,7 +37,7 @@ FOLDING = {
 
 
 class Support(NamedTuple):
-    """Whether a backend does something itself, has it made of other things, or not; by what."""
+    """Whether a backend supports an operation: natively, by other operations, or not; by what."""
 
     how: str
     by: str

@@ -42,7 +42,7 @@ DECLARED = "init_process_group"
 
 @dataclass(frozen=True)
 class Environment:
-    """The place of this process in a launch and on its machine, and who says so."""
+    """The rank of this process among all and on its machine, and the launcher that set it."""
 
     rank: int
     size: int
@@ -81,7 +81,8 @@ LAUNCHERS = (
     Names("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", ""),
     Names("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
 )
-"""As they are asked: last whose names others set too. A shell of SLURM's has no task count."""
+"""Launchers in the order of lookup: last those whose variables others set too. A shell of SLURM's
+has no task count."""
 KUBERNETES = Names("Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", "", "")
 """An indexed job gives each pod its index alone: how many there are, its author says."""
 LIGHTNING = Names("Lightning", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE")
@@ -98,7 +99,7 @@ _declared: list[Environment] = []
 
 
 def environment(given: Mapping[str, str] = os.environ) -> Environment:
-    """The place of this process, or of this thread where ranks are threads.
+    """The rank of this process, or of this thread where ranks are threads.
 
     >>> environment({"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"})
     Environment(rank=1, size=4, local_rank=1, local_size=4, source='torchrun')
@@ -110,9 +111,9 @@ def environment(given: Mapping[str, str] = os.environ) -> Environment:
 
 
 def declare(rank: int, size: int) -> None:
-    """Give this process a place, as no launcher did: the rank that it is for its program.
+    """Set this process's rank, where no launcher did.
 
-    Raises ConfigError for what is no rank.
+    Raises ConfigError for an invalid rank.
     """
     if not 0 <= rank < size:
         raise ConfigError(
@@ -123,12 +124,12 @@ def declare(rank: int, size: int) -> None:
 
 
 def thread_place(place: Environment) -> holding[Environment | None]:
-    """A block in which this thread has this place among the ranks."""
+    """A context manager in which this thread has this rank."""
     return holding(_standing, place)
 
 
 def found_in(given: Mapping[str, str]) -> Environment:
-    """The place that launchers' variables tell; ConfigError where two of them differ."""
+    """The rank in launchers' variables; ConfigError if two launchers differ."""
     found = [(names, read(names, given)) for names in launchers(given) if given.get(names.size)]
     if len({each.size for _, each in found}) > 1:
         said = "; ".join(f"{each} ({names.given(given)})" for names, each in found)
@@ -156,7 +157,7 @@ def was_launched(given: Mapping[str, str] = os.environ) -> bool:
 
 
 def variables(given: Mapping[str, str] = os.environ) -> str:
-    """The variables that tell ranks apart here, for messages."""
+    """The variables that hold a rank in this environment, for messages."""
     found = [names for names in launchers(given) if given.get(names.size)]
     return found[0].given(given) if found else ""
 
@@ -181,17 +182,17 @@ def by_mpi(place: Environment, given: Mapping[str, str] = os.environ) -> bool:
 
 
 def board_address(given: Mapping[str, str] = os.environ) -> str:
-    """The address of the launcher's board; empty where it is not ours."""
+    """The address of the launcher's server of rank states; empty for other launchers."""
     return given.get(BOARD, "")
 
 
 def wanted_backend(given: Mapping[str, str] = os.environ) -> str | None:
-    """The backend that ranks are to meet by; None where it follows from who started them."""
+    """The backend that the user asked for; None if it follows from the launcher."""
     return given.get(BACKEND) or None
 
 
 def read(names: Names, given: Mapping[str, str]) -> Environment:
-    """The place of this process by the variables of one launcher."""
+    """The rank of this process by the variables of one launcher."""
     if names.rank not in given:
         raise ConfigError(
             f"launch: {names.size}={given[names.size]} without {names.rank}. Set both, or none."

@@ -42,10 +42,10 @@ class FakeBackend(Backend):
 
 
 class FakeLink(CallbackLink):
-    """An end of a group whose other ends are not there."""
+    """An end of a group whose other ranks do not exist."""
 
     def start(self, transfer: Transfer) -> None:
-        """Bring what this rank sends itself, and zeros from all others."""
+        """Copy what this rank sends to itself, and zeros in place of other ranks' data."""
         moved = pieces_of(transfer, self.place, self.count)
         own = [piece for piece in moved.sends if piece.peer == self.place]
         if transfer.kind == FOLD:

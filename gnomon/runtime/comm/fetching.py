@@ -63,7 +63,7 @@ def read(e: Emitter, to: str, source: str, nbytes: str | int) -> str:
 
 
 def write_fetch(module: LLVMModule) -> None:
-    """Define `fetch`, which reads one round of a message from its sender; gives whether it did."""
+    """Define `fetch`, which reads one round of a message from its sender; returns if it did."""
     e = private(module, "fetch", ("ptr", "peer"), returns="i64")
     still = e.value("alloca i64, align 8")
     fetched = e.offset("%peer", 8 * FETCHED)
@@ -101,9 +101,9 @@ def write_fetch(module: LLVMModule) -> None:
 
 
 def still_valid(e: Emitter, place: str, message: str, source: str) -> tuple[str, str]:
-    """Whether the sender's word was read, and whether the message is still valid.
+    """Emit whether a sender's word was read, and whether its message is still valid.
 
-    The word holds the message's address; a sender that gives the message up clears it.
+    The word holds the message's address; a sender that cancels the message clears it.
     """
     e.store(source, place, "i64", 8)
     # the word is read after the message, on processors that would do either first

@@ -23,7 +23,7 @@ WORLD = "world"
 
 
 class ProcessGroup:
-    """Ranks that meet: their numbers among all, and this rank's end of the group."""
+    """A group of ranks: their global numbers, and this rank's end."""
 
     _followed = None
     """All of it: a program names its groups, and each run takes the one of that name."""
@@ -32,7 +32,7 @@ class ProcessGroup:
         self.link, self.backend, self.ranks, self.name = link, backend, link.ranks, link.name
 
     def rank(self) -> int:
-        """The place of this rank in the group."""
+        """The index of this rank in the group."""
         return self.link.place
 
     def size(self) -> int:
@@ -40,7 +40,7 @@ class ProcessGroup:
         return len(self.ranks)
 
     def place_of(self, rank: int) -> int:
-        """The place in the group of one of all ranks."""
+        """The index in the group of a global rank."""
         if rank not in self.ranks:
             raise ArgumentError(f"{self.name}: rank {rank} is none of its ranks {self.ranks}.")
         return self.ranks.index(rank)
@@ -131,7 +131,7 @@ def default_group() -> ProcessGroup | None:
 
 
 class of_rank(holding["Membership | None"]):
-    """A block in which this thread is a rank of its own, with its own groups."""
+    """A context manager in which this thread is a rank with groups of its own."""
 
     def __init__(self, backend: Backend) -> None:
         self.own = Membership(backend)
@@ -140,7 +140,7 @@ class of_rank(holding["Membership | None"]):
     __exit__ = Block.__exit__
 
     def leave(self) -> None:
-        """Restore the rank that the thread had before, and close the groups of this one."""
+        """Restore the thread's previous rank, and close the groups of this one."""
         _own.set(self.before[0])
         for name in list(self.own.groups):
             here.remove(name)

@@ -20,13 +20,13 @@ _of_process: dict[str, Link] = {}
 
 
 def links() -> dict[str, Link]:
-    """The ends of groups that this rank has, by the names of mesh axes."""
+    """The group ends of this rank, by the names of mesh axes."""
     own = _own.get()
     return _of_process if own is None else own
 
 
 def link_along(mesh: str) -> Link:
-    """The end that this rank has of the group along a mesh axis; CollectiveError without one."""
+    """The group end of this rank along a mesh axis; CollectiveError without one."""
     found = links().get(mesh)
     if found is None:
         raise CollectiveError(
@@ -37,7 +37,7 @@ def link_along(mesh: str) -> Link:
 
 
 def along(own: Mapping[str, Link]) -> holding[dict[str, Link] | None]:
-    """Use these groups in this thread's context within a `with` block."""
+    """Use these groups in this thread inside a `with` block."""
     return holding(_own, dict(own))
 
 

@@ -72,11 +72,11 @@ def entries() -> linking.Library:
 
 
 _left: list[UnderWay] = []
-"""What groups that are gone still received."""
+"""Transfers of closed groups that were not complete."""
 
 
 class MpiBackend(Backend):
-    """One process among those that were launched together."""
+    """One process among those that MPI launched."""
 
     name = "mpi"
     native = (
@@ -102,7 +102,7 @@ class MpiBackend(Backend):
         opened.append(self)
 
     def _watch(self) -> None:
-        """Connect with the launcher's board, or with one that the first rank keeps."""
+        """Connect with the launcher's server of rank states, or with one of the first rank."""
         known = watch.of_process()
         address = known.address if known else ""
         if self.rank == 0 and self.size > 1 and not known:
@@ -144,7 +144,7 @@ class MpiBackend(Backend):
             sleep(nap)
 
     def nobody(self, name: str, what: str) -> str:
-        """The error message of a timeout, with the places of all ranks."""
+        """The error message of a timeout, with the states of all ranks."""
         return (
             f"rank {self.rank}: no answer along mesh axis {name!r} within {self.patience:g} s: "
             f"{what or WORD}.{watch.table()}\nLook for a rank that is somewhere else."
@@ -180,7 +180,7 @@ class MpiLink(Link):
         return ctypes.addressof(self._requests)
 
     def is_done(self, transfer: Transfer) -> bool:
-        """Whether MPI has finished all its requests."""
+        """Whether all of a transfer's MPI requests are complete."""
         flag, first = ctypes.c_int(), self.numbers_at + 8 * transfer.first
         test = ASK(functions()[native.FUNCTIONS.index("MPI_Test")])
         for k in range(requests_of(transfer, self.count)):
@@ -190,7 +190,7 @@ class MpiLink(Link):
         return True
 
     def tell(self, message: bytes) -> list[bytes]:
-        """Exchange bytes in a communicator of their own, apart from what programs move."""
+        """Exchange bytes in a separate communicator, apart from programs' transfers."""
         about = partial(self.waiting, True)
         if self._own is None:
             self._own, made = self.comm.Idup()
@@ -216,7 +216,7 @@ class MpiLink(Link):
         )
 
     def close(self) -> None:
-        """Free the communicator; memory that MPI may yet write into stays."""
+        """Free the communicator, but not memory that MPI may still write to."""
         if not MPI.Is_finalized():
             _left.extend(each for each in self.under_way if not each.is_done())
             self.comm.Free()

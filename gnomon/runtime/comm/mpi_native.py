@@ -18,7 +18,7 @@ __all__ = ["FUNCTIONS", "WORDS", "text_for"]
 # the words of a group's block, after those of every backend that waits in native code
 COMM, BYTE, STATUS, FLAG, SPARE, CALLED = range(waiting.OWN, waiting.OWN + 6)
 FUNCTIONS = ("MPI_Iallgather", "MPI_Ialltoall", "MPI_Isend", "MPI_Irecv", "MPI_Test")
-"""Whose addresses stand behind those words, in this order."""
+"""The MPI functions with addresses in a group's block, in order."""
 ALLGATHER, ALLTOALL, ISEND, IRECV, TEST, WORDS = range(CALLED, CALLED + 6)
 
 
@@ -35,7 +35,7 @@ def text_for(target: Target) -> str:
 
 
 def write_start(module: LLVMModule) -> None:
-    """`mpi_start` takes the slots of a transfer's call."""
+    """Define `mpi_start`, which starts the transfer in the slots of its call."""
     e = module.function("mpi_start", [("ptr", "slots")])
     group = group_of(e)
     store_number(e, group, base.STARTED)
@@ -184,9 +184,9 @@ def call_at(e: Emitter, group: str, at: str, *arguments: tuple[str, str]) -> Non
 
 
 def write_wait(module: LLVMModule) -> None:
-    """`mpi_wait` returns when all requests of a transfer are done, or something has failed.
+    """Define `mpi_wait`, which returns when all requests of a transfer are complete or one failed.
 
-    Then what is folded is folded.
+    A transfer with a fold then folds what it received.
     """
     e = module.function("mpi_wait", [("ptr", "slots")])
     group = group_of(e)
@@ -208,7 +208,7 @@ def write_wait(module: LLVMModule) -> None:
 
 
 def write_forget(module: LLVMModule) -> None:
-    """`mpi_forget` frees what a group's folds keep."""
+    """Define `mpi_forget`, which frees the scratch memory of a group's folds."""
     e = module.function("mpi_forget", [("ptr", "group")])
     scratch.forget(e, e.offset("%group", 8 * SPARE))
     e.ret()

@@ -31,7 +31,7 @@ NATIVE = (
 
 
 class Feature(NamedTuple):
-    """Something that newer versions do: since which, and the function that must be there."""
+    """A feature of newer versions: the first version, and the function that must exist."""
 
     since: Version
     symbol: str
@@ -46,11 +46,11 @@ FEATURES: Mapping[str, Feature] = {
     "registered windows": Feature((2, 27, 0), "ncclCommWindowRegister"),
     "gather to one rank": Feature((2, 28, 3), "ncclGather"),
 }
-"""What a version must have and a library must export, or it is off."""
+"""Features with the version and the exported function that each needs."""
 
 
 def version_of(code: int) -> Version:
-    """The version that a library's number stands for; the digits moved with 2.9.
+    """The version in a library's version number, whose digits moved with 2.9.
 
     >>> version_of(2804), version_of(22703)
     ((2, 8, 4), (2, 27, 3))
@@ -90,7 +90,7 @@ def reason(library: Any, version: Version, feature: Feature) -> str:
 
 
 def refuse(load: Callable[[str], Any] = ctypes.CDLL) -> NoReturn:
-    """Raise the error that says why ranks cannot use NCCL here."""
+    """Raise an error that says why ranks cannot use NCCL here."""
     try:
         library = load(LIBRARY)
     except OSError as cause:

@@ -62,7 +62,7 @@ def entries() -> linking.Library:
 
 
 class MemorySpan(ctypes.Structure):
-    """Address and length of some bytes, as the system call takes them."""
+    """The address and length of some bytes, as the system call takes them."""
 
     _fields_ = (("start", ctypes.c_void_p), ("nbytes", ctypes.c_size_t))
 
@@ -78,12 +78,12 @@ def read_memory(process: int, address: int, nbytes: int) -> bytes:
 
 
 class NodeWorld(TcpWorld):
-    """One process's end of all connections, by which it hears that others have failed."""
+    """One process's connections with the others of the node, and their failures."""
 
     leaving = False
 
     def _read(self, rank: int, peer: Connection) -> None:
-        """Receive from a rank until it leaves; then fail what still waits for it."""
+        """Receive from a rank until it leaves; then fail transfers that still wait for it."""
         super()._read(rank, peer)
         while not self.leaving and not self.failure:
             if any(link.owed(rank) for link in links_of_process() if isinstance(link, NodeLink)):
@@ -125,7 +125,7 @@ class NodeBackend(TcpBackend):
             self.process[words + streams.PEER_PROCESS] = readable[peer]
 
     def _readable(self, control: ThreadLink) -> list[int]:
-        """The process ids of all ranks; zeros if not every one may read every other's memory."""
+        """The process ids of all ranks; zeros unless each may read every other's memory."""
         mark = ctypes.create_string_buffer(secrets.token_bytes(TOKEN), TOKEN)
         words = os.getpid(), ctypes.addressof(mark)
         places = [struct.unpack(PLACE, x) for x in control.tell(struct.pack(PLACE, *words))]
@@ -169,11 +169,11 @@ class NodeBackend(TcpBackend):
         return made, f"/proc/{os.getpid()}/fd/{made}\0".encode() + token
 
     def group(self, name: str, members: tuple[int, ...], key: Hashable) -> NodeLink:
-        """The end of a group that has this key."""
+        """The end of a group with this key."""
         return NodeLink(self, name, members, key)
 
     def close(self, patience: float | None = None) -> None:
-        """Send what is under way, and leave with the others."""
+        """Send pending messages, and leave with the others."""
         if self in opened:
             self._flush(self.world.patience if patience is None else patience)
         super().close(patience)
@@ -222,7 +222,7 @@ class NodeLink(Link):
         return ctypes.addressof(self._requests)
 
     def tell(self, message: bytes) -> list[bytes]:
-        """Exchange bytes by sockets, apart from what programs move."""
+        """Exchange bytes by sockets, apart from programs' transfers."""
         self._talk.talk = self.talk
         try:
             return self._talk.tell(message)
@@ -230,7 +230,7 @@ class NodeLink(Link):
             self._talk.talk = None
 
     def is_done(self, transfer: Transfer) -> bool:
-        """Whether all its messages are over."""
+        """Whether all messages of a transfer are complete."""
         test = TEST(entries().addresses["node_test"])
         return bool(test(self.address, self.numbers_at + 8 * transfer.first))
 
@@ -267,7 +267,7 @@ class NodeLink(Link):
         )
 
     def close(self) -> None:
-        """Close the group; the memory of its messages is not touched any more."""
+        """Close the group; the memory of its messages is not accessed any more."""
         self._forget()
         self._talk.close()
         self.block[FAILED] = GONE

@@ -84,7 +84,7 @@ def write_arrived(module: LLVMModule) -> None:
 
 
 def write_bring(module: LLVMModule) -> None:
-    """Define `bring`, which reads a piece of a message from its sender, and tells if it is here."""
+    """Define `bring`, which reads a piece of a message from its sender; returns if it is here."""
     given = ("ptr", "group"), ("ptr", "peer"), ("ptr", "message"), ("ptr", "row")
     e = private(module, "bring", *given, ("i64", "start"), ("i64", "nbytes"), returns="i1")
     e.do(f"br i1 {is_direct(e, '%message')}, label %read, label %here")

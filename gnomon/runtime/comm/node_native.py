@@ -89,7 +89,7 @@ def text_for(target: Target) -> str:
 
 
 def write_progress(module: LLVMModule) -> None:
-    """Define `progress`, which moves a round to and from each peer; gives how many moved."""
+    """Define `progress`, which moves a round to and from each peer; returns how many moved."""
     e = private(module, "progress", ("ptr", "process"), returns="i64")
 
     def both(k: str, moved: str) -> list[str]:
@@ -135,7 +135,7 @@ def write_post(module: LLVMModule) -> None:
 
 
 def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
-    """Receive a message that came before it was asked for; what is still coming goes on."""
+    """Receive a message that arrived before it was requested; the rest of it goes on arriving."""
     came, moved = word(e, found, NBYTES), word(e, found, MOVED)
     wanted = e.value(f"icmp eq i64 {came}, %nbytes")
 
@@ -182,7 +182,7 @@ def write_finished(module: LLVMModule) -> None:
 
 
 def write_test(module: LLVMModule, name: str, ends: str) -> None:
-    """Define a function that moves bytes and tells whether a transfer has come to a state."""
+    """Define a function that moves bytes and returns whether a transfer has reached a state."""
     e = module.function(name, [("ptr", "group"), ("ptr", "request")], returns="i64")
     process, listed = word(e, "%group", PROCESS, "ptr"), word(e, "%request", 0, "ptr")
     lock(e, process, word(e, "%group", waiting.YIELD_AFTER))
@@ -228,7 +228,7 @@ def write_start(module: LLVMModule) -> None:
 
 
 def ends(e: Emitter) -> tuple[str, str]:
-    """The addresses at which a transfer receives and from which it sends."""
+    """Emit the addresses at which a transfer receives and from which it sends."""
     receive, send = (word(e, "%slots", k, "ptr") for k in (base.RECEIVE, base.SEND))
     return receive, send
 
@@ -324,7 +324,7 @@ def write_wait(module: LLVMModule) -> None:
 
 
 def write_sending(module: LLVMModule) -> None:
-    """Define `node_sending`, which moves bytes and tells whether some still wait to be sent."""
+    """Define `node_sending`, which moves bytes and returns whether some are not sent yet."""
     e = module.function("node_sending", [("ptr", "process"), ("i64", "k")], returns="i64")
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
@@ -348,7 +348,7 @@ def alive(e: Emitter, message: str) -> str:
 def write_owed(module: LLVMModule) -> None:
     """Define `node_owed`, which counts the unfinished messages with a peer.
 
-    What comes in is taken first, so a peer that has ended owes that for ever.
+    Received bytes are processed first, so what a peer that ended still owes never comes.
     """
     given = ("ptr", "process"), ("i64", "k"), ("i64", "key")
     e = module.function("node_owed", given, returns="i64")

@@ -22,7 +22,7 @@ def peer_at(e: Emitter, group: str, place: str) -> str:
 
 
 def messages_of(e: Emitter, listed: str) -> Callable[[str], str]:
-    """A function that gives the address of a transfer's k-th message."""
+    """The function that gives the address of a transfer's k-th message."""
     return lambda k: e.offset(listed, e.add(e.mul(k, MESSAGE_BYTES), 8))
 
 

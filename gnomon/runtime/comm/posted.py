@@ -38,7 +38,7 @@ DIGEST, LABEL = 16, 512
 
 
 class Posted:
-    """A transfer that was started, and the objects, `held`, whose memory it uses."""
+    """A transfer that was started, with `held`, the objects whose memory it uses."""
 
     def __init__(
         self, link: Link, transfer: Transfer, about: Callable[[], str], held: Any = None
@@ -86,7 +86,7 @@ def start_collective(
 
 
 def start_messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
-    """Start a list of messages, each with an address of its own; receives come first."""
+    """Start a list of messages, each with its address; receives are first."""
     ordered = tuple(sorted(listed, key=lambda each: each.sent))
     transfer = Transfer(0, 0, 0, MESSAGES, len(ordered), 0, 0, ordered)
 
@@ -99,10 +99,10 @@ def start_messages(link: Link, listed: Sequence[Message], held: Any = None) -> P
 
 
 class Comparison:
-    """A digest of a collective, which ranks exchange before what it moves.
+    """A digest of a collective, which ranks exchange before its data.
 
     Every call sends one: a rank cannot know whether the others begin what they began before. Only
-    where digests differ do ranks tell each other in words.
+    where digests differ do ranks exchange descriptions.
     """
 
     def __init__(self, link: Link, what: str, site: Site) -> None:
@@ -135,7 +135,7 @@ class Comparison:
             self._refuse()
 
     def _refuse(self) -> None:
-        """Raise an error that names what two ranks start, and where."""
+        """Raise an error that names the collectives that two ranks start, and their lines."""
         label = f"{self.what}\n{self.site}".encode()[:LABEL]
         rows = (ctypes.c_char * (LABEL * self.link.count))()
         self._gather(ctypes.create_string_buffer(label, LABEL), rows, LABEL).wait()

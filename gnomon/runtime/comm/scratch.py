@@ -15,7 +15,7 @@ HEAD = 64
 
 
 def take(e: Emitter, spare: str, nbytes: str) -> str:
-    """Emit an allocation of so many bytes: the spare block if it is large enough."""
+    """Emit an allocation of `nbytes`: the spare block if it is large enough."""
     found = e.load(spare, "ptr", 8)
     some, fits, make, done = map(e.fresh, ("some", "fits", "make", "made"))
     none = e.value(f"icmp eq ptr {found}, null")

@@ -18,7 +18,7 @@ __all__ = ["SlowWorld", "Wire"]
 
 @dataclass(frozen=True)
 class Wire:
-    """A network: bytes per second, and seconds of a transfer of none."""
+    """A simulated network: bytes per second, and latency in seconds."""
 
     bandwidth: float = 1e9
     latency: float = 2e-5
@@ -33,30 +33,30 @@ class Wire:
 
 
 class SlowWorld(World):
-    """Ranks as threads, on such a network."""
+    """Ranks as threads, on a simulated network."""
 
     def __init__(self, size: int, wire: Wire, patience: float | None = None) -> None:
         super().__init__(size, patience)
         self.wire = wire
 
     def backend(self, rank: int) -> SlowBackend:
-        """The end of one rank."""
+        """One rank's backend."""
         return SlowBackend(self, rank)
 
 
 class SlowBackend(ThreadBackend):
-    """One thread's end of a slow world."""
+    """One thread's end of a simulated world."""
 
     name = "slow"
     world: SlowWorld
 
     def group(self, name: str, members: tuple[int, ...], key: Hashable) -> SlowLink:
-        """A group whose transfers take time."""
+        """A group whose transfers take simulated time."""
         return SlowLink(self, name, members, key)
 
 
 class SlowLink(ThreadLink):
-    """One thread's end of a group with a wire."""
+    """One thread's end of a group with a simulated network."""
 
     backend: SlowBackend
 

@@ -48,7 +48,7 @@ LINE_WORDS = (NBYTES, KEY, TAG, KIND, SOURCE, NUMBER)
 
 
 def write_streams(module: LLVMModule) -> None:
-    """The functions that find messages and move them."""
+    """Define the functions that find messages and move them."""
     for write in (write_find, write_send, write_receive):
         write(module)
 
@@ -81,7 +81,7 @@ def is_null(e: Emitter, pointer: str) -> str:
 
 
 def publish_count(e: Emitter, window: str, at: int, count: str) -> None:
-    """Emit an atomic store that tells the other side how many bytes were written or read."""
+    """Emit an atomic store that publishes to the other side how many bytes were written or read."""
     e.do(f"store atomic i64 {count}, ptr {e.offset(window, at)} release, align 8")
 
 
@@ -96,7 +96,7 @@ def rounded_to_lines(e: Emitter, nbytes: str) -> str:
 
 
 def write_find(module: LLVMModule) -> None:
-    """Define `find`: where a list has its first message of a group and a tag, or its end."""
+    """Define `find`: the place in a list of the first message of a group and a tag, or its end."""
     e = private(module, "find", ("ptr", "list"), ("i64", "key"), ("i64", "tag"), returns="ptr")
 
     def wanted(message: str) -> str:
@@ -110,7 +110,7 @@ def write_find(module: LLVMModule) -> None:
 
 
 def first(e: Emitter, listed: str, holds: Callable[[str], str]) -> str:
-    """Emit a search for a list's first message with this property; gives its place, or the end."""
+    """Emit a search for a list's first message that `holds`; its place, or the list's end."""
     before, look, compare, other, found = (
         e.block,
         *map(e.fresh, ("look", "compare", "other", "found")),
@@ -250,7 +250,7 @@ def leave(e: Emitter, listed: str, message: str) -> None:
 
 
 def match_message(e: Emitter, line: str, direct: bool) -> None:
-    """Emit the match of an arriving message with who asked for it; it is kept until then."""
+    """Emit the match of an arriving message with its request; without one it is stored."""
     nbytes, key, tag, _, source, number = (word(e, line, k) for k in range(len(LINE_WORDS)))
     at = e.call("ptr", "find", ("ptr", e.offset("%peer", 8 * ASKED)), ("i64", key), ("i64", tag))
     message = e.load(at, "ptr", 8)
@@ -290,7 +290,7 @@ def match_message(e: Emitter, line: str, direct: bool) -> None:
 
 
 def set_source(e: Emitter, message: str, source: str, number: str) -> None:
-    """Mark a message as one that is read from its sender's memory, at this address."""
+    """Emit the mark of a message that is read from its sender's memory, at this address."""
     for index, value in ((KIND, DIRECT), (SOURCE, source), (NUMBER, number)):
         put(e, value, message, index)
 

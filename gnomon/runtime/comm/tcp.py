@@ -49,7 +49,7 @@ class Address(NamedTuple):
 
 
 class Hello(msgspec.Struct):
-    """The first word of a rank: who it is, and where it listens."""
+    """The first message of a rank: its number, and the address at which it listens."""
 
     mark: str
     rank: int
@@ -58,7 +58,7 @@ class Hello(msgspec.Struct):
 
 
 class Welcome(msgspec.Struct):
-    """The first rank's answer: where all listen, and where the board is."""
+    """The first rank's answer: the addresses of all ranks, and of the launcher's server."""
 
     places: dict[int, tuple[str, int]]
     board: str
@@ -85,7 +85,7 @@ class Connection:
 
 
 class TcpWorld(World):
-    """One process's end of all connections, and the messages that have come."""
+    """One process's connections with all others, and the messages received."""
 
     def __init__(self, rank: int, size: int, first: Address, patience: float | None = None) -> None:
         super().__init__(size, patience)
@@ -115,7 +115,7 @@ class TcpWorld(World):
     # how ranks find each other
 
     def _lead(self) -> dict[int, socket.socket]:
-        """Accept all other ranks, as the first one, and send each the addresses of all."""
+        """Accept all other ranks, as the first one, and send each all addresses."""
         host = self.first.host if self.first.host.startswith((LOOPBACK, "localhost")) else ""
         with socket.create_server((host, self.first.port), backlog=self.size) as server:
             found = self._accept(server, self.size - 1)
@@ -149,7 +149,7 @@ class TcpWorld(World):
         return found | {k: connection for k, (connection, _) in later.items()}
 
     def _reach(self, place: Address) -> socket.socket:
-        """Connect with a rank, again and again until it listens."""
+        """Connect with a rank, retrying until it listens."""
         while True:
             try:
                 return self._timed(socket.create_connection(place, self._left()))
@@ -220,7 +220,7 @@ class TcpWorld(World):
             self.arrived.notify_all()
 
     def _table(self) -> str:
-        """The places of all ranks, as the board has them."""
+        """The states of all ranks as text, from the launcher's server."""
         return watch.table()
 
     def leave(self, patience: float | None = None) -> None:
@@ -242,7 +242,7 @@ class TcpWorld(World):
 
 
 def say(connection: socket.socket, message: Any) -> None:
-    """Send one value on a new connection, before messages begin."""
+    """Send one value on a new connection, before any messages."""
     line = msgspec.msgpack.encode(message)
     connection.sendall(HEAD.pack(len(line), 0) + line)
 

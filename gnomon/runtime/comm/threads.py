@@ -34,7 +34,7 @@ Message = tuple[Hashable, ...]
 
 
 class World:
-    """Everything that ranks of one process share: messages under way, and the first failure."""
+    """The state that ranks of one process share: messages under way, and the first failure."""
 
     def __init__(self, size: int, patience: float | None = None) -> None:
         self.size = size
@@ -46,7 +46,7 @@ class World:
         """Rank -> a function that describes the transfer that it waits for."""
 
     def backend(self, rank: int) -> ThreadBackend:
-        """One rank's end."""
+        """One rank's backend."""
         return ThreadBackend(self, rank)
 
     def put(self, message: Message, content: bytes) -> None:
@@ -84,7 +84,7 @@ class World:
         return "".join(f"\n  rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def failed(self, message: Message) -> tuple[int, BaseException] | None:
-        """The rank whose failure keeps a message from coming, and its error; None if none does."""
+        """The failed rank that a message would come from, and its error; None if it runs."""
         return self.failure
 
     def has(self, message: Message) -> bool:
@@ -109,13 +109,13 @@ class ThreadBackend(Backend):
         self._made: Counter[tuple[int, ...]] = Counter()
 
     def link(self, name: str, ranks: Sequence[int]) -> ThreadLink:
-        """Make a group, which its number tells from others of the same ranks."""
+        """The end of a new group; its number tells it from others of the same ranks."""
         members = tuple(ranks)
         self._made[members] += 1
         return self.group(name, members, (members, self._made[members]))
 
     def group(self, name: str, members: tuple[int, ...], key: Hashable) -> ThreadLink:
-        """The end of a group that has this key."""
+        """The end of a group with this key."""
         return ThreadLink(self, name, members, key)
 
     def abort(self, cause: BaseException) -> None:
@@ -186,7 +186,7 @@ class ThreadLink(CallbackLink):
         return all(self.backend.world.has(message) for _, message in due)
 
     def tell(self, message: bytes) -> list[bytes]:
-        """Exchange bytes by messages of their own numbers."""
+        """Exchange bytes by messages numbered apart from programs'."""
         self._tells += 1
         world, here, what = self.backend.world, self.place, partial(self.waiting, True)
         for k in range(self.count):

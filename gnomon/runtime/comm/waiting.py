@@ -27,13 +27,13 @@ __all__ = [
 REQUESTS, PATIENCE, YIELD_AFTER, PLACE, COUNT, OWN = range(base.OWN, base.OWN + 6)
 
 LATE, REFUSED = 2, 16
-"""What stands for a failure: nobody answered; from 16 on, MPI's own code and 16."""
+"""Codes of failures: a timeout; from 16 on, MPI's own code plus 16."""
 LOOKS = 255
 """After so many looks in vain, and one, the clock is read."""
 
 
 def write_waiting(link: Link, patience: float, crowded: bool) -> None:
-    """Write a group's place, size, timeout and way of waiting into its block."""
+    """Write a group's index, size, timeout and way of waiting into its block."""
     block = link.block
     block[PATIENCE] = round(1e9 * patience)
     block[YIELD_AFTER] = 0 if crowded else BRIEF

@@ -32,7 +32,7 @@ ANSWER = 5.0
 
 
 class Watch:
-    """A connection with the board, and the thread that reports this rank's place to it."""
+    """A connection with the launcher's server, and the thread that sends heartbeats."""
 
     def __init__(self, address: str, rank: int, size: int) -> None:
         host, port, self._token = address.rsplit(":", 2)
@@ -44,7 +44,7 @@ class Watch:
         Thread(target=self._speak, name="watch", daemon=True).start()
 
     def _speak(self) -> None:
-        """Report the rank's place repeatedly, until it leaves or the board is gone."""
+        """Send heartbeats with the rank's line, until it leaves or the server is gone."""
         try:
             while not self._over.is_set():
                 self._send(kind="state", place=self.note or doing(), last=last())
@@ -53,13 +53,13 @@ class Watch:
             return
 
     def _send(self, **content: Any) -> None:
-        """Send a line to the board."""
+        """Send a line to the launcher's server."""
         line = msgspec.json.encode({"rank": self.rank, "token": self._token, **content})
         with self._speaking:
             self._socket.sendall(line + b"\n")
 
     def ask(self, kind: str, **content: Any) -> Any:
-        """Send a question; the answer, or None if the board is gone."""
+        """Send a question to the launcher's server; None if it is gone."""
         try:
             self._send(kind=kind, **content)
             return msgspec.json.decode(self._answers.readline())
@@ -72,19 +72,19 @@ class Watch:
         return bool(self.ask("fail", text=text, code=code, last=last(precise=True)))
 
     def leave(self) -> None:
-        """Say that this rank's program has ended."""
+        """Report that this rank's program has ended."""
         self._over.set()
         self.ask("leave")
         self.close()
 
     def close(self) -> None:
-        """Close the connection with the board."""
+        """Close the connection with the launcher's server."""
         self._over.set()
         self._answers.close()
         self._socket.close()
 
     def clock(self, rounds: int = 50) -> tuple[int, int]:
-        """The offset of the board's clock from this rank's, and its largest error, in ns."""
+        """The offset of the launcher's clock from this rank's, and its largest error, in ns."""
         best = (1 << 62, 0)
         for _ in range(rounds):
             began = monotonic_ns()
@@ -100,12 +100,12 @@ _watches: list[Watch] = []
 
 
 def of_process() -> Watch | None:
-    """The watch of this process; ranks that are threads have none."""
+    """The connection of this process with the launcher; None where ranks are threads."""
     return _watches[0] if _watches else None
 
 
 def begin(address: str, rank: int, size: int) -> Watch:
-    """Connect this process with a board, once."""
+    """Connect this process with a launcher's server, once."""
     if not _watches:
         _watches.append(Watch(address, rank, size))
         os.register_at_fork(after_in_child=_watches.clear)
@@ -120,7 +120,7 @@ def leave_out(found: LeftOut) -> None:
 
 
 def table() -> str:
-    """The places of all ranks as text, a line each; "" without a board."""
+    """The states of all ranks as text, a line each; "" without a launcher's server."""
     watch = of_process()
     if watch is None:
         return ""
@@ -132,7 +132,7 @@ def table() -> str:
 
 
 def doing(precise: bool = False) -> str:
-    """The place of this rank: the transfer that it waits for, else a line of the user's."""
+    """The state of this rank: the transfer that it waits for, else a line of the user's."""
     for link in links_of_process():
         wait = link.waiting(precise)
         if wait:
@@ -148,7 +148,7 @@ def last(precise: bool = False) -> str:
 
 
 def user_line(frame: FrameType | None) -> str:
-    """The innermost line that is neither Gnomon's nor Python's own."""
+    """The innermost frame's line that is neither Gnomon's nor Python's library's."""
     while frame is not None:
         if not is_ours(frame.f_code):
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

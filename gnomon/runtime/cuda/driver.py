@@ -50,7 +50,7 @@ ATTRIBUTES = {"multiprocessors": 16, "major": 75, "minor": 76}
 
 
 class Driver:
-    """One card of the driver's: the context of this process on it."""
+    """The CUDA driver with this process's context on one card."""
 
     def __init__(self, library: Any, number: int = 0) -> None:
         self._library, self._threads = library, local()
@@ -74,7 +74,7 @@ class Driver:
         self.card = self._described(device, number)
 
     def _number(self, name: str, *more: object) -> int:
-        """The number that a function gives in its first argument."""
+        """The number that a driver function returns in its first argument."""
         found = c_int()
         self._checked(name, byref(found), *more)
         return found.value
@@ -89,9 +89,9 @@ class Driver:
         return Card(number, text.value.decode(), capability, found["multiprocessors"], total.value)
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver's on this context.
+        """Call a function of the driver on this context.
 
-        Raises DeviceLost where the context is of no use any more, and DeviceError of what failed.
+        Raises DeviceLost if the context is unusable, and DeviceError for other failures.
         """
         if not getattr(self._threads, "ready", False):
             self._checked("cuCtxSetCurrent", self.context)
@@ -107,7 +107,7 @@ class Driver:
             self._refuse(name, code)
 
     def _refuse(self, name: str, code: int) -> None:
-        """Raise for a call that failed."""
+        """Raise the error of a call that failed."""
         text = c_char_p()
         self._library.cuGetErrorString(code, byref(text))
         reason = f"{name}: CUDA error {code}: {(text.value or b'unknown').decode()}"
@@ -129,7 +129,7 @@ class Driver:
         return address.value
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory of the card."""
         self.call("cuMemFree_v2", c_uint64(address))
 
     def put(self, address: int, content: np.ndarray) -> None:
@@ -157,7 +157,7 @@ class Driver:
             self.call("cuMemsetD8_v2", c_uint64(address), c_ubyte(byte), c_size_t(nbytes))
 
     def memory(self) -> tuple[int, int]:
-        """The bytes that are free, and all of the card's."""
+        """The free bytes, and all bytes of the card."""
         free, total = c_size_t(), c_size_t()
         self.call("cuMemGetInfo_v2", byref(free), byref(total))
         return free.value, total.value
@@ -188,7 +188,7 @@ class Driver:
         return module.value or 0
 
     def _assemble(self, complaint: Any, name: str, *arguments: Any) -> None:
-        """Call a function of the assembler's, whose complaint belongs to the error."""
+        """Call a function of the assembler, whose log becomes part of the error."""
         try:
             self.call(name, *arguments)
         except DriverError as cause:
@@ -196,7 +196,7 @@ class Driver:
             raise DriverError(f"{cause} {log[:400]}", cause.code) from None
 
     def unload(self, module: int) -> None:
-        """Give a module back."""
+        """Unload a module."""
         self.call("cuModuleUnload", c_void_p(module))
 
     def function(self, module: int, name: str) -> int:
@@ -206,29 +206,29 @@ class Driver:
         return handle.value or 0
 
     def new_event(self) -> c_void_p:
-        """An event, whose time can be noted."""
+        """A new timing event."""
         event = c_void_p()
         self.call("cuEventCreate", byref(event), 0)
         return event
 
     def record(self, event: c_void_p) -> None:
-        """Record an event: the card notes the time behind what was launched."""
+        """Record an event: the card notes the time after all earlier launches."""
         self.call("cuEventRecord", event, None)
 
     def elapsed(self, began: c_void_p, ended: c_void_p) -> float:
-        """The milliseconds between two events that have passed."""
+        """The milliseconds between two completed events."""
         found = c_float()
         self.call("cuEventElapsedTime", byref(found), began, ended)
         return found.value
 
     def synchronize(self) -> None:
-        """Wait for the card; what went wrong in kernels is raised here."""
+        """Wait for the card; errors in kernels are raised here."""
         self.call("cuCtxSynchronize")
         self.recent.clear()
 
 
 def log_options() -> tuple[Any, Any, Any]:
-    """Room for the assembler's complaint, and the options and their values that name it."""
+    """The buffer for the assembler's log, and the options and values that name it."""
     complaint = ctypes.create_string_buffer(4096)
     values = (c_void_p * 2)(ctypes.addressof(complaint), len(complaint))
     return complaint, (c_int * 2)(JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES), values
@@ -243,7 +243,7 @@ class DriverError(DeviceError):
 
 
 class CardLaunch:
-    """Launches with three parameters of 64 bits: a table of slots, scratch memory, its stride."""
+    """Launcher of kernels with three 64-bit parameters: slots, scratch memory, scratch stride."""
 
     def __init__(self, to: Driver, blocks: int, threads: int) -> None:
         self._driver, self._shape = to, (blocks, 1, 1, threads, 1, 1)
@@ -265,7 +265,7 @@ _found: list[Driver | str] = []
 
 
 def opened() -> Driver | str:
-    """The driver on the card of this rank, or why there is none."""
+    """The driver on this rank's card, or the reason why there is none."""
     with _lock:
         if HIDING in os.environ and os.environ[HIDING] != "1":
             return f"{HIDING}={os.environ[HIDING]} hides cards; {HIDING}=1 shows them"
@@ -280,13 +280,13 @@ def opened() -> Driver | str:
 
 
 def number_of_rank() -> int:
-    """The number of this rank's card: its LOCAL_RANK, or 0 where it is shown one card alone."""
+    """The number of this rank's card: LOCAL_RANK, or 0 if only one card is visible."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return 0 if shown and "," not in shown else int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def driver_or_none() -> Driver | None:
-    """The driver, where there is a card."""
+    """The driver, or None without a card."""
     found = opened()
     return found if isinstance(found, Driver) else None
 
@@ -297,13 +297,13 @@ def has_card() -> bool:
 
 
 def reason() -> str:
-    """Why there is no card."""
+    """The reason why there is no card."""
     found = opened()
     return found if isinstance(found, str) else ""
 
 
 def driver() -> Driver:
-    """The driver; DeviceError where there is no card."""
+    """The driver; DeviceError without a card."""
     if _found and isinstance(_found[0], Driver):
         return _found[0]
     found = driver_or_none()
@@ -313,13 +313,13 @@ def driver() -> Driver:
 
 
 def use(made: Driver | None) -> None:
-    """Take another driver for this process's, or look for one anew if None; for tests."""
+    """Replace this process's driver, or look for one anew if None; for tests."""
     with _lock:
         _found[:] = [] if made is None else [made]
 
 
 def forget() -> None:
-    """In the child of a fork: the card knows the parent's context alone."""
+    """Drop the driver in a fork's child, whose context is the parent's alone."""
     if _found and isinstance(_found[0], Driver):
         _found[
             0

@@ -29,7 +29,7 @@ _change = held(RLock())
 
 
 class CardKernel:
-    """A kernel on the card, there while somebody holds it."""
+    """A kernel loaded on the card while this object is held."""
 
     def __init__(self, ptx: bytes, width: int) -> None:
         self.driver, self.width = driver(), width
@@ -40,7 +40,7 @@ class CardKernel:
 
 
 class CardFunctions(dict[str, int]):
-    """Handles by name, each good while somebody holds this."""
+    """Kernel handles by name, valid while this object is held."""
 
     def __init__(self, kernels: Mapping[str, CardKernel]) -> None:
         super().__init__((name, kernel.handle) for name, kernel in kernels.items())
@@ -50,7 +50,7 @@ class CardFunctions(dict[str, int]):
 
 
 class CardBatch:
-    """Kernels that are made together: a kernel's text is whole when all its parts are known."""
+    """Kernels that are compiled together, when the texts of all their parts are known."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -82,7 +82,7 @@ class CardBatch:
 
 
 def machine_code(ptx: bytes, to: Driver) -> bytes:
-    """The machine code of a PTX text for a card, from the disk or assembled by its driver."""
+    """The machine code of a PTX text for a card, from the cache or the driver's assembler."""
     store = cache_of(current(), "cubins")
     key = digest(ptx, repr(to.card.capability), str(to.version))
     known = store.load(key) if store else None
@@ -95,13 +95,13 @@ def machine_code(ptx: bytes, to: Driver) -> bytes:
 
 
 def found(name: str) -> CardKernel | None:
-    """A kernel that this process has loaded, on the card that it uses now."""
+    """A kernel loaded by this process on the current card."""
     kernel = _loaded.get(name)
     return kernel if kernel is not None and kernel.driver is driver() else None
 
 
 def release_unused() -> None:
-    """Give modules back that nobody holds, once the card is done with them."""
+    """Unload modules that nobody holds, once the card is done with them."""
     if _unused:
         driver().synchronize()
     while _unused:
@@ -121,13 +121,13 @@ def key_of(text: str) -> str:
 
 
 def fetch(keys: Mapping[str, str]) -> None:
-    """Give no handles: the cache holds PTX under whole texts, which passes make."""
+    """None: the cache holds PTX by whole texts, which the passes must make first."""
 
 
 def no_files(_: Mapping[str, bytes] | Sequence[Any]) -> Never:
-    """Refuse to write or read a file of compiled functions."""
+    """Refuse files of compiled functions, which cards do not support."""
     raise CompileError("precompile: a file holds no kernels of a card. Use device 'cpu'.")
 
 
 STORE = CardBatch, load, key_of, fetch, no_files, no_files
-"""What a store of kernels does with their texts."""
+"""The functions of the card's kernel store."""

@@ -31,7 +31,7 @@ HEAD = [
     f"  %members = shl i32 {(1 << LANES) - 1}, %half",
     *(f"  %early{k} = icmp ult i32 %lane32, {k}" for k in range(LANES)),
 ]
-"""What each function begins with: a thread's lane, which threads of its warp have the others, and
+"""The entry of each function: a thread's lane, which threads of its warp have the others, and
 whether the lane is one of the first."""
 DECLARED = (
     "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
@@ -40,16 +40,16 @@ DECLARED = (
     "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)",
 )
 SEGMENT = 0x101F
-"""What keeps a shuffle inside sixteen threads."""
+"""The operand that restricts a shuffle to sixteen threads."""
 Needed = dict[tuple[str, str], None]
 """Functions that a text calls: names and types."""
 Write = Callable[..., list[str]]
 
 
 def by_lanes(text: str) -> str:
-    """A text of vectors as one of a lane for each thread.
+    """A text of vectors, rewritten to one with a lane per thread.
 
-    Raises CompileError for what is in no text of loops.
+    Raises CompileError for instructions that loop kernels do not contain.
     """
     needed: Needed = {}
     declared, lines = dict.fromkeys(DECLARED), []
@@ -65,7 +65,7 @@ def by_lanes(text: str) -> str:
 
 
 def translated(line: str, needed: Needed) -> list[str]:
-    """The lines that stand for one."""
+    """The scalar lines that replace one vector line."""
     for pattern, write in PATTERNS:
         if found := pattern.fullmatch(line):
             return write(needed, *map(of_a_lane, found.groups()))
@@ -76,12 +76,12 @@ def translated(line: str, needed: Needed) -> list[str]:
 
 
 def of_a_lane(text: str) -> str:
-    """Types, names and constants of vectors as a lane has them."""
+    """Vector types, names and constants in a text, replaced by those of one lane."""
     return CONSTANT.sub(constant, NAMES.sub("", VECTOR.sub(r"\1", text)))
 
 
 def constant(found: re.Match[str]) -> str:
-    """A lane's part of a constant: the same in all, its own number, or whether it is early."""
+    """A lane's part of a vector constant: its value, the lane's number, or a comparison of that."""
     values = [part.split()[1] for part in found[1].split(", ")]
     early = values.count("true")
     if len(set(values)) == 1:
@@ -97,18 +97,18 @@ def constant(found: re.Match[str]) -> str:
 
 
 def called(needed: Needed, name: str, kind: str) -> str:
-    """The name of a function for a type, which is then needed."""
+    """The name of a helper function for a type; it is added to the needed ones."""
     needed[name, kind] = None
     return f"@{name}.{kind}"
 
 
 def alike(needed: Needed, name: str, kind: str, value: str) -> list[str]:
-    """A number that all lanes have."""
+    """The call of the helper that broadcasts a number to all lanes."""
     return [f"  {name} = bitcast {kind} {value} to {kind}"]
 
 
 def shuffled(needed: Needed, name: str, kind: str, value: str, order: str) -> list[str]:
-    """Lanes that change places: two that differ in a bit of their numbers, or all get the first."""
+    """The call of the helper that shuffles lanes: a butterfly exchange, or a broadcast."""
     picks = [int(part.split()[1]) for part in order.split(", ")]
     if picks == [0] * LANES:
         return first(needed, name, kind, value)
@@ -119,43 +119,43 @@ def shuffled(needed: Needed, name: str, kind: str, value: str, order: str) -> li
 
 
 def first(needed: Needed, name: str, kind: str, value: str) -> list[str]:
-    """The first lane, for all."""
+    """The call of the helper that broadcasts the first lane."""
     function = called(needed, "first", kind)
     return [f"  {name} = call {kind} {function}({kind} {value}, i32 0, i32 %members)"]
 
 
 def read(needed: Needed, name: str, kind: str, place: str, align: str) -> list[str]:
-    """Neighbours in memory."""
+    """The call of the helper that loads contiguous lanes."""
     at = f"  {name}.at = getelementptr {kind}, ptr {place}, i64 %lane"
     return [at, f"  {name} = load {kind}, ptr {name}.at, align {align}"]
 
 
 def read_some(needed: Needed, name: str, kind: str, place: str, *given: str) -> list[str]:
-    """Neighbours in memory, where lanes are on."""
+    """The call of the helper that loads contiguous lanes under a mask."""
     on, fill = given
     function = called(needed, "read", kind)
     return [f"  {name} = call {kind} {function}(ptr {place}, i64 %lane, i1 {on}, {kind} {fill})"]
 
 
 def gathered(needed: Needed, name: str, kind: str, place: str, align: str) -> list[str]:
-    """Each lane from its own place."""
+    """The call of the helper that gathers lanes from their addresses."""
     return [f"  {name} = load {kind}, ptr {place}, align {align}"]
 
 
 def written(needed: Needed, kind: str, value: str, place: str, on: str = "true") -> list[str]:
-    """Neighbours in memory, stored where lanes are on."""
+    """The call of the helper that stores contiguous lanes under a mask."""
     function = called(needed, "write", kind)
     return [f"  call void {function}(ptr {place}, i64 %lane, i1 {on}, {kind} {value})"]
 
 
 def ballot(needed: Needed, name: str, value: str) -> list[str]:
-    """One bit for each lane."""
+    """The call of the helper that gives the mask as bits."""
     function = called(needed, "bits", "i1")
     return [f"  {name} = call i16 {function}(i1 {value}, i32 %members, i32 %half)"]
 
 
 def some(needed: Needed, name: str, value: str) -> list[str]:
-    """Whether any lane is on."""
+    """The call of the helper that tells whether any lane is on."""
     return [
         *ballot(needed, f"{name}.bits", value),
         f"  {name} = icmp ne i16 {name}.bits, 0",
@@ -196,13 +196,13 @@ PATTERNS: Sequence[tuple[re.Pattern[str], Write]] = [
 
 
 def defined(head: str, *lines: str) -> str:
-    """A function's text, inlined wherever it is called."""
+    """The text of a helper function, inlined wherever it is called."""
     body = "\n".join(["entry:", *(f"  {line}" for line in lines), "}"])
     return f"define internal {head} alwaysinline convergent nounwind {{\n{body}"
 
 
 def teamwork(width: int) -> dict[str, str]:
-    """The texts, by name, of what kernels call that so many threads run together."""
+    """The texts, by name, of the functions that a team of `width` threads calls."""
     barrier = '"bar.sync 0;", "~{memory}"()'
     if width == LANES:
         barrier = '"bar.warp.sync $0;", "r,~{memory}"(i32 %members)'
@@ -214,7 +214,7 @@ def teamwork(width: int) -> dict[str, str]:
 
 
 def moved(name: str, how: str, kind: str) -> str:
-    """A function that gives another thread's number, word by word."""
+    """Define a function that reads another thread's value, word by word."""
     bits = BITS[kind]
     whole = max(bits, 32)
     lines = [
@@ -240,16 +240,16 @@ def moved(name: str, how: str, kind: str) -> str:
 
 
 def masked(kind: str) -> tuple[str, str, tuple[str, ...]]:
-    """The vector of one number, the end of an instruction's name, and lines about a lane's place.
+    """The vector type of one number, its suffix in intrinsics, and lines about the lane's address.
 
-    A masked access of one number becomes a branch, or an instruction with a predicate.
+    A masked access of one number becomes a branch, or a predicated instruction.
     """
     place = f"%place = getelementptr {kind}, ptr %first, i64 %number"
     return f"<1 x {kind}>", f"v1{short(kind)}.p0", (place, "%mask = bitcast i1 %on to <1 x i1>")
 
 
 def reader(kind: str) -> str:
-    """A function that reads a number where a lane is on."""
+    """Define the function that loads a number if the lane is on."""
     one, name, lines = masked(kind)
     return defined(
         f"{kind} @read.{kind}(ptr %first, i64 %number, i1 %on, {kind} %fill)",
@@ -263,7 +263,7 @@ def reader(kind: str) -> str:
 
 
 def writer(kind: str) -> str:
-    """A function that stores a number where a lane is on."""
+    """Define the function that stores a number if the lane is on."""
     one, name, lines = masked(kind)
     return defined(
         f"void @write.{kind}(ptr %first, i64 %number, i1 %on, {kind} %x)",
@@ -276,7 +276,7 @@ def writer(kind: str) -> str:
 
 
 def voting(_: str) -> str:
-    """A function that gives a bit for each of the lanes."""
+    """Define the function that gives one bit for each lane."""
     return defined(
         "i16 @bits.i1(i1 %on, i32 %all, i32 %down)",
         "%votes = call i32 @llvm.nvvm.vote.ballot.sync(i32 %all, i1 %on)",

@@ -18,7 +18,7 @@ UNBOUNDED = 1 << 62
 
 
 class CardMemory(Allocator):
-    """Blocks of a card's memory. A block that comes back is used again by later launches alone."""
+    """Allocator of a card's memory; a freed block is reused by later launches only."""
 
     device = "cuda"
 
@@ -27,13 +27,14 @@ class CardMemory(Allocator):
         self.limit = UNBOUNDED  # the card says when it is full
 
     def _map(self, size: int) -> tuple[int, Any]:
+        """Allocate a block on the card; MemoryError if there is too little."""
         address = self._allocated_by(driver().allocate, size)
         others.add(self.device)
         self._reserved += size
         return address, Mapping(partial(driver().free, address))
 
     def _allocated_by(self, allocate: Callable[[int], int], size: int) -> int:
-        """New memory; idle blocks are given back where there is too little."""
+        """New memory; idle blocks are freed if there is too little."""
         for last in (False, True):
             try:
                 return allocate(size)
@@ -56,7 +57,7 @@ class CardMemory(Allocator):
         return address, True
 
     def foreign(self, address: int, nbytes: int, owner: Any) -> DeviceBuffer:
-        """Memory of the card that another library owns, which lives while `owner` is held."""
+        """Memory of the card that another library owns; `owner` is kept alive."""
         others.add(self.device)
         return DeviceBuffer.foreign(address, nbytes, owner, source=self)
 
@@ -71,7 +72,7 @@ class CardMemory(Allocator):
         driver().put(buffer.address, content)
 
     def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
-        """Copy a buffer's bytes to the beginning of one here; within the card by itself."""
+        """Copy a buffer's bytes to the beginning of another, on the card if both are there."""
         if source.memory is self:
             driver().copy(goal.address, source.address, source.nbytes)
         else:
@@ -79,7 +80,7 @@ class CardMemory(Allocator):
 
 
 class Mapping:
-    """Memory that can be given back to the card."""
+    """Memory that is freed with this object."""
 
     def __init__(self, close: Callable[[], None]) -> None:
         self.close = close

@@ -40,9 +40,10 @@ APART = 256
 
 
 class CardProgram(DeviceProgram):
-    """Runs its steps in order; it never changes, so that any number of threads may run it."""
+    """A program that runs on a card; immutable, so that any number of threads may run it."""
 
     def _set_up(self, tables: Tables | None) -> None:
+        """Compute the rows, bases and widths of launches that runs read."""
         needs = self.needs
         calls, bound = tables or tables_of(self.steps, self.handles, needs)
         self._rows = [(int(f), int(at) // 8, int(k), int(t)) for f, at, _, k, t in calls]
@@ -64,9 +65,9 @@ class CardProgram(DeviceProgram):
         scalars: Sequence[int] = (),
         caller: RunCaller | None = None,
     ) -> None:
-        """Run on buffers given by address; it returns before the card is done.
+        """Launch the program on buffers given by address; it returns before the card is done.
 
-        The last output is the host's, and is looked at where positions are checked: then it waits.
+        The last output is on the host: it waits for it where positions are checked.
         """
         to, outputs = driver(), list(outputs)
         there = DeviceBuffer(8, card_memory, zeros=True) if self._checks else None
@@ -78,7 +79,7 @@ class CardProgram(DeviceProgram):
 
 
 class CardRun:
-    """One run of a program: its bases, its slots, and the memory that lasts as long."""
+    """One run of a program: bases, slots, and memory of the run's duration."""
 
     def __init__(
         self, program: CardProgram, to: Driver, given: list[int], caller: RunCaller | None
@@ -110,7 +111,7 @@ class CardRun:
             events.announce_run(self.program, self.caller, rows, (start, monotonic_ns()))
 
     def step(self, number: int) -> int:
-        """Run a step; the number of the next one."""
+        """Run a step; returns the number of the next one."""
         function, at, kind, target = self.program._rows[number]
         if kind == native.CALL:
             self.call(number, function, at)
@@ -131,13 +132,13 @@ class CardRun:
         return self.bases[self.program._bases[at]] + self.program._offsets[at]
 
     def bind(self, first: int, end: int) -> None:
-        """Fill slots from one to another, since bases have changed."""
+        """Recompute a range of slots after bases changed."""
         part = slice(first, end)
         self.slots[part] = self.bases[self.program._bases[part]] + self.program._offsets[part]
         self.driver.put(self.table.address + 8 * first, self.slots[part])
 
     def call(self, number: int, function: int, at: int) -> None:
-        """Launch a kernel, and record its time where somebody listens."""
+        """Launch a kernel; its time is recorded if there are subscribers."""
         begun = monotonic_ns()
         try:
             place, scratch = self.table.address + 8 * at, self.scratch.address
@@ -152,7 +153,7 @@ class CardRun:
 
 
 def blocks_of(to: Driver, stride: int, width: int = 1) -> int:
-    """The blocks of a launch: so many as the card runs, if their scratch memory is not too much.
+    """The blocks of a launch: as many as the card runs at once, limited by their scratch memory.
 
     width: threads that share scratch memory.
     """

@@ -58,18 +58,18 @@ CALLED = re.compile(r"declare [^@]*@(\w+)\(")
 
 
 def width_of(text: str) -> int:
-    """The threads of a card that are one thread of a kernel: its lanes, or a team; mostly one."""
+    """The card threads that make one thread of a kernel: its lanes, or a team; mostly one."""
     found = WIDTH.search(text)
     return int(found[1]) if found else 1
 
 
 def is_part(symbol: str) -> bool:
-    """Whether a function is called by kernels alone."""
+    """Whether a function is called only by other kernels."""
     return symbol.startswith(PART)
 
 
 def entry_text(symbol: str, texts: Mapping[str, str]) -> str:
-    """A kernel and the functions that it calls, behind the wrapper.
+    """The text of a kernel and the functions that it calls, after the entry's wrapper.
 
     Raises CompileError for a text with instructions of another processor.
     """
@@ -85,10 +85,10 @@ def entry_text(symbol: str, texts: Mapping[str, str]) -> str:
 
 
 def in_global_memory(text: str) -> str:
-    """A text of which LLVM knows that all it reads and writes is in the card's global memory.
+    """A text with pointers marked as global memory of the card.
 
-    An access to memory of any kind is slower. From single pointers LLVM follows it to what reads
-    them, from vectors of pointers it does not.
+    An access to memory of any kind is slower. From single pointers LLVM follows the mark to
+    accesses, from vectors of pointers it does not.
     """
     numbers = count()
 

@@ -21,9 +21,9 @@ __all__ = ["adds_up", "compute_last_pass", "compute_pass", "end_pass"]
 
 
 def adds_up(order: Iterable[Node], tensors: Iterable[Tensor]) -> bool:
-    """Whether leaves have gradients of an earlier pass; passes over ranks leave nothing to wait.
+    """Whether leaves have gradients of an earlier pass, to which this one adds.
 
-    order: the nodes of the graph.
+    order: the nodes of the graph. Passes over ranks leave nothing pending.
     """
     gathered = (x.grad for x in tensors if x._requires) if is_eager() else ()
     if all(x is None or is_filled(raw(x)) for x in gathered):
@@ -32,16 +32,16 @@ def adds_up(order: Iterable[Node], tensors: Iterable[Tensor]) -> bool:
 
 
 def compute_last_pass(order: Container[Node]) -> None:
-    """Compute what waits since the last pass; `order` has the nodes that the next one reads."""
+    """Compute what is pending since the last pass; `order` has nodes that the next one reads."""
     left = {x for x in left_by_passes(waiting()) if x not in order}
     evaluate_all(plain=False, chosen=lambda node, _: node in left)
 
 
 def compute_pass(order: Container[Node]) -> None:
-    """Compute the gradients of a pass, and results on its way; what other passes read waits."""
+    """Compute the gradients and results of a pass; what other passes read stays pending."""
     evaluate_all(plain=False, chosen=lambda node, found: node in order or not is_open(found))
 
 
 def end_pass() -> None:
-    """Note where a pass ends: what waits until then is computed before another adds to it."""
+    """Record the end of a pass: pending values are computed before another pass adds to them."""
     state.passed = next(state.arena._serial)

@@ -35,7 +35,7 @@ class set_detect_anomaly(debug_nans):
 
 
 class detect_anomaly(set_detect_anomaly):
-    """set_detect_anomaly(True) for a `with`."""
+    """set_detect_anomaly(True) as a context manager."""
 
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__(True, check_nan)

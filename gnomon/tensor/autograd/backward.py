@@ -62,11 +62,11 @@ class GradientRequest(NamedTuple):
     """The numbered nodes of the history."""
     wanted: Sequence[Node]
     leaf_values: Sequence[Sequence[Node]]
-    """As pull_back takes them."""
+    """The nodes of each leaf read at several values, as for pull_back."""
 
 
 class BackwardPlan(NamedTuple):
-    """A backward pass of one structure: its inputs, its region, whose gradients it gives."""
+    """A backward pass of one graph structure: its inputs, its region, its wanted gradients."""
 
     inputs: tuple[int, ...]
     traced: Traced
@@ -89,7 +89,7 @@ def structure(
     numbers: Container[Node] = NONE_VARY,
     ends: Container[Node] = (),
 ) -> tuple[int, ...]:
-    """Numbered nodes as a key: kinds, places, what has a value, what is watched; then the roots.
+    """A key of numbered nodes: kinds, positions, which have values, which are watched; the roots.
 
     numbers: the constants that vary. ends: nodes with a history that is not among them.
     """
@@ -118,7 +118,7 @@ def is_given(node: Node, numbers: Container[Node]) -> bool:
 
 
 def seed_of(node: Node) -> Node:
-    """The gradient of a scalar root: one."""
+    """The gradient of a scalar root: 1."""
     if node.size != 1:
         raise GradientError(
             "backward: grad can be implicitly created only for scalar outputs: the root has shape "
@@ -147,9 +147,9 @@ def gradients_by_plan(request: GradientRequest) -> list[Node | None]:
 
 
 def is_passing(key: tuple, request: GradientRequest) -> bool:
-    """Whether a structure without a plan is likely to come once, so that none is made.
+    """Whether a structure without a plan is likely to occur only once, so that no plan is made.
 
-    Its nodes are emitted as they are: where several structures were planned at the line.
+    Its nodes are emitted without a region, as where several structures were planned at the line.
     """
     line = current_sites()
     planned = _lines.get(line) or 0
@@ -166,7 +166,7 @@ def under_lines(
     request: GradientRequest,
     numbers: Container[Node],
 ) -> BackwardPlan | None:
-    """The plan of a structure under the lines of this history; the latest ones are kept."""
+    """A structure's plan with this history's source locations; the latest ones are cached."""
     lines = tuple([x.sites if x.op != "region" else asked_by(x) for x in request.order])
     for known, plan in plans:
         if known == lines:
@@ -183,13 +183,13 @@ def derived(
     values: Sequence[Sequence[Node]],
     seen: Callable[..., Any] | None = None,
 ) -> list[Node | None]:
-    """The gradients of the wanted nodes, from the rules; values and seen as in pull_back."""
+    """The gradients of the wanted nodes, derived by the rules; values and seen as in pull_back."""
     whole = {x: whole_seed(x, g) for x, g in seeds.items()}
     return pull_back(whole, wanted, seen, values)
 
 
 def plan_of(request: GradientRequest, numbers: Container[Node]) -> BackwardPlan | None:
-    """Derive a backward pass and close it as a region; None when there is nothing to close.
+    """The plan of a backward pass, closed as a region; None when there is nothing to close.
 
     It is derived on a copy, whose leaves are inputs: a number of the history that varies must not
     be taken for an equal one that a rule writes.
@@ -218,7 +218,7 @@ def plan_of(request: GradientRequest, numbers: Container[Node]) -> BackwardPlan 
 
 
 def copied(order: dict[Node, int], arena: Arena, numbers: Container[Node]) -> dict[Node, Node]:
-    """A history in another arena, where what has a value and no history of its own is an input."""
+    """A history copied to an arena; nodes with values and without a history are inputs."""
     known: dict[Node, Node] = {
         x: arena.input(x.shape, x.dtype)
         for x in topological(order)
@@ -234,8 +234,8 @@ def copied(order: dict[Node, int], arena: Arena, numbers: Container[Node]) -> di
 def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
     """Pending nodes behind the roots that their backward pass will read.
 
-    Behind a value that is known, what is read was found when it was computed: a loop that reads a
-    value in each step would walk over all of its steps each time.
+    Behind a known value, what is read was found when it was computed: a loop that reads a value in
+    each step would walk over all of its steps each time.
     """
     ends: set[Node] = set()
 
@@ -257,7 +257,7 @@ def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
 def reads_of(
     roots: Sequence[Node], order: dict[Node, int], ends: Container[Node]
 ) -> tuple[int, ...]:
-    """The places of forward nodes that gradients read; views give way to what they show."""
+    """The positions of forward nodes that gradients read; views are replaced by their bases."""
     seeds = {x: seed_of(x) if x.size == 1 else state.arena.input(x.shape, x.dtype) for x in roots}
     state.looks_ahead = True
     try:
@@ -286,7 +286,7 @@ def reads_of(
 
 
 def left_by_passes(held: dict[Node, list[Storage]]) -> Iterator[Node]:
-    """Gradients, and what else waits from before the last pass and is not passed by another one.
+    """Gradients and other values that are pending from before the last pass and end there.
 
     Computed after a loss or a result of their pass, they would compute its forward once more.
     """
@@ -298,23 +298,23 @@ def left_by_passes(held: dict[Node, list[Storage]]) -> Iterator[Node]:
 
 
 def is_open(storages: Iterable[Storage]) -> bool:
-    """Whether a later pass may begin at a value."""
+    """Whether a later backward pass may begin at a value of these storages."""
     return any(x.tracked and not x.released for x in storages)
 
 
 def whole_seed(node: Node, seed: Node | None) -> Node:
-    """A seed as a node."""
+    """A gradient that a pass starts from, as a node."""
     return seed_of(node) if seed is None else seed
 
 
 def sum_of(gradients: Sequence[Node | None]) -> Node | None:
-    """The sum of what passes give; None if they give nothing."""
+    """The sum of the gradients of several passes; None if there are none."""
     given = [x for x in gradients if x is not None]
     return functools.reduce(operator.add, given) if given else None
 
 
 def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
-    """The nodes for which some tensor waits."""
+    """The nodes whose gradients some tensor waits for."""
     found = {}
     for node in order:
         if node.watch is FREED:
@@ -327,7 +327,7 @@ def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
 
 
 def leaf_values(waiting: Mapping[Node, Sequence[Any]]) -> list[list[Node]]:
-    """The nodes of each leaf that a graph reads at several values: it was written between reads."""
+    """The nodes of each leaf that a graph reads at several values, with writes in between."""
     owners = [id(tensors[0]) for tensors in waiting.values() if tensors]
     if len({*owners}) == len(owners):
         return []

@@ -38,7 +38,7 @@ def settle(held: dict[Node, list[Storage]]) -> None:
 
 
 def drop_history(storage: Storage) -> None:
-    """Give a storage a leaf in the place of its node, which no backward pass goes over again."""
+    """Replace a storage's node by a leaf, after the last backward pass over it."""
     node = storage.node
     storage.node = settled(node, storage.kept)
     if storage.tracked:
@@ -47,16 +47,16 @@ def drop_history(storage: Storage) -> None:
 
 
 def named_sites(node: Node) -> tuple[Site, ...]:
-    """The lines of a node with its operation's name, which a leaf in its place has not."""
+    """The source locations of a node with its operation's name, which a leaf in its place lacks."""
     first = node.sites[:1] or (Site("<gnomon>", 0, ""),)
     return (first[0]._replace(op=node.called), *node.sites[1:])
 
 
 def drop_unreachable() -> None:
-    """Drop histories that detached tensors alone are left of, and those behind detached values.
+    """Drop histories that only detached tensors still refer to, and those behind detached values.
 
-    Where something else reads a node, its history is held by that one anyway. Histories are looked
-    over again once there are twice as many.
+    A history that another node reads stays referenced there. Histories are inspected again once
+    there are twice as many.
     """
     state.detached = [x for x in state.detached if is_pending(x())]
     count = len(state.histories)
@@ -75,7 +75,7 @@ def drop_unreachable() -> None:
 
 
 def unreachable(storages: list[Storage]) -> list[Storage]:
-    """The storages, of some that one list holds, which no other tensors than detached ones show."""
+    """The storages among these that only detached tensors refer to."""
     counts = list(map(getrefcount, storages))
     return [
         x
@@ -85,7 +85,7 @@ def unreachable(storages: list[Storage]) -> list[Storage]:
 
 
 def is_pending(node: Node | None) -> bool:
-    """Whether a detached node waits for its value; once it is known, a leaf stands behind it."""
+    """Whether a detached node has no value yet; once it has one, a leaf replaces its history."""
     if node is None or not node.inputs[0].inputs:
         return False
     if not borrows(node):

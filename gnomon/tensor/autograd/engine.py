@@ -69,7 +69,7 @@ __all__ = [
 
 
 class set_grad_enabled:
-    """Switch the recording of gradients, at once or inside a `with`."""
+    """Switch the recording of gradients, at once or as a context manager."""
 
     def __init__(self, mode: bool) -> None:
         self.before, self.mode = grads.get(), bool(mode)
@@ -83,9 +83,9 @@ class set_grad_enabled:
 
 
 class Mode(ModeBlock):
-    """A switch for the length of a `with` or of a decorated function.
+    """Base of modes for the length of a `with` or of a decorated function.
 
-    It holds in one thread and in one task: another that runs while this one waits has its own.
+    A mode holds in one thread and in one task: another that runs while this one waits has its own.
     """
 
     grad = False
@@ -118,7 +118,7 @@ class enable_grad(Mode):
 
 
 class inference_mode(Mode):
-    """Record nothing for gradients, as no_grad."""
+    """Record nothing for gradients, like no_grad."""
 
     inference = True
 
@@ -139,7 +139,7 @@ def is_inference_mode_enabled() -> bool:
 def seeds_of(
     roots: Sequence[Tensor], given: Sequence[Tensor | None], create_graph: bool
 ) -> dict[Node, Node | None]:
-    """The roots' nodes, and the gradients that the pass starts from; None is one, for a scalar."""
+    """The roots' nodes and the gradients that the pass starts from; None is 1, for a scalar."""
     seeds: dict[Node, Node | None] = {}
     for root, gradient in zip(roots, given, strict=True):
         if not root.requires_grad:
@@ -178,7 +178,7 @@ def pulled(
     create_graph: bool,
     chosen: set[int] | None,
 ) -> list[Node | None]:
-    """The gradients of the nodes that wait: by a plan where nobody looks, else node by node."""
+    """The gradients of the waiting nodes: by a plan if nothing watches, else node by node."""
     wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
     if state.overwritten:
         versions.check(seeds, order, wanted)
@@ -192,7 +192,7 @@ def pulled(
 
 
 def is_asked(node: Node, chosen: set[int]) -> bool:
-    """Whether a node is the value, now, of a tensor that is to have a gradient."""
+    """Whether a node is the present value of a tensor that is to have a gradient."""
     latest = [x for x in node.watch or () if type(x) is not GradientWatcher or x.is_latest]
     return any(id(reference()) in chosen for reference in latest)
 
@@ -242,7 +242,7 @@ def run_backward(
 
 
 def chosen_of(inputs: Sequence[Tensor]) -> set[int]:
-    """The tensors that a pass is to give gradients, by their ids; results keep theirs from now."""
+    """The tensors that a pass is to give gradients, by id; results retain theirs from now on."""
     if not inputs:
         raise GradientError("backward: `inputs` cannot be empty. Leave it out for all leaves.")
     for tensor in inputs:
@@ -251,7 +251,7 @@ def chosen_of(inputs: Sequence[Tensor]) -> set[int]:
 
 
 def ends_of(given: Any) -> Any:
-    """The tensors where a pass begins or ends, one or several; edges stand for some."""
+    """The tensors at which a pass begins or ends, from one or several tensors or edges."""
     if given is None:
         return None
     if isinstance(given, (Tensor, Paired)):
@@ -262,7 +262,7 @@ def ends_of(given: Any) -> Any:
 
 
 def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> bool:
-    """Whether all tensors are found that a pass is to give gradients."""
+    """Refuse a pass that does not find all tensors that it is to give gradients."""
     return chosen is not None and chosen <= {id(t) for found in waiting.values() for t in found}
 
 
@@ -298,7 +298,7 @@ def backward(
 
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Say whether backward passes should reach this leaf."""
+    """Set whether backward passes compute a gradient for this leaf."""
     self.requires_grad = requires_grad
     return self
 
@@ -311,7 +311,7 @@ def detach(input: Tensor) -> Tensor:
 
 @method
 def detach_(input: Tensor) -> Tensor:
-    """Cut this tensor from what made it."""
+    """Cut this tensor off from its history, in place."""
     if input._requires:
         input.requires_grad = False
     elif input.requires_grad:
@@ -322,7 +322,7 @@ def detach_(input: Tensor) -> Tensor:
 
 
 def grad_fn(self: Tensor) -> Any:
-    """The node of the operation that gradients pass first; None for a leaf."""
+    """The graph node of the tensor's operation; None for a leaf."""
     return None if self.is_leaf else autograd_graph.shown_of(self)
 
 

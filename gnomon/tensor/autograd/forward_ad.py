@@ -27,7 +27,7 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value, and how it changes along the direction; None where it does not."""
+    """A value and its tangent, which is None if the value does not depend on the input."""
 
     primal: Tensor
     tangent: Tensor | None
@@ -53,7 +53,7 @@ class dual_level(ModeBlock):
         return 0
 
     def leave(self) -> None:
-        """Close it; nothing has a direction any more."""
+        """Close the level; no tensor has a tangent any more."""
         super().leave()
         self.duals.clear()
 
@@ -62,12 +62,12 @@ _level: ContextVar[dual_level | None] = ContextVar("gnomon_dual_level", default=
 
 
 def enter_dual_level() -> int:
-    """Open a level; gives its number."""
+    """Open a level of forward differentiation; returns its number."""
     return dual_level().__enter__()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the level."""
+    """Close the level of forward differentiation."""
     found = _level.get()
     if found is None or level not in (None, 0):
         raise GradientError(f"exit_dual_level: there is no level {level}. Enter one first.")
@@ -75,7 +75,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor of these values with a direction."""
+    """A tensor of these values with a tangent."""
     found = _level.get()
     if found is None:
         raise GradientError(
@@ -95,7 +95,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor's values, and how they change along the directions of the open level."""
+    """A tensor's values and tangent at the open level."""
     found = _level.get()
     duals = [] if found is None or not tensor.requires_grad else found.duals
     behind = numbered([recorded(tensor)], lambda node: False) if duals else {}

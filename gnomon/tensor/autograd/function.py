@@ -29,7 +29,7 @@ __all__ = ["Function", "InplaceFunction"]
 
 
 class Context:
-    """The context that forward leaves for backward: tensors, and attributes of any name."""
+    """The context that forward leaves for backward: saved tensors, and attributes of any name."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
@@ -37,19 +37,19 @@ class Context:
         self.materializes, self.silent, self.dirty = True, frozenset(), frozenset()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep arguments, results, or other tensors."""
+        """Save arguments, results, or other tensors for backward."""
         self.saved_tensors = tensors
 
     def mark_non_differentiable(self, *results: Tensor) -> None:
-        """Say that no gradient passes these results."""
+        """Mark results through which no gradient passes."""
         self.silent = frozenset(map(id, results))
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Say that forward writes to these arguments; it is to give them back as results."""
+        """Mark arguments that forward writes to; forward has to return them."""
         self.dirty = frozenset(map(id, args))
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros, rather than None, for results that have no gradient."""
+        """Set whether backward gets zeros, rather than None, for results that have no gradient."""
         self.materializes = value
 
 
@@ -78,17 +78,17 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **named: Any) -> Any:
-        """The results, from (context, *arguments), or from the arguments with setup_context."""
+        """Compute the results, from (context, *arguments), or the arguments with setup_context."""
         raise NotImplementedError("Function: define forward as a static method.")
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple, output: Any) -> None:
-        """Keep what backward needs, where forward takes no context."""
+        """Save what backward needs, if forward takes no context."""
         raise NotImplementedError("Function: define setup_context as a static method.")
 
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
-        """One gradient, or None, for every argument of forward, from those of the results."""
+        """Compute a gradient, or None, for every argument of forward, from those of the results."""
         raise NotImplementedError("Function: define backward as a static method.")
 
     @classmethod
@@ -115,7 +115,7 @@ class Function:
 
 
 def as_they_came(context: Context, args: tuple, nodes: Sequence[Node], made: Any) -> tuple:
-    """Arguments with the values and the histories that they had before forward wrote to them."""
+    """Arguments with the values and histories from before forward wrote to them."""
     given_back = set(map(id, made if isinstance(made, tuple) else (made,)))
     if not context.dirty <= given_back:
         raise GradientError("Function: what forward marks as dirty must be among its results.")
@@ -127,7 +127,7 @@ def as_they_came(context: Context, args: tuple, nodes: Sequence[Node], made: Any
 
 
 class InplaceFunction(Function):
-    """A Function whose forward writes to its arguments where `inplace` is set."""
+    """A Function whose forward may write to its arguments."""
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
@@ -167,7 +167,7 @@ _numbers = count()
 @memo
 @cache
 def passed_on(kinds: tuple[tuple[Shape, DType], ...], count: int) -> Graph:
-    """A body whose results are the first inputs."""
+    """A graph whose results are its first inputs."""
     arena = Arena()
     leaves = [arena.input(shape, dtype) for shape, dtype in kinds]
     return Graph(leaves, [arena.node("detach", (x,)) for x in leaves[:count]])
@@ -211,7 +211,7 @@ class Written(GradientRule):
         self.packing = None if hooks is None else hooks.hold(self.inputs, given)
 
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> list[Node | None]:
-        """The user's backward, on the nodes of the graph at hand."""
+        """The gradients of the user's backward, on the nodes of the current graph."""
         node = next(iter(gs))
         if state.looks_ahead and node.arena is state.arena:
             # no pass, a look at what one will read: what was saved is held anyway
@@ -239,7 +239,7 @@ class Written(GradientRule):
         return found
 
     def _saved(self, node: Node, place: int | None) -> Tensor | None:
-        """A saved tensor: a leaf is itself, and a result of its own comes with its history."""
+        """A saved tensor: leaves and results as themselves, with their histories."""
         if place is None:
             return None
         leaf, version = self.leaves.get(place, (None, 0))
@@ -253,7 +253,7 @@ class Written(GradientRule):
         return wrap(kept, kept.dtype.is_floating_point)
 
     def _incoming(self, node: Node, gs: Mapping[Node, Node]) -> list[Tensor | None]:
-        """The gradients of all results."""
+        """The incoming gradients of all results."""
         by_index = {x.params["index"]: g for x, g in gs.items()}
         incoming: list[Tensor | None] = [None] * self.count
         for index, k in enumerate(self.passing):
@@ -265,9 +265,9 @@ class Written(GradientRule):
 
 
 class building:
-    """A block in which tensors are of an arena, gradients are recorded, and lines are the user's.
+    """A context with tensors of an arena, and gradients recorded for the user's lines.
 
-    given: what is known in no other arena than the one at hand: it stands for values to come.
+    given: nodes that only this arena knows, since they stand for values to come.
     """
 
     def __init__(self, arena: Arena, given: Sequence[Node]) -> None:
@@ -295,7 +295,7 @@ def zeros(like: Node) -> Node:
 
 
 def fitting(kind: type[Function], number: int, part: Node, like: Node) -> Node:
-    """A gradient in its argument's shape."""
+    """A gradient, checked against its argument's shape."""
     try:
         fits = expand(like, part.shape) is not None
     except ValueError:

@@ -18,7 +18,7 @@ Inputs = Tensor | tuple[Tensor, ...]
 
 
 def kept(made: Any, create_graph: bool) -> Any:
-    """Results, cut off unless gradients are to pass through them."""
+    """Results, detached unless gradients are to pass through them."""
     if isinstance(made, (tuple, list)):
         return tuple(kept(part, create_graph) for part in made)
     return made if create_graph else made.detach()
@@ -30,12 +30,12 @@ def listed(inputs: Inputs) -> tuple[Tensor, ...]:
 
 
 def like(parts: tuple, given: Inputs) -> Any:
-    """A tuple of results, or the one result where one tensor was given."""
+    """A tuple of results, or the one result if one tensor was given."""
     return parts[0] if isinstance(given, Tensor) else parts
 
 
 def directions(v: Inputs | None, of: Inputs, name: str) -> tuple[Tensor, ...]:
-    """The given direction; 1 for what has one element."""
+    """The given tangents; 1 for a tensor of one element."""
     if v is None:
         if any(x.numel() != 1 for x in listed(of)):
             raise ArgumentError(f"{name}: v may be left out for one number only. Give it.")
@@ -124,7 +124,7 @@ def hessian(
 
 
 def one_number(func: Callable, name: str) -> Callable:
-    """func, its one number without axes."""
+    """func with its one number as a scalar, without axes of size 1."""
 
     def scalar(*inputs: Tensor) -> Tensor:
         value = func(*inputs)
@@ -165,5 +165,5 @@ def vhp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
-    """hvp, the Hessian being symmetric."""
+    """hvp, since the Hessian is symmetric."""
     return hvp(func, inputs, v, create_graph, strict)

@@ -44,7 +44,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...] | dict[str, Tensor | None]:
-    """The gradients of outputs with respect to inputs, gathered nowhere; of a dict, by its keys.
+    """The gradients of outputs with respect to inputs, which gather none; of a dict, by its keys.
 
     is_grads_batched: grad_outputs have one more axis, the first, and so have the results.
     materialize_grads: zeros take the place of None where no output depends on an input.
@@ -76,7 +76,7 @@ def batched(
     create_graph: bool,
     lenient: bool,
 ) -> Found:
-    """The gradients for each element of the first axis of what a pass starts from."""
+    """The gradients for each element of the first axis of the gradients that a pass starts from."""
     counts = {len(g) for g in given or () if g is not None}
     if len(counts) != 1:
         raise GradientError(
@@ -104,7 +104,7 @@ def found_by(
     create_graph: bool,
     lenient: bool,
 ) -> Found:
-    """The gradients of roots with respect to tensors; lenient: None where nothing leads there."""
+    """The gradients of roots with respect to tensors; lenient: None for independent tensors."""
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
     order = numbered(seeds, is_plain_part)
     waiting = watched(order)
@@ -132,6 +132,6 @@ def found_by(
 
 
 def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
-    """The nodes by which outputs read a tensor: a leaf in others' memory has one for each read."""
+    """The nodes by which outputs read a tensor; a leaf over foreign memory has several."""
     found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
     return found if found and tensor._requires else [recorded(tensor)]

@@ -93,13 +93,13 @@ def gradgradcheck(
 
 
 def differentiated(inputs: Tensor | Sequence[Any]) -> tuple[list[Any], list[int]]:
-    """The inputs as a list, and which of them want gradients."""
+    """The inputs as a list, and whether each one requires gradients."""
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     return given, [k for k, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
 
 def outputs_of(func: Callable, given: list) -> list[Tensor]:
-    """A function's results of floats, and the parts of complex ones."""
+    """A function's floating-point results, and the parts of complex ones."""
     made = func(*given)
     made = [made] if isinstance(made, Tensor) else list(made)
     return [as_real(y) for y in made if y.dtype.is_floating_point or y.dtype.is_complex]
@@ -111,7 +111,7 @@ def as_real(x: Tensor) -> Tensor:
 
 
 def misfits(func: Callable, given: list, place: int, bounds: tuple[float, ...]) -> list[str]:
-    """The Jacobians of one input that differ from differences by too much."""
+    """The Jacobians of one input that differ too much from finite differences."""
     eps, atol, rtol = bounds
 
     def of_one(x: Tensor) -> tuple[Tensor, ...]:
@@ -132,7 +132,7 @@ def misfits(func: Callable, given: list, place: int, bounds: tuple[float, ...]) 
 
 
 def differences(of_one: Callable, x: Tensor, eps: float) -> list[np.ndarray]:
-    """Every output's Jacobian by central differences, (elements of output, elements of x)."""
+    """The Jacobian of each output by central differences, (elements of output, elements of x)."""
     start, columns = x.numpy().copy(), []
     if not start.size:
         return [np.empty((y.numel(), 0)) for y in of_one(x)]

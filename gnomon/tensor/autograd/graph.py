@@ -57,7 +57,7 @@ class Node:
         self.metadata: dict[Any, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """An operand or the result by PyTorch's name of what gradients save."""
+        """An operand or the result, by PyTorch's name of a saved tensor."""
         operands = (*operands_of(self._node), None, None)
         saved = {"_saved_self": operands[0], "_saved_other": operands[1]}
         node = {**saved, "_saved_result": self._node}.get(name)
@@ -72,7 +72,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """For each operand the node that its gradient passes next, and which result of it."""
+        """For each operand, the next node of its gradient, and the number of that node's result."""
         operands = operands_of(self._node)
         passes = [leads_to_leaves(x) and self._node.op != "detach" for x in operands]
         return tuple(
@@ -83,13 +83,13 @@ class Node:
         )
 
     def register_prehook(self, fn: Callable[[tuple], Any]) -> Handle:
-        """Call fn((gradient,)) before gradients pass; the tuple that it returns takes its place."""
+        """Call fn((gradient,)) before gradients pass; a returned tuple replaces the gradient."""
         return end_of(GradientEdge(self, 0)).register_hook(of_one(fn))
 
     def register_hook(self, fn: Callable[[tuple, tuple], Any]) -> Handle:
-        """Refused: gradients of several operations may be derived as one, and none is seen alone.
+        """Refuse: gradients of several operations may be derived as one, without those in between.
 
-        The node of a leaf has such hooks.
+        Leaves do have such hooks.
         """
         raise GradientError(
             f"register_hook: {self!r} has no gradients of operands of its own. Use register_prehook"
@@ -101,7 +101,7 @@ class Node:
 
 
 class AccumulateGrad(Node):
-    """A leaf, in which gradients are gathered."""
+    """The graph node of a leaf, in which gradients are gathered."""
 
     @property
     def variable(self) -> Tensor:
@@ -112,7 +112,7 @@ class AccumulateGrad(Node):
         return found
 
     def name(self) -> str:
-        """PyTorch's name."""
+        """PyTorch's name of the node."""
         return "torch::autograd::AccumulateGrad"
 
     def register_hook(self, fn: Callable[[tuple, tuple], Any]) -> Handle:
@@ -129,7 +129,7 @@ class AccumulateGrad(Node):
 
 
 class WholeView(Node):
-    """A view that shows all of a leaf: the program has no node of its own for it."""
+    """The graph node of a view of a whole leaf, which is no node of the program."""
 
     next_functions = property(lambda self: ((shown(self._node), 0),))
 
@@ -145,13 +145,13 @@ _shown: WeakValueDictionary[ir.Node, Node] = memo(WeakValueDictionary())
 
 
 def shown_of(tensor: Tensor) -> Node:
-    """The node that made a tensor, which is no leaf."""
+    """The graph node of a result's operation."""
     node = recorded(tensor) if not is_capturing() else raw(tensor)
     return WholeView(node) if leaf_of(node) is not None else shown(node)
 
 
 def operands_of(node: ir.Node) -> tuple[ir.Node, ...]:
-    """The operands of an operation: a number, which may be either of two, comes last."""
+    """The operands of an operation; a number, which may be either of two, comes last."""
     operands = node.inputs
     if has_other_history(node):
         return operands[:1]
@@ -162,7 +162,7 @@ def operands_of(node: ir.Node) -> tuple[ir.Node, ...]:
 
 
 def shown(node: ir.Node) -> Node:
-    """A node of the program as the only object that shows it."""
+    """The one graph object that represents a node of the program."""
     while node.op == "barrier" and leaf_of(node) is None:
         (node,) = node.inputs
     found = _shown.get(node)
@@ -176,7 +176,7 @@ def shown(node: ir.Node) -> Node:
 @memo
 @cache
 def kind_of(name: str) -> type[Node]:
-    """The class of nodes of an operation: programs read its name."""
+    """The class of an operation's graph nodes, since programs read the class's name."""
     return type(name, (Node,), {"__module__": __name__})
 
 
@@ -192,23 +192,23 @@ def plain_name(node: ir.Node) -> str:
 
 
 def numbered_name(node: ir.Node) -> str:
-    """The name with PyTorch's number behind that of an operation of its own."""
+    """The operation's name with PyTorch's number suffix."""
     return f"{plain_name(node)}{'' if is_written(node) else 0}"
 
 
 def is_written(node: ir.Node) -> bool:
-    """Whether a user wrote the gradient."""
+    """Whether a user's Function computes the gradient."""
     return node.params.get("name", "").endswith(".apply")
 
 
 def leaf_of(node: ir.Node) -> Tensor | None:
-    """The leaf that a node stands for."""
+    """The leaf that a node represents."""
     found = (reference() for reference in node.watch or ())
     return next((x for x in found if x is not None and x._requires), None)
 
 
 def of_one(fn: Callable[[tuple], Any]) -> Callable[[Any], Any]:
-    """A hook of tuples as one of a gradient."""
+    """A hook of tuples, as one of a single gradient."""
 
     def hook(gradient: Any) -> Any:
         made = fn((gradient,))
@@ -218,7 +218,7 @@ def of_one(fn: Callable[[tuple], Any]) -> Callable[[Any], Any]:
 
 
 class GradientEdge(NamedTuple):
-    """A place in a graph where a gradient can be asked for, or started from, without the tensor."""
+    """An edge of the graph, where a gradient can be requested or started without the tensor."""
 
     node: Node
     output_nr: int
@@ -246,7 +246,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def end_of(edge: GradientEdge) -> Tensor:
-    """A tensor that has an edge's place in the graph."""
+    """A tensor at an edge of the graph."""
     node = edge.node
     if isinstance(node, AccumulateGrad):
         return node.variable
@@ -259,13 +259,13 @@ def end_of(edge: GradientEdge) -> Tensor:
 
 
 class Handles(Handle):
-    """Takes several hooks away again."""
+    """The handle of several hooks."""
 
     def __init__(self, handles: Sequence[Handle]) -> None:
         self.handles = handles
 
     def remove(self) -> None:
-        """Call them no more."""
+        """Remove the hooks."""
         for each in self.handles:
             each.remove()
 
@@ -313,21 +313,21 @@ def first_alone(fn: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 class Group:
-    """The tensors of one hook, each with what watches the value that it had."""
+    """The tensors of one hook, each with the watcher of its present value."""
 
     def __init__(self, fn: Callable[[Any], None]) -> None:
         self.fn = fn
         self.watchers: list[object] = []
 
     def join(self, place: int, tensor: Tensor) -> Handle:
-        """Register a hook that notes a tensor's gradient at a place."""
+        """Register a hook that records a tensor's gradient at a position."""
         handle = tensor.register_hook(lambda gradient: self.note(place, gradient))
         pair = pair_of(tensor)
         self.watchers.append(pair if pair._requires else pair._rare.watcher)
         return handle
 
     def note(self, place: int, gradient: Any) -> None:
-        """Keep a gradient; the last one of the pass calls the hook."""
+        """Record a gradient; the last one of the pass calls the group's hook."""
         now = under_way.get()
         assert now is not None, "hooks are called inside of a pass"
         if self not in now.kept:
@@ -379,19 +379,19 @@ class saved_tensors_hooks(ModeBlock):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside of the block, what gradients read is kept in the CPU's memory, where it is already."""
+    """A context in which saved tensors are in the CPU's memory, where they are anyway."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda x: x.detach(), lambda x: x)
 
 
 def disable_saved_tensors_hooks(error_message: str) -> holding[str | None]:
-    """Inside of the block, saved_tensors_hooks is an error of this message."""
+    """A context in which saved_tensors_hooks raises an error with this message."""
     return holding(_disabled, error_message)
 
 
 class SavedMutations:
-    """The context of allow_mutation_on_saved_tensors: old values are part of graphs."""
+    """The context of allow_mutation_on_saved_tensors; graphs keep old values anyway."""
 
     def clear(self) -> None:
         """Do nothing: old values are part of graphs."""
@@ -418,7 +418,7 @@ class allow_mutation_on_saved_tensors(ModeBlock):
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Say that tensors were written to unseen: gradients that read the old values are refused."""
+    """Mark tensors as written to elsewhere: gradients that read the old values are refused."""
     for x in pairs_of([tensor] if isinstance(tensor, Tensor) else tensor):
         since = next(state.arena._serial)
         nodes = (x._storage.node, raw(x), *([leaf_node(x)] if x._requires else []))

@@ -35,17 +35,17 @@ from gnomon.tensor.writing import write
 
 
 class Handle:
-    """Takes a hook away again."""
+    """The handle of a hook."""
 
     def __init__(self, hooks: dict[int, Callable], key: int) -> None:
         self.hooks, self.id = hooks, key
 
     def hooks_dict_ref(self) -> dict[int, Callable]:
-        """The hooks among which it is."""
+        """The dictionary that contains the hook."""
         return self.hooks
 
     def remove(self) -> None:
-        """Call the hook no more."""
+        """Remove the hook."""
         self.hooks.pop(self.id, None)
         changes.note()
 
@@ -60,7 +60,7 @@ _numbers = count()
 
 
 class BackwardPass:
-    """A backward pass that is under way: from which values, and to which."""
+    """A running backward pass: the values it starts from, and its goals."""
 
     def __init__(self, seeds: Iterable[Node], wanted: Iterable[Node]) -> None:
         self.seeds, self.wanted = seeds, wanted
@@ -69,7 +69,7 @@ class BackwardPass:
 
     @cached_property
     def watching(self) -> set[int]:
-        """Whatever watches a value whose gradient the pass computes, by its id."""
+        """The watchers of each value whose gradient the pass computes, by the value's id."""
         way = depends_on(topological(self.seeds), list(self.wanted))
         found = {id(each) for x in way for each in x.watch or ()}
         return found | {id(each()) for x in way for each in x.watch or ()}
@@ -79,7 +79,7 @@ under_way: ContextVar[BackwardPass | None] = ContextVar("gnomon_pass", default=N
 
 
 def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
-    """Add a hook to others."""
+    """Add a hook to a dictionary of hooks."""
     key = next(_numbers)
     hooks[key] = hook
     changes.note()
@@ -87,7 +87,7 @@ def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
 
 
 def watch(tensor: Tensor) -> None:
-    """Make backward passes find this tensor, with the gradient of the value that it has now."""
+    """Make backward passes give this tensor the gradient of its present value."""
     if not tensor.requires_grad:
         raise GradientError("hook: this tensor does not require grad. Set requires_grad_() first.")
     kept = rare(tensor)
@@ -99,10 +99,10 @@ def watch(tensor: Tensor) -> None:
 
 
 def own_node(tensor: Tensor) -> Node:
-    """The node of this tensor alone, as far as it is known: equal expressions are one node.
+    """The node of this tensor alone, if possible: equal expressions are one node.
 
-    One that nothing was computed from yet gets an identity of its own. Behind one that was used
-    stand the uses, so it is kept, and equal expressions to come are others.
+    A node that nothing was computed from yet gets an identity of its own. A node with readers is
+    kept, since these read it, and later equal expressions get another.
     """
     storage, view = tensor._storage, tensor._view
     if view is None:
@@ -125,7 +125,7 @@ def own_node(tensor: Tensor) -> Node:
 
 
 def recorded(tensor: Tensor) -> Node:
-    """A tensor's node, with all that gradients pass behind it."""
+    """A tensor's node, with the history that gradients pass."""
     before = grads.get()
     try:
         grads.set(True)
@@ -136,7 +136,7 @@ def recorded(tensor: Tensor) -> Node:
 
 @method
 def register_hook(self: Tensor, hook: Callable) -> Handle:
-    """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
+    """Call hook(gradient) in every backward pass; a returned value replaces the gradient."""
     watch(self)
     return attach(self._rare.hooks, hook)
 
@@ -150,7 +150,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> Handle:
 
 @method
 def retain_grad(self: Tensor) -> None:
-    """Gather a gradient although this tensor is no leaf."""
+    """Retain the gradient of this tensor although it is no leaf."""
     watch(self)
     self._rare.retains = True
 
@@ -165,7 +165,7 @@ def hooks_of(tensor: Tensor) -> tuple[Callable, ...]:
 
 
 def observe(node: Node, gradient: Node, tracked: bool) -> Node:
-    """The pass's callback for every gradient: hooks change it, results that retain keep it."""
+    """The pass's callback for every gradient: calls hooks and stores retained gradients."""
     looking = [x for x in node.watch or () if type(x) is GradientWatcher]
     for watcher in looking:
         gradient = through(watcher.hooks, gradient, tracked)
@@ -186,14 +186,14 @@ def through(
 
 
 def placed_like(leaf: Tensor | None, gradient: Node, tracked: bool) -> Tensor:
-    """The tensor of a gradient, which ranks share as they do its leaf."""
+    """The tensor of a gradient, sharded like its leaf."""
     if leaf is None or not mesh_results:
         return wrap(gradient, tracked)
     return layouts.sharded_like(gradient, leaf, tracked)
 
 
 def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
-    """Add a gradient to what a tensor has gathered."""
+    """Add a gradient to a tensor's gathered one."""
     node = gradient if tracked else detached(gradient)
     before = tensor.grad
     if before is None:
@@ -208,7 +208,7 @@ def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
 
 
 def quietly_add(tensor: Tensor, node: Node) -> None:
-    """Add to a tensor in place, unseen by later passes."""
+    """Add to a tensor in place, without a record for gradients."""
     before = grads.get()
     try:
         grads.set(False)
@@ -218,7 +218,7 @@ def quietly_add(tensor: Tensor, node: Node) -> None:
 
 
 def hooks_of_leaf(tensor: Tensor) -> dict[int, Callable]:
-    """The hooks that see a leaf's gradient when all of it is known."""
+    """The hooks of a leaf that run when its whole gradient is known."""
     return tensor._rare.hooks if tensor._requires and tensor._rare is not None else {}
 
 
@@ -228,7 +228,7 @@ def gather_all(
     chosen: set[int] | None,
     tracked: bool,
 ) -> list[Tensor]:
-    """Gather the gradients of a pass in the leaves that are asked for, and list these."""
+    """Gather the gradients of a pass in the chosen leaves; returns these."""
     parts: dict[int, tuple[Tensor, list[Node]]] = {}
     for tensors, gradient in zip(waiting.values(), gradients, strict=True):
         for tensor in tensors:

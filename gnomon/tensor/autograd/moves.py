@@ -11,7 +11,7 @@ __all__ = ["with_gradient"]
 
 
 class DeviceCopy(Function):
-    """A copy on a device; its gradient is copied to where the tensor was."""
+    """A copy to a device, whose gradient is copied back to the tensor's device."""
 
     @staticmethod
     def forward(context: Any, x: Tensor, device: object) -> Tensor:
@@ -26,7 +26,7 @@ class DeviceCopy(Function):
 
 
 def with_gradient(tensor: Tensor, device: object) -> Tensor:
-    """A tensor on another device, with the history of the one that is moved."""
+    """The copy of a tensor on another device, with the history of the original."""
     made = DeviceCopy.apply(tensor, device)
     node = made._storage.node
     node.value = node.inputs[0].value  # at hand: no program reads both devices

@@ -58,7 +58,7 @@ class set_multithreading_enabled(nullcontext):
 
 
 class AnyTensor(type):
-    """The kind of class that every tensor is an instance of."""
+    """A metaclass that makes every tensor an instance of the class."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Tensor)

@@ -32,7 +32,7 @@ SAVING = frozenset(
 
 
 def release(roots: Iterable[Tensor], seeds: Iterable[Node], order: Container[Node]) -> None:
-    """Free the graph that a pass went over: of its roots, and of results that are held on the way.
+    """Free the graph of a pass: the history of its roots, and of retained results on the way.
 
     seeds: the nodes of the roots. order: the nodes of the graph.
     """
@@ -48,7 +48,7 @@ def release(roots: Iterable[Tensor], seeds: Iterable[Node], order: Container[Nod
 
 
 def held_on_the_way(seeds: Iterable[Node], order: Container[Node]) -> set[Storage]:
-    """The storages of results that a pass went over; of a node that several hold, none."""
+    """The storages of results that a pass went over, each the only one of its node."""
     held: dict[Node, set[Storage]] = {}
     for storage in (*[reference() for reference in state.pending], *state.histories):
         if storage is None or not storage.tracked or not storage.node.inputs:
@@ -65,7 +65,7 @@ def held_on_the_way(seeds: Iterable[Node], order: Container[Node]) -> set[Storag
 def passed_among(
     held: Collection[Node], seeds: Iterable[Node], order: Container[Node]
 ) -> Iterator[Node]:
-    """The nodes, of some that are held, over which gradients go on to values that they read.
+    """The nodes, of some held ones, whose gradients pass on to values that they read.
 
     The walk goes from the roots on, near which most of them are, and ends with the last of them.
     """
@@ -102,7 +102,7 @@ def saves_behind(node: Node, order: Container[Node]) -> bool:
 
 
 def saves(node: Node) -> bool:
-    """Whether the gradient of an operation reads a value: its own, or one of its inputs."""
+    """Whether an operation's gradient reads a value: the result, or one of the operands."""
     if node.op == "region":
         return has_saving(node.params["body"])
     if node.op == "reduce":
@@ -118,12 +118,12 @@ def saves(node: Node) -> bool:
 @memo
 @cache
 def has_saving(body: Graph) -> bool:
-    """Whether a region has an operation whose gradient reads a value."""
+    """Whether a region contains an operation whose gradient reads a value."""
     return any(map(saves, body))
 
 
 def shows_leaf(tensor: Tensor) -> bool:
-    """Whether a tensor is a leaf, or a view of one: behind it nothing is freed."""
+    """Whether a tensor is a leaf, or a view of one, so that no history is freed behind it."""
     while not tensor._requires and tensor._view is not None and tensor._view.base is not None:
         tensor = tensor._view.base
     return tensor._requires

@@ -29,13 +29,13 @@ __all__ = ["Pack", "Unpacking", "leads_to_leaves"]
 
 
 class Pack(NamedTuple):
-    """A user's two functions: one packs a tensor, the other makes a tensor of that again."""
+    """A user's pair of hooks: one packs a tensor, the other restores it."""
 
     pack: Callable[[Tensor], Any]
     unpack: Callable[[Any], Tensor]
 
     def result(self, made: Any, found: Sequence[Tensor]) -> Any:
-        """An operation's result whose gradient reads what is packed now; found: its tensors."""
+        """A result whose gradient reads values that are packed now; found: the operands."""
         return kept(self, made, found) if not is_capturing() else made
 
     def hold(self, nodes: Sequence[Node], places: Iterable[int]) -> PackedValues:
@@ -44,7 +44,7 @@ class Pack(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """A call's gradient: from the result's gradient, the result, and the operands."""
+    """The gradient of a call, from the result's gradient, the result, and the operands."""
 
     traced: Traced
     read: tuple[int, ...]
@@ -57,7 +57,7 @@ _derived: Recent[tuple, tuple[Derived | None]] = memo(Recent())
 
 
 def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
-    """A nested result whose nodes take what their gradients read from a user's hooks."""
+    """A nested result whose gradients read values that a user's hooks packed."""
 
     def of(x: Any) -> Any:
         saves = isinstance(x, Node) and x.dtype.kind == "float" and x.inputs
@@ -67,7 +67,7 @@ def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
 
 
 def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:
-    """A call's result, from its operands, through a region that holds what is packed."""
+    """The result of a call, through a region that holds the packed values."""
     order = numbered([root], lambda x: x in given or x.op == "input" or x.watch)
     operands = [x for x in order if x in given or x.op == "input" or x.watch]
     if root in operands:
@@ -85,7 +85,7 @@ def with_saved(hooks: Pack, root: Node, given: Mapping[Node, None]) -> Node:
 
 
 def structure(order: Mapping[Node, int], operands: Sequence[Node]) -> tuple[int, ...]:
-    """A call's nodes as a key: their kinds and places, down to operands."""
+    """A key of a call's nodes: their kinds and positions, down to the operands."""
     ends, key = set(operands), []
     for node in order:
         if node in ends:
@@ -109,7 +109,7 @@ def leads_to_leaves(node: Node) -> bool:
 
 
 def derive(root: Node, operands: Sequence[Node], wanted: Sequence[int]) -> Derived | None:
-    """The gradient of a call, closed as a region; None where none passes."""
+    """The gradient of a call, closed as a region; None if no gradient passes."""
     arena = Arena()
     images = {x: arena.input(x.shape, x.dtype) for x in operands}
     starts = list(images.values())
@@ -134,14 +134,14 @@ def derive(root: Node, operands: Sequence[Node], wanted: Sequence[int]) -> Deriv
 
 
 class plainly(ModeBlock):
-    """Record no gradients, and save nothing."""
+    """A context that records no gradients, and saves nothing."""
 
     def __enter__(self) -> None:
         self.enter({grads: False, saving: None})
 
 
 def packed(pack: Callable[[Tensor], Any], node: Node) -> Any:
-    """Pack a value by a user's function; a leaf is given to it as itself."""
+    """A value packed by a user's hook, which gets leaves as themselves."""
     leaf = next((x for x in (ref() for ref in node.watch or ()) if x is not None), None)
     whole = leaf is not None and leaf._requires
     tensor = leaf if whole else wrap(node, node.dtype.kind == "float" and leads_to_leaves(node))
@@ -157,7 +157,7 @@ def packed(pack: Callable[[Tensor], Any], node: Node) -> Any:
 
 
 def unpacked(made: Any, unpack: Callable[[Any], Tensor], like: Node) -> Tensor:
-    """The tensor that a user's function makes again, of the shape and dtype that were packed."""
+    """The tensor that a user's hook restores, checked against the packed shape and dtype."""
     with plainly():
         tensor = unpack(made)
     if not isinstance(tensor, Tensor):
@@ -174,25 +174,25 @@ def unpacked(made: Any, unpack: Callable[[Any], Tensor], like: Node) -> Tensor:
 
 
 class PackedValues:
-    """Values of one call, as a user's functions packed them when it was made."""
+    """The values of one call, packed by a user's hooks when it was made."""
 
     def __init__(self, unpack: Callable[[Any], Tensor], made: Mapping[int, Any]) -> None:
         self.unpack, self.made = unpack, made
 
     def value(self, place: int, node: Node) -> Node:
-        """The value that is unpacked, with the history of the node that it stands for."""
+        """The restored value, with the history of the original node."""
         new = detached(node_of(unpacked(self.made[place], self.unpack, node)))
         return rewritten(node, new) if new.dtype.kind == "float" else new
 
 
 class Unpacking(GradientRule):
-    """The gradient of one call, which reads what was packed when the call was made."""
+    """The gradient of a call that reads packed values."""
 
     def __init__(self, derived: Derived, packing: PackedValues, called: str) -> None:
         self.derived, self.packing, self.called = derived, packing, called
 
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> list[Node | None]:
-        """The operands' gradients, on the nodes of the graph at hand."""
+        """The operands' gradients, on the nodes of the current graph."""
         ((node, g),) = gs.items()
         if state.looks_ahead and node.arena is state.arena:
             return [zeros(x) if need else None for x, need in zip(node.inputs, needed, strict=True)]

@@ -50,12 +50,12 @@ def read_by_gradient(f: str, arity: int, operand: int) -> frozenset[int]:
 
 
 def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
-    """Remember that a value which gradients may need is written over.
+    """Record that a value which gradients may need is overwritten.
 
-    What was made since, by its serial number, may read it: an operation in place, or a program
-    that writes, keeps what it writes over. An expression of several lines may be another tensor's
-    value too, which is not written over: nothing is remembered of it.
-    unchecked: whether it is written by `data`, which PyTorch allows.
+    Nodes made since, by serial number, may read it: an operation in place, or a program that
+    writes, keeps what it overwrites. An expression of several lines may be another tensor's value
+    too, which is not overwritten: then nothing is recorded. unchecked: written through `data`,
+    which PyTorch allows.
     """
     own = storage.node
     node = own if own.arena is state.arena else state.recorder.claim(storage)
@@ -71,10 +71,10 @@ def overwritten(storage: Storage, since: int, unchecked: bool = False) -> None:
 
 
 def note_call(storages: Iterable[Storage], results: Sequence[Node]) -> None:
-    """Remember which results of a captured function storages have.
+    """Record which results of a captured function storages have.
 
     Gradients of one result may read another inside. An equal call has results of its own, since
-    what it writes is written over what this one wrote.
+    its writes replace those of this one.
     """
     known, together = set(results), list(map(ref, results))
     for node in results:
@@ -87,7 +87,7 @@ def note_call(storages: Iterable[Storage], results: Sequence[Node]) -> None:
 
 
 class CallResult(NamedTuple):
-    """The result of a captured function that a storage has, and all results of the call."""
+    """A storage's result of a captured function, with all results of the call."""
 
     node: ref[Node]
     params: dict[str, Any]
@@ -95,10 +95,10 @@ class CallResult(NamedTuple):
 
 
 def overwritten_inside(origin: CallResult, since: int, watch: list[Any] | None) -> None:
-    """Remember that a result of a captured function is written over, as long as others live.
+    """Record that a result of a captured function is overwritten, as long as others live.
 
-    A node without a value stands for it, since a storage forgets how its value came about. watch:
-    of the value that a leaf had.
+    A node without a value represents it, since a storage forgets the source of its value. watch:
+    the watcher of a leaf's earlier value.
     """
     node, body = origin.node(), origin.params.get("body")
     found = [x for x in (result() for result in origin.together) if x not in (None, node)]
@@ -138,7 +138,7 @@ def message(node: Node) -> str:
 def reader_of_overwritten(
     roots: Iterable[Node], wanted: Iterable[Node], since: Mapping[Node, float] | None = None
 ) -> Node | None:
-    """The first node whose gradient, on the way back to the wanted ones, reads such a value."""
+    """The first node, on the way to the wanted ones, whose gradient reads an overwritten value."""
     known = state.overwritten if since is None else since
     reached = numbered(roots, lambda x: x.op == "detach")
     nodes = [x for x in topological(reached) if x in reached]
@@ -158,7 +158,7 @@ def reader_of_overwritten(
 
 
 def shown(node: Node) -> Node:
-    """The value that a node shows elements of; a reshaped view may be a copy, and shows itself."""
+    """The base of a view; a reshaped view may be a copy, and is its own base."""
     while is_view(node) and "serial" not in node.params:
         (of,) = node.inputs
         if node.op == "reshape" and is_view(of):
@@ -168,14 +168,14 @@ def shown(node: Node) -> Node:
 
 
 def is_product(node: Node) -> bool:
-    """Whether a node is a call of an operation that is made of a product: linear, a convolution."""
+    """Whether a node is an operation made of a product: linear, a convolution."""
     if node.op != "region" or node.params["name"] not in REGIONS:
         return False
     return any(x.op == "contract" for x in node.params["body"])
 
 
 def product_reads(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
-    """Whether the gradient of a product reads such a value."""
+    """Whether the gradient of a product reads an overwritten value."""
     late = {k for k, x in enumerate(node.inputs) if node.serial < since.get(shown(x), 0)}
     if not late:
         return False
@@ -189,7 +189,7 @@ def product_reads(node: Node, on_the_way: set[Node], since: Mapping[Node, float]
 
 
 def reading(outputs: Iterable[Node]) -> set[Node]:
-    """The leaves that nodes read, also inside of regions, whose operands may stand there unread."""
+    """The leaves that nodes read, also inside of regions, whose operands may be unread there."""
     found: set[Node] = set()
     stack, seen = list(outputs), set()
     while stack:
@@ -210,7 +210,7 @@ def reading(outputs: Iterable[Node]) -> set[Node]:
 
 
 def reads_overwritten(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
-    """Whether the gradient of one scalar function reads such a value."""
+    """Whether the gradient of a scalar function reads an overwritten value."""
     return any(
         node.serial < since.get(node if k == OUTPUT else shown(node.inputs[k]), 0)
         for place, x in enumerate(node.inputs)
@@ -220,9 +220,9 @@ def reads_overwritten(node: Node, on_the_way: set[Node], since: Mapping[Node, fl
 
 
 def reader_inside(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> Node | None:
-    """The node inside of a compiled function's result whose gradient reads an overwritten value.
+    """The node inside of a captured function whose gradient reads an overwritten value.
 
-    A value in it is written over where the input is that it stands for, or another of its results.
+    A value inside is overwritten if its input, or another result of the function, is.
     """
     if node.op != "region" or node.params["name"] in REGIONS:
         return None
@@ -238,7 +238,7 @@ def reader_inside(node: Node, on_the_way: set[Node], since: Mapping[Node, float]
 
 
 def reads_inside(result: Node) -> list[Node]:
-    """The nodes that stand for a result inside of the captured function that it is of."""
+    """The nodes inside of a captured function that represent a result."""
     body = result.params["body"]
     return reads_of(body.outputs[result.params["index"]], body.outputs, result.watch)
 
@@ -246,7 +246,7 @@ def reads_inside(result: Node) -> list[Node]:
 def reads_of(value: Node, roots: Iterable[Node], watch: list[Any] | None) -> list[Node]:
     """The nodes behind roots by which a tensor's value is read.
 
-    watch: of a leaf whose value it is: it is read with the leaf's history.
+    watch: the watcher of a leaf's value, which is read with the leaf's history.
     """
     if not watch:
         return [value]

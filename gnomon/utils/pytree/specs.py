@@ -59,6 +59,7 @@ class TreeSpec:
         return self._shown(0)
 
     def _shown(self, indent: int) -> str:
+        """The text of the structure, indented."""
         if self.type is None:
             return "*"
         between = ",\n" + " " * (indent + 2)
@@ -117,6 +118,7 @@ class TreeSpec:
         return self._made(iter(leaves))
 
     def _made(self, leaves: Iterator[Any]) -> PyTree:
+        """The nested value of these leaves."""
         if self.type is None:
             return next(leaves)
         parts = [x._made(leaves) for x in self._children]
