@@ -19,7 +19,7 @@ from gnomon.ops.arguments import choice, filling_of, one_axis, positions_only
 from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
-from gnomon.ops.registry import op
+from gnomon.ops.registry import internal, op
 from gnomon.ops.row_writes import put_rows, slices_put
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
@@ -393,6 +393,29 @@ def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
     return x + folded("add", values, index, axis, x, 0) if x.rank else x + values
 
 
+def extreme_gradient(
+    g: Node, y: Node, x: Node, values: Node, index: Node, axis: int, monoid: str
+) -> tuple[Node, Node]:
+    """Gradients of x and values: all that equal an extreme have even shares of its gradient."""
+    table, own = spec_of_elements(x.rank, axis)
+    back = f"{table},{own}->{own}"
+    first = elementwise("eq", x, y)
+    best = elementwise(
+        "eq", values, lookup_primitives.gather(back, cut(y, axis, index.shape), index)
+    )
+    count = cast(first, int64) + folded("add", cast(best, int64), index, axis, x, 0)
+    share = g / cast(elementwise("maximum", count, 1), g.dtype)
+    shares = lookup_primitives.gather(back, cut(share, axis, index.shape), index)
+    return where(first, share, 0), where(best, shares, 0)
+
+
+@internal(gradient=extreme_gradient)
+def scattered_extreme(x: Node, values: Node, index: Node, axis: int, monoid: str) -> Node:
+    """x, or the largest or smallest of it and of the values that come to its place."""
+    made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
+    return elementwise({"max": "maximum", "min": "minimum"}[monoid], x, made)
+
+
 @op
 def scatter_reduce(
     x: Node,
@@ -421,6 +444,8 @@ def scatter_reduce(
         return of_one_axis(*call, include_self=include_self)
     axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
+    if include_self and monoid in ("max", "min"):
+        return scattered_extreme(x, values, index, axis, monoid)
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
     ones = expand(constant(x.arena, 1, int64), index.shape)
     count = folded("add", ones, index, axis, x, 0)
