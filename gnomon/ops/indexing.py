@@ -19,11 +19,17 @@ from gnomon.ops.arguments import choice, filling_of, one_axis, positions_only
 from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
-from gnomon.ops.registry import internal, op
-from gnomon.ops.row_writes import put_rows, slices_put
+from gnomon.ops.registry import op
+from gnomon.ops.row_writes import (
+    cut,
+    folded,
+    put_rows,
+    scattered_extreme,
+    slices_put,
+    spec_of_elements,
+)
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
-from gnomon.ops.view_parts import part
 
 WORDS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
 """PyTorch's word for a fold -> the monoid."""
@@ -186,12 +192,6 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
 # single elements, each with a position of its own
 
 
-def spec_of_elements(rank: int, axis: int) -> tuple[str, str]:
-    """Letters of a table, whose axis is looked up, and of positions shaped like the result."""
-    own = LETTERS[:rank]
-    return f"{own[:axis]}z{own[axis + 1 :]}", own
-
-
 def fits(name: str, x: Node, axis: int, index: Node) -> int:
     """The axis, once the index is known to have the axes of x and no larger ones elsewhere."""
     positions_only(name, index)
@@ -205,13 +205,6 @@ def fits(name: str, x: Node, axis: int, index: Node) -> int:
             f"axis {axis}."
         )
     return axis
-
-
-def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
-    """The corner of x with this shape, whole along an axis."""
-    for k, n in enumerate(shape):
-        x = x if k == axis or n == x.shape[k] else part(x, k, 0, n)
-    return x
 
 
 @op(
@@ -302,15 +295,6 @@ def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
     return cast(cut(values, None, index.shape), x.dtype)
 
 
-def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
-    """Values folded into places of x's shape; what no value reaches holds the fill."""
-    table, own = spec_of_elements(x.rank, axis)
-    made = lookup_primitives.scatter(monoid, f"{own},{own}->{table}", values, index, x.shape[axis])
-    for k, n in enumerate(x.shape):
-        made = made if made.shape[k] == n else padded(made, k, 0, n - made.shape[k], fill)
-    return made
-
-
 def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold: Any = None):
     """Scatter by numpy: assignment, or a ufunc."""
     y = x.copy()
@@ -391,29 +375,6 @@ def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
     axis = fits("scatter_add", x, axis, index)
     values = values_for("scatter_add", values, x, index)
     return x + folded("add", values, index, axis, x, 0) if x.rank else x + values
-
-
-def extreme_gradient(
-    g: Node, y: Node, x: Node, values: Node, index: Node, axis: int, monoid: str
-) -> tuple[Node, Node]:
-    """Gradients of x and values: all that equal an extreme have even shares of its gradient."""
-    table, own = spec_of_elements(x.rank, axis)
-    back = f"{table},{own}->{own}"
-    first = elementwise("eq", x, y)
-    best = elementwise(
-        "eq", values, lookup_primitives.gather(back, cut(y, axis, index.shape), index)
-    )
-    count = cast(first, int64) + folded("add", cast(best, int64), index, axis, x, 0)
-    share = g / cast(elementwise("maximum", count, 1), g.dtype)
-    shares = lookup_primitives.gather(back, cut(share, axis, index.shape), index)
-    return where(first, share, 0), where(best, shares, 0)
-
-
-@internal(gradient=extreme_gradient)
-def scattered_extreme(x: Node, values: Node, index: Node, axis: int, monoid: str) -> Node:
-    """x, or the largest or smallest of it and of the values that come to its place."""
-    made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
-    return elementwise({"max": "maximum", "min": "minimum"}[monoid], x, made)
 
 
 @op
