@@ -951,6 +951,7 @@ def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
 from gnomon import quant as quant
 def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The value below which a share q of every row is; several shares come along a first axis."""
+from gnomon.tensor import quasirandom as quasirandom
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
 def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:

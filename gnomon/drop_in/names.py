@@ -5,13 +5,14 @@ Methods have PyTorch's meaning, so a function of two meanings is its method here
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from operator import methodcaller
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlparse
 
 import gnomon as gn
@@ -100,14 +101,18 @@ SPELLED = {
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
     "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
+    "autograd.function.FunctionCtx": "autograd.Context",
+    "distributions.kl._KL_REGISTRY": "distributions.kl.DISTANCES",
     "jit.RecursiveScriptModule": "nn.scripted.ScriptModule",
     "jit.ScriptModule": "nn.scripted.ScriptModule",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
+    "nn.modules.dropout._DropoutNd": "nn.activations.Dropped",
     "nn.modules.linear.NonDynamicallyQuantizableLinear": (
         "nn.linear.NonDynamicallyQuantizableLinear"
     ),
+    "nn.modules.module._IncompatibleKeys": "nn.states.Report",
     "nn.modules.transformer._get_activation_fn": "nn.transformer.activation_of",
     **{
         f"optim.optimizer.register_optimizer_step_{x}_hook": (
@@ -115,6 +120,7 @@ SPELLED = {
         )
         for x in ("post", "pre")
     },
+    "utils.hooks.RemovableHandle": "autograd.graph.Handle",
     "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
 }
 """PyTorch's names -> those under which the same is here."""
@@ -163,6 +169,7 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
         "_C._are_functorch_transforms_active",
         "_C._get_tracing_state",
         "_jit_internal.is_scripting",
+        "_subclasses.fake_tensor.is_fake",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
         "utils._triton.has_triton",
@@ -190,14 +197,23 @@ ANSWERS |= {
     ),
     "cuda._lazy_call": lambda callable, **_: None,
     "distributed.device_mesh._mesh_resources": SimpleNamespace(),
-    "distributed.constants.default_pg_timeout": timedelta(minutes=30),
+    **dict.fromkeys(
+        (f"distributed.{x}.default_pg_timeout" for x in ("constants", "distributed_c10d")),
+        timedelta(minutes=30),
+    ),
     "hub.urlparse": urlparse,
     **{f"nn.attention.flex_attention._{x}_mod_signature": Callable for x in ("mask", "score")},
     "optim.optimizer.ParamsT": Any,
     "optim.optimizer.required": object(),
     "serialization.DEFAULT_PROTOCOL": 2,
     "serialization.MAP_LOCATION": Any,
+    "jit.Final": Final,
+    "types.Number": int | float | bool,
     "utils._pytree._dict_flatten_with_keys": by_keys,
+    # of generators of random numbers on cards, which programs put back around a second forward
+    "utils.checkpoint.get_device_states": lambda *_: ([], []),
+    "utils.checkpoint.set_device_states": lambda *_, **__: None,
+    "utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
 }
 NAMESPACES = {
     "_C._nn": SimpleNamespace(_parse_to=parse_to),

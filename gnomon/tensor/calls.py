@@ -173,7 +173,8 @@ def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
     flat = [x for y in args for x in (y if isinstance(y, (list, tuple)) else (y,))]
     tensors = [x for x in flat if isinstance(x, Tensor)]
     if narrow.get() is not None or any(map(is_apart, flat)):
-        return apply(op, args, kwargs)
+        # after letters of einsum a list is as good as its elements, and classes meet these
+        return apply(op, flat if isinstance(args[0], str) else args, kwargs)
     before = scope.sites
     scope.sites = sites_here() if before is None else before
     try:
