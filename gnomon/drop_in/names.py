@@ -145,6 +145,12 @@ def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
     return [(key_of(key), value) for key, value in d.items()], list(d)
 
 
+def clipped_sigmoid(x: gn.Tensor) -> gn.Tensor:
+    """The sigmoid, at least the smallest normal number and at most 1 - eps of its dtype."""
+    limits = gn.finfo(x.dtype)
+    return x.sigmoid().clamp(limits.tiny, 1.0 - limits.eps)
+
+
 def is_outside(group: Any) -> bool:
     """Whether this rank is in none of what `new_group` gave."""
     return group == reached("distributed.GroupMember").NON_GROUP_MEMBER
@@ -201,6 +207,7 @@ ANSWERS |= {
         (f"distributed.{x}.default_pg_timeout" for x in ("constants", "distributed_c10d")),
         timedelta(minutes=30),
     ),
+    "distributions.transforms._clipped_sigmoid": clipped_sigmoid,
     "hub.urlparse": urlparse,
     **{f"nn.attention.flex_attention._{x}_mod_signature": Callable for x in ("mask", "score")},
     "optim.optimizer.ParamsT": Any,

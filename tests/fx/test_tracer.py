@@ -205,7 +205,7 @@ def test_an_assertion_is_a_call():
         gn._assert(x.shape[-1] == 3, "three")
         return x * 2
 
-    traced = symbolic_trace(checked)
+    traced = fx.symbolic_trace(checked)
 
     assert "_assert(eq, 'three')" in traced.code
     assert traced(gn.ones(3)).tolist() == [2.0, 2.0, 2.0]
@@ -214,7 +214,7 @@ def test_an_assertion_is_a_call():
 
 
 def test_operands_of_einsum_are_arguments_also_in_a_list():
-    graph = symbolic_trace(lambda x, y: gn.einsum("ij,jk->ik", [x, y])).graph
+    graph = fx.symbolic_trace(lambda x, y: gn.einsum("ij,jk->ik", [x, y])).graph
 
     (node,) = [x for x in graph.nodes if x.op == "call_function"]
     assert [str(x) for x in node.args] == ["ij,jk->ik", "x", "y"]
