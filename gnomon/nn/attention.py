@@ -36,7 +36,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Mix the rows of value by how well each query matches each key.
+    """Attention: a mean of the rows of value, weighted by the softmax of query-key products.
 
     Shapes: query (..., h, t, d), key (..., g, s, d), value (..., g, s, e) -> (..., h, t, e)
 
@@ -75,9 +75,9 @@ def scaled_dot_product_attention(
 
 
 def in_one_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-    """Queries, keys and values with the batch axes that they have together.
+    """Queries, keys and values expanded to common batch axes.
 
-    Heads of one kind are repeated for several of another, but for keys that query heads share.
+    A single head is repeated, except for keys and values that several query heads share.
     """
     shapes = [tuple(x.shape[:-2]) for x in (query, key, value)]
     (q, k, v), batches = ((1, *shape)[-1] for shape in shapes), [shape[:-1] for shape in shapes]
@@ -98,7 +98,10 @@ def attention_weights(
     scale: float | None,
     unseen: Tensor | None = None,
 ) -> Tensor:
-    """The shares with which each query mixes the rows; equal ones where it is known to see none."""
+    """The attention weights softmax(query · keyᵀ · scale).
+
+    Scores of `unseen` queries, whose keys are all masked, are set to 0: equal weights.
+    """
     factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
     scores = (query * factor) @ key.mT
     if causal:
@@ -112,21 +115,21 @@ def attention_weights(
 
 
 def nothing_seen(mask: Tensor) -> Tensor:
-    """The queries that a mask hides everything from: (b, h, t, 1).
+    """The mask of queries all of whose keys are masked: (b, h, t, 1).
 
-    What they mix is NaN, and put in their place at the end: gradients of others then stay numbers.
+    Their results are NaN, which are filled in at the end, so that other gradients stay finite.
     """
     hidden = ~mask if mask.dtype is bool_ else mask == float("-inf")
     return hidden.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape)).all(-1, keepdim=True)
 
 
 def drop(x: Tensor, p: float) -> Tensor:
-    """x with elements set to 0 by chance."""
+    """Apply dropout with probability p to a tensor."""
     return apply(OPS["dropout"], (x, default_generator.key(), float(p)))
 
 
 class MultiheadAttention(Module):
-    """Several attentions side by side over projections of queries, keys and values.
+    """Multi-head attention with projections of queries, keys and values.
 
     Shapes: query (t, n, embed_dim), key (s, n, kdim), value (s, n, vdim) -> (t, n, embed_dim),
     (n, t, s)
@@ -214,7 +217,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The mixed values, and the weights (averaged over heads) when they are wanted."""
+        """The attention's result, and its weights (averaged over heads); None if not needed."""
         alone = query.ndim == 2
         if alone:
             query, key, value = (x.unsqueeze(0) for x in (query, key, value))
@@ -239,7 +242,7 @@ class MultiheadAttention(Module):
         return (mixed if self.batch_first else mixed.transpose(0, 1)), weights
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Queries, keys and values by heads: (b, h, t, k)."""
+        """The projected queries, keys and values, split by head: (b, h, t, k)."""
         width = self.embed_dim
         if self._qkv_same_embed_dim:
             weights = [self.in_proj_weight[k * width : (k + 1) * width] for k in range(3)]
@@ -258,7 +261,7 @@ class MultiheadAttention(Module):
         return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
 
     def _extended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values with a learned or a zero position behind them."""
+        """Keys and values with the learned position, and one of zeros, appended if requested."""
         pairs = []
         for x, bias in ((k, self.bias_k), (v, self.bias_v)):
             parts = [x]
@@ -272,7 +275,7 @@ class MultiheadAttention(Module):
     def _mask(
         self, query: Tensor, keys: int, padding: Tensor | None, attn_mask: Tensor | None
     ) -> Tensor | None:
-        """One mask of scores, broadcast over (b, h, t, s)."""
+        """The combined mask of scores, broadcast over (b, h, t, s); None without masks."""
         found = None
         for word, given in (("key_padding_mask", padding), ("attn_mask", attn_mask)):
             if given is not None and given.dtype.is_integer:
@@ -300,7 +303,7 @@ class MultiheadAttention(Module):
         need_weights: bool,
         unseen: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Mixed values and weights; where a query sees nothing, weights are NaN, and values any."""
+        """The weighted values, and the weights; NaN weights for queries without any visible key."""
         p = self.dropout if self.training else 0.0
         if not need_weights:
             return scaled_dot_product_attention(q, k, v, mask, p), None
@@ -338,7 +341,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """MultiheadAttention's forward with the parameters of the caller's own.
+    """MultiheadAttention's forward as a function of explicit parameters.
 
     Shapes: query (t, n, d), key (s, n, k), value (s, n, v) -> (t, n, d), (n, t, s)
 
@@ -368,7 +371,7 @@ def multi_head_attention_forward(
 
 
 class SDPBackend(Enum):
-    """The ways that PyTorch computes attention; here the compiler chooses one itself."""
+    """PyTorch's attention backends; they have no effect, since the compiler chooses."""
 
     ERROR = -1
     MATH = 0
@@ -382,7 +385,7 @@ class SDPBackend(Enum):
 def sdpa_kernel(
     backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False
 ) -> Iterator[None]:
-    """Accept PyTorch's choice of attention backends; it changes nothing here.
+    """A context that accepts PyTorch's choice of attention backends, without effect.
 
     >>> with sdpa_kernel(SDPBackend.MATH):
     ...     scaled_dot_product_attention(ones(1, 1), ones(1, 1), ones(1, 1))
@@ -403,14 +406,14 @@ def widened(mask: Tensor, keys: int) -> Tensor:
 
 
 def joined(left: Tensor, right: Tensor, dtype: Any) -> Tensor:
-    """Two masks, where PyTorch's True hides, as one."""
+    """The combination of two masks whose True hides a key, as in PyTorch."""
     if left.dtype is bool_ and right.dtype is bool_:
         return left | right
     return additive(left, dtype) + additive(right, dtype)
 
 
 def additive(mask: Tensor, dtype: Any) -> Tensor:
-    """A mask as numbers that are added to scores."""
+    """A mask as numbers to add to scores: -inf where a key is hidden."""
     if mask.dtype is not bool_:
         return mask
     return zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask, float("-inf"))

@@ -8,4 +8,4 @@ __all__ = ["ScriptModule"]
 
 
 class ScriptModule(Module):
-    """Make a module that is called as any other: there is no older compiler here."""
+    """A module by PyTorch's name of scripted ones; it is called like any other."""

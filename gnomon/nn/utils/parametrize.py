@@ -21,7 +21,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class ParametrizationList(ModuleList):
-    """The functions from originals to a parameter, one after another, and the originals."""
+    """The originals of a parameter, and the modules that compute it from them in turn."""
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if not len(modules):
@@ -53,7 +53,7 @@ class ParametrizationList(ModuleList):
         return ["original"] if self.is_tensor else [f"original{k}" for k in range(self.ntensors)]
 
     def right_inverse(self, value: Any) -> None:
-        """Set the originals to what makes a value."""
+        """Set the originals so that they give this value."""
         with no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -74,7 +74,7 @@ class ParametrizationList(ModuleList):
                 fill(original, part)
 
     def forward(self) -> Tensor:
-        """The parameter."""
+        """The parameter, computed from its originals."""
         first, *others = self
         value = first(*(getattr(self, name) for name in self.names))
         for module in others:
@@ -83,12 +83,12 @@ class ParametrizationList(ModuleList):
 
 
 def kind(value: Any) -> str:
-    """The name of a value's class, for an error."""
+    """The name of a value's class, for an error message."""
     return type(value).__name__
 
 
 def inverted(module: Module, value: Any, otherwise: Any) -> Any:
-    """A value through a function's right_inverse; where it has none, something else."""
+    """The result of a parametrization's right_inverse, or `otherwise` if it has none."""
     inverse = getattr(module, "right_inverse", None)
     try:
         return otherwise if inverse is None else inverse(value)
@@ -116,7 +116,7 @@ def fill(original: Tensor, value: Tensor) -> None:
 
 
 def separate(value: Any, original: Tensor) -> Tensor:
-    """One of several originals: a parameter where a parameter is computed from them."""
+    """One of several originals: a parameter if they replace one, else a tensor."""
     if not isinstance(value, Tensor):
         raise ArgumentError(f"right_inverse: gives one or several tensors: got a {kind(value)}.")
     if isinstance(original, Parameter):
@@ -125,7 +125,7 @@ def separate(value: Any, original: Tensor) -> Tensor:
 
 
 def keep(module: Module, name: str, value: Tensor) -> None:
-    """Register a parameter or a buffer on a module."""
+    """Register a value on a module as a parameter or a buffer."""
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
     else:
@@ -136,7 +136,7 @@ _cache: ContextVar[dict | None] = ContextVar("gnomon_parametrize_cache", default
 
 
 class cached(ModeBlock):
-    """Compute each parameter once inside this block.
+    """A context in which each parametrized parameter is computed only once.
 
     >>> with cached():
     ...     pass
@@ -158,7 +158,7 @@ def type_before_parametrizations(module: Module) -> type:
 
 
 def computed(name: str) -> property:
-    """A parameter as a property."""
+    """The property that computes a parametrized parameter, and sets it by right_inverse."""
 
     def read(self: Module) -> Tensor:
         known, kept = _cache.get(), self.parametrizations[name]
@@ -175,7 +175,7 @@ def computed(name: str) -> property:
 
 
 class Parametrized:
-    """The part of a class made for a module with computed parameters that is not the module's."""
+    """The methods of the classes made for parametrized modules."""
 
     def __getstate__(self) -> Any:
         raise RuntimeError(
@@ -191,7 +191,7 @@ class Parametrized:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Compute a parameter or buffer by a module from stored originals (its right_inverse)."""
+    """Replace a parameter or buffer by one that a module computes from stored originals."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
@@ -222,7 +222,7 @@ def register_parametrization(
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a parameter, or any, is computed."""
+    """Whether a module has a parametrized parameter, or that of this name."""
     found = module._modules.get("parametrizations")
     return isinstance(found, ModuleDict) and (tensor_name is None or tensor_name in found)
 
@@ -230,7 +230,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
-    """Make a parameter plain again, with the value that it has, or its original's."""
+    """Replace a parametrized parameter by a plain one with its value, or its original's."""
     if not is_parametrized(module, tensor_name):
         raise ArgumentError(f"remove_parametrizations: {tensor_name!r} is not parametrized.")
     kept = module.parametrizations[tensor_name]
