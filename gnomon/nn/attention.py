@@ -98,10 +98,7 @@ def attention_weights(
     scale: float | None,
     unseen: Tensor | None = None,
 ) -> Tensor:
-    """The attention weights softmax(query · keyᵀ · scale).
-
-    Scores of `unseen` queries, whose keys are all masked, are set to 0: equal weights.
-    """
+    """The weights softmax(query · keyᵀ · scale); equal ones for `unseen` queries, without keys."""
     factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
     scores = (query * factor) @ key.mT
     if causal:

@@ -45,7 +45,7 @@ def serve(
     limits
         The most that the server takes.
     activations
-        What layers round their input to.
+        The type to which layers round their inputs.
     sampling
         How texts are drawn.
     """

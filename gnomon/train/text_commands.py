@@ -28,7 +28,7 @@ app.command(serve)
 
 
 def called(words: Sequence[str]) -> int:
-    """The exit code of a command; ConfigError for one that cannot be read."""
+    """Run a command; returns its exit code. ConfigError for an invalid command line."""
     try:
         options = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
         code = app(list(words), **options)

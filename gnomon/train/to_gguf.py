@@ -33,7 +33,7 @@ __all__ = ["gguf"]
 
 ENDS = ("token_embd.weight", "output.weight")
 FINER = {"Q4_K": "Q6_K", "Q5_K": "Q6_K"}
-"""Types of embeddings and outputs, by that of other matrices; otherwise the same."""
+"""Types of embeddings and outputs, by that of other matrices; by default the same type."""
 
 
 def gguf(
@@ -98,7 +98,7 @@ def contents(path: Path, console: Console) -> tuple[dict[str, Any], dict[str, An
 
 
 def text_keys(path: Path, config: dict[str, Any], console: Console) -> dict[str, Any]:
-    """The keys of a folder's tokenizer and chat template; what has none is said."""
+    """The metadata of a folder's tokenizer and chat template; missing ones are reported."""
     if not (path / TOKENIZER).is_file():
         console.print(f"{path} has no {TOKENIZER}: the file has no tokenizer.", markup=False)
         return {}
@@ -124,6 +124,6 @@ def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
 
 
 def read(value: LaterArray, advance: Callable[[], None]) -> np.ndarray:
-    """Read the numbers of a tensor, and report it."""
+    """Read a tensor's values, and report the progress."""
     advance()
     return value.make()
