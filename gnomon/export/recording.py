@@ -106,7 +106,7 @@ class CallRecorder:
         return value if not isinstance(value, Tensor) else self.shown(value, node)
 
     def node_of(self, value: Any) -> Any:
-        """A node in place of a tensor."""
+        """The node of a tensor, which becomes a constant if it is unknown; else the value."""
         if not isinstance(value, Tensor):
             return value
         if id(value) not in self.known:
