@@ -43,9 +43,7 @@ class LRScheduler:
     _followed = None
     """Captures need not guard any attribute, since a replay repeats the steps."""
     _is_initial = False
-    """Whether the constructor takes its first step, in which most schedules leave the rates
-    unchanged.
-    """
+    """Whether the constructor's first step is running; most schedules then keep the rates."""
 
     def __init_subclass__(cls) -> None:
         if "step" in cls.__dict__:
