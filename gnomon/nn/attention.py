@@ -66,7 +66,7 @@ def scaled_dot_product_attention(
             heads = query.shape[-3]
             key, value = (x.repeat_interleave(heads // x.shape[-3], -3) for x in (key, value))
         weights = attention_weights(query, key, attn_mask, is_causal, scale)
-        return drop(weights, dropout_p) @ value
+        return apply_dropout(weights, dropout_p) @ value
     return apply(
         OPS["attention"],
         (query, key, value),
@@ -120,7 +120,7 @@ def nothing_seen(mask: Tensor) -> Tensor:
     return hidden.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape)).all(-1, keepdim=True)
 
 
-def drop(x: Tensor, p: float) -> Tensor:
+def apply_dropout(x: Tensor, p: float) -> Tensor:
     """Apply dropout with probability p to a tensor."""
     return apply(OPS["dropout"], (x, default_generator.key(), float(p)))
 
@@ -283,10 +283,10 @@ class MultiheadAttention(Module):
         if attn_mask is not None:
             if attn_mask.ndim == 3:
                 attn_mask = attn_mask.reshape(-1, self.num_heads, *attn_mask.shape[1:])
-            found = widened(attn_mask, keys)
+            found = widen_mask(attn_mask, keys)
         if padding is not None:
-            more = widened(padding[:, None, None, :], keys)
-            found = more if found is None else joined(found, more, query.dtype)
+            more = widen_mask(padding[:, None, None, :], keys)
+            found = more if found is None else join_masks(found, more, query.dtype)
         if found is not None and found.dtype is bool_:
             return ~found
         return found
@@ -305,7 +305,7 @@ class MultiheadAttention(Module):
         if not need_weights:
             return scaled_dot_product_attention(q, k, v, mask, p), None
         weights = attention_weights(q, k, mask, False, None, unseen)
-        weights = drop(weights, p) if p else weights
+        weights = apply_dropout(weights, p) if p else weights
         shown = weights if unseen is None else weights.masked_fill(unseen, float("nan"))
         return weights @ v, shown
 
@@ -394,7 +394,7 @@ def sdpa_kernel(
     yield
 
 
-def widened(mask: Tensor, keys: int) -> Tensor:
+def widen_mask(mask: Tensor, keys: int) -> Tensor:
     """Extend a mask to added key positions, which are visible."""
     missing = keys - mask.shape[-1]
     if not missing:
@@ -402,14 +402,14 @@ def widened(mask: Tensor, keys: int) -> Tensor:
     return FUNCTIONS["pad"](mask, (0, missing))
 
 
-def joined(left: Tensor, right: Tensor, dtype: Any) -> Tensor:
+def join_masks(left: Tensor, right: Tensor, dtype: Any) -> Tensor:
     """The combination of two masks whose True hides a key, as in PyTorch."""
     if left.dtype is bool_ and right.dtype is bool_:
         return left | right
-    return additive(left, dtype) + additive(right, dtype)
+    return additive_mask(left, dtype) + additive_mask(right, dtype)
 
 
-def additive(mask: Tensor, dtype: Any) -> Tensor:
+def additive_mask(mask: Tensor, dtype: Any) -> Tensor:
     """A mask as numbers to add to scores: -inf where a key is hidden."""
     if mask.dtype is not bool_:
         return mask

@@ -50,7 +50,9 @@ class HookedCall:
         """Run the pre-hooks on the gradients of all outputs; returns the possibly changed ones."""
         for hook in self.before:
             answer = hook(self.module, gradients)
-            gradients = gradients if answer is None else checked(answer, gradients, "pre hook")
+            gradients = (
+                gradients if answer is None else checked_gradients(answer, gradients, "pre hook")
+            )
         self.outputs = gradients
         if self.places is None:  # no input has a gradient: there is nothing to wait for
             for hook in self.after:
@@ -73,7 +75,9 @@ class HookedCall:
         )
         for hook in self.after:
             answer = hook(self.module, gradients, self.outputs)
-            gradients = gradients if answer is None else checked(answer, gradients, "hook")
+            gradients = (
+                gradients if answer is None else checked_gradients(answer, gradients, "hook")
+            )
         self.outputs = None
         return gradients
 
@@ -126,7 +130,7 @@ def is_float(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.is_floating_point
 
 
-def checked(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
+def checked_gradients(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
     """The gradients returned by a hook as a tuple, whose number is checked."""
     found = answer if isinstance(answer, tuple) else (answer,)
     if len(found) != len(gradients):

@@ -13,7 +13,7 @@ from gnomon.nn.parameter import Parameter
 from gnomon.tensor.tensor import Tensor
 
 
-def renumbered(owner: Module, modules: Iterable[Module]) -> None:
+def replace_modules(owner: Module, modules: Iterable[Module]) -> None:
     """Replace a container's modules by these, named 0, 1, 2 and so on."""
     owner._modules.clear()
     for number, module in enumerate(modules):
@@ -42,7 +42,7 @@ class NumberedContainer(Module):
     def __delitem__(self, index: int | slice) -> None:
         kept = list(self._modules.values())
         del kept[index]
-        renumbered(self, kept)
+        replace_modules(self, kept)
 
     def append(self, module: Module) -> Any:
         """Add a module at the end."""
@@ -61,7 +61,7 @@ class NumberedContainer(Module):
         if not -len(kept) <= index <= len(kept):
             raise IndexError(f"insert: no place {index} among {len(kept)} modules.")
         kept.insert(index, module)
-        renumbered(self, kept)
+        replace_modules(self, kept)
         return self
 
     def pop(self, index: int = -1) -> Module:
@@ -102,7 +102,7 @@ class Sequential(NumberedContainer):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
-            renumbered(self, modules)
+            replace_modules(self, modules)
 
     def _as_arguments(self, modules: list[Module]) -> tuple:
         return tuple(modules)
@@ -137,7 +137,7 @@ class ModuleList(NumberedContainer):
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        renumbered(self, modules or ())
+        replace_modules(self, modules or ())
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
@@ -232,7 +232,7 @@ class ParameterDict(NamedContainer, Module):
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         """The names and descriptions of the parameters."""
-        return ((name, about(x, x.type())) for name, x in self._parameters.items())
+        return ((name, parameter_line(x, x.type())) for name, x in self._parameters.items())
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -289,7 +289,7 @@ class ParameterDict(NamedContainer, Module):
         return type(self)(OrderedDict.fromkeys(keys, default))
 
 
-def about(x: Tensor, kind: object) -> str:
+def parameter_line(x: Tensor, kind: object) -> str:
     """The line that describes a parameter in a container's text."""
     name = "Parameter containing" if isinstance(x, Parameter) else "Object of type"
     return f"{name}: [{kind} of size {'x'.join(map(str, x.shape))}]"
@@ -304,7 +304,7 @@ class ParameterList(Module):
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         """The numbers and descriptions of the parameters."""
-        return ((name, about(x, x.dtype)) for name, x in self._parameters.items())
+        return ((name, parameter_line(x, x.dtype)) for name, x in self._parameters.items())
 
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from gnomon.ops.arguments import choice
 from gnomon.tensor.tensor import Tensor
 
 
-def each(value: Any, count: int) -> Any:
+def per_axis(value: Any, count: int) -> Any:
     """A setting as a tuple of one number per axis; a text unchanged."""
     return value if isinstance(value, str) else repeated(value, count)
 
@@ -51,10 +51,10 @@ class Convolution(Module):
                 f"got {in_channels}, {out_channels} and {groups}."
             )
         n = self.COUNT
-        self._check_padding(padding, each(stride, n), padding_mode)
+        self._check_padding(padding, per_axis(stride, n), padding_mode)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = each(kernel_size, n), each(stride, n)
-        self.padding, self.dilation = each(padding, n), each(dilation, n)
+        self.kernel_size, self.stride = per_axis(kernel_size, n), per_axis(stride, n)
+        self.padding, self.dilation = per_axis(padding, n), per_axis(dilation, n)
         self.padding_mode = padding_mode
         first, second = (
             (in_channels, out_channels) if self.TRANSPOSED else (out_channels, in_channels)
@@ -178,7 +178,7 @@ class TransposedConvolution(Convolution):
             *(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias),
             dtype=dtype,
         )
-        self.output_padding = each(output_padding, self.COUNT)
+        self.output_padding = per_axis(output_padding, self.COUNT)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The transposed convolution of the input with the weight."""

@@ -27,7 +27,7 @@ cat, where, logaddexp = FUNCTIONS["cat"], FUNCTIONS["where"], FUNCTIONS["logadde
 Lengths = Tensor | Sequence[int]
 
 
-def counts(word: str, lengths: Lengths, n: int, most: int) -> Tensor:
+def checked_lengths(word: str, lengths: Lengths, n: int, most: int) -> Tensor:
     """Each text's length as int64, checked to be from 0 to `most`."""
     given = lengths if isinstance(lengths, Tensor) else tensor(list(lengths))
     if given.dtype.is_floating_point and n:
@@ -56,7 +56,7 @@ def letters_of(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
     return where(inside, targets.long(), blank)
 
 
-def later(chances: Tensor, by: int) -> Tensor:
+def shift_later(chances: Tensor, by: int) -> Tensor:
     """Log-probabilities shifted to later positions."""
     return cat([full((chances.shape[0], by), NEVER, dtype=chances.dtype), chances[:, :-by]], 1)
 
@@ -71,8 +71,10 @@ def likelihood(x_tnp: Tensor, skips: Tensor, steps: Tensor, letters: Tensor) -> 
 
     def iteration(chances: Tensor, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         x, now = given
-        stays = logaddexp(chances, later(chances, 1))
-        comes = x + (logaddexp(stays, where(skips, later(chances, 2), NEVER)) if p > 1 else chances)
+        stays = logaddexp(chances, shift_later(chances, 1))
+        comes = x + (
+            logaddexp(stays, where(skips, shift_later(chances, 2), NEVER)) if p > 1 else chances
+        )
         return where((now < steps)[:, None], comes, chances), now
 
     chances, _ = scan(iteration, start, (x_tnp, arange(t)))
@@ -108,8 +110,8 @@ def ctc_loss(
     t, n, c = log_probs.shape
     if not 0 <= blank < c:
         raise ArgumentError(f"ctc_loss: blank is no class: {blank} of {c}. Use 0 to {c - 1}.")
-    steps = counts("input_lengths", input_lengths, n, t)
-    letters = counts("target_lengths", target_lengths, n, targets.shape[-1])
+    steps = checked_lengths("input_lengths", input_lengths, n, t)
+    letters = checked_lengths("target_lengths", target_lengths, n, targets.shape[-1])
     text = letters_of(targets, letters, blank)
     s = text.shape[1]
     between = full((n, s + 1), blank, dtype=text.dtype)

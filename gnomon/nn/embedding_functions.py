@@ -42,7 +42,7 @@ def embedding(
     Tensor([[3., 4.],
             [1., 2.]])
     """
-    table = prepared(input, weight, max_norm, norm_type, scale_grad_by_freq)
+    table = prepared_table(input, weight, max_norm, norm_type, scale_grad_by_freq)
     return FUNCTIONS["embedding"](input, table, padding_idx)
 
 
@@ -74,7 +74,7 @@ def embedding_bag(
         )
     return FUNCTIONS["embedding_bag"](
         input,
-        prepared(input, weight, max_norm, norm_type, scale_grad_by_freq),
+        prepared_table(input, weight, max_norm, norm_type, scale_grad_by_freq),
         offsets,
         mode=mode,
         per_sample_weights=per_sample_weights,
@@ -83,7 +83,7 @@ def embedding_bag(
     )
 
 
-def prepared(
+def prepared_table(
     input: Tensor, weight: Tensor, max_norm: float | None, norm_type: float, by_frequency: bool
 ) -> Tensor:
     """The table with rows scaled down to max_norm, or with gradients divided by frequency."""

@@ -58,15 +58,15 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
     """The intersection of masks."""
-    return joined("and_masks", mask_mods, "logical_and", True)
+    return combined_masks("and_masks", mask_mods, "logical_and", True)
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
     """The union of masks."""
-    return joined("or_masks", mask_mods, "logical_or", False)
+    return combined_masks("or_masks", mask_mods, "logical_or", False)
 
 
-def joined(name: str, mask_mods: tuple, both: str, first: bool) -> MaskMod:
+def combined_masks(name: str, mask_mods: tuple, both: str, first: bool) -> MaskMod:
     """A combination of masks by a logical function."""
     if not all(map(callable, mask_mods)):
         raise ArgumentError(f"{name}: needs functions (b, h, q, kv) -> truth: got {mask_mods}.")

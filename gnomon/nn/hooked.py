@@ -142,7 +142,7 @@ def those_given(words: dict[str, bool]) -> tuple[str, ...]:
     return tuple(word for word, given in words.items() if given)
 
 
-def shared(place: str, hook: Callable, **words: bool) -> Handle:
+def register_for_all(place: str, hook: Callable, **words: bool) -> Handle:
     """Register a hook of a kind for all modules."""
     key = next(_hook_numbers)
     everywhere[key] = SharedHook(place, hook, those_given(words))
@@ -161,7 +161,7 @@ def register_module_forward_hook(
     >>> shown.remove()
     """
     words = {"with_kwargs": with_kwargs, "always_call": always_call}
-    return shared("_forward_hooks", hook, **words)
+    return register_for_all("_forward_hooks", hook, **words)
 
 
 def register_module_forward_pre_hook(hook: Callable) -> Handle:
@@ -173,7 +173,7 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
     ReLU
     >>> shown.remove()
     """
-    return shared("_forward_pre_hooks", hook)
+    return register_for_all("_forward_pre_hooks", hook)
 
 
 def register_module_full_backward_hook(hook: Callable) -> Handle:
@@ -186,7 +186,7 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
     [1.0]
     >>> shown.remove()
     """
-    return shared("_backward_hooks", hook)
+    return register_for_all("_backward_hooks", hook)
 
 
 def register_module_backward_hook(hook: Callable) -> Handle:
@@ -212,4 +212,4 @@ def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
     [1.0]
     >>> shown.remove()
     """
-    return shared("_backward_pre_hooks", hook)
+    return register_for_all("_backward_pre_hooks", hook)

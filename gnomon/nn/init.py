@@ -39,7 +39,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
-def filled(tensor: Tensor, value: Tensor) -> Tensor:
+def fill_values(tensor: Tensor, value: Tensor) -> Tensor:
     """Write values to a tensor without gradients; a meta tensor is unchanged."""
     with no_grad():
         return tensor if tensor.is_meta else tensor.copy_(value)
@@ -73,7 +73,7 @@ def trunc_normal_(
     low, high = normal_share((a - mean) / std), normal_share((b - mean) / std)
     share = rand(tuple(tensor.shape), generator=generator, dtype="float64") * (high - low) + low
     value = normal_quantile(share) * std + mean
-    return filled(tensor, value.clamp(a, b))
+    return fill_values(tensor, value.clamp(a, b))
 
 
 def normal_share(x: float) -> float:
@@ -112,7 +112,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with the identity."""
-    return filled(tensor, eye(*tensor.shape))
+    return fill_values(tensor, eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -128,7 +128,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         for k in range(min(outputs, shape[1])):
             value[(group * outputs + k, k, *middle)] = 1
-    return filled(tensor, from_array(value))
+    return fill_values(tensor, from_array(value))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: object = None) -> Tensor:
@@ -195,7 +195,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: object = None) -> Te
     q, r = np.linalg.qr(flat.T if rows < columns else flat)
     q = q * np.sign(np.diag(r))
     value = (q.T if rows < columns else q) * gain
-    return filled(tensor, from_array(np.ascontiguousarray(value.reshape(tuple(tensor.shape)))))
+    return fill_values(tensor, from_array(np.ascontiguousarray(value.reshape(tuple(tensor.shape)))))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: object = None) -> Tensor:
@@ -203,7 +203,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: objec
     rows, columns = tensor.shape
     order = rand(rows, columns, generator=generator).argsort(dim=0).argsort(dim=0)
     value = randn(rows, columns, generator=generator) * std
-    return filled(tensor, value.masked_fill(order < int(np.ceil(sparsity * rows)), 0.0))
+    return fill_values(tensor, value.masked_fill(order < int(np.ceil(sparsity * rows)), 0.0))
 
 
 # older names, which PyTorch keeps

@@ -15,7 +15,7 @@ from gnomon.tensor.creation import ones, zeros
 from gnomon.tensor.tensor import Tensor
 
 
-def affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> None:
+def add_affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> None:
     """Add a weight of ones and a bias of zeros to a module, or None for them."""
     for name, wanted, make in (("weight", weight, ones), ("bias", bias, zeros)):
         if wanted:
@@ -46,13 +46,13 @@ class LayerNorm(Module):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         self.normalized_shape, self.eps = tuple(shape), eps
         self.elementwise_affine = elementwise_affine
-        affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias)
+        add_affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias)
         if dtype is not None:
             self.to(dtype)
 
     def reset_parameters(self) -> None:
         """Set the weight to 1 and the bias to 0."""
-        reset(self)
+        reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
@@ -87,14 +87,14 @@ class RMSNorm(Module):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         self.normalized_shape, self.eps = tuple(shape), eps
         self.elementwise_affine = elementwise_affine
-        affine(self, self.normalized_shape, elementwise_affine, False)
+        add_affine(self, self.normalized_shape, elementwise_affine, False)
         del self._parameters["bias"]
         if dtype is not None:
             self.to(dtype)
 
     def reset_parameters(self) -> None:
         """Set the weight to 1."""
-        reset(self)
+        reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
@@ -139,7 +139,7 @@ class GroupNorm(Module):
 
     def reset_parameters(self) -> None:
         """Set the weight to 1 and the bias to 0."""
-        reset(self)
+        reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
@@ -155,10 +155,10 @@ class GroupNorm(Module):
 
 def give_affine(module: Module, channels: int, wanted: bool, bias: bool = True) -> None:
     """Add a weight and a bias per channel to a module, only the weight, or None for them."""
-    affine(module, (channels,), wanted, wanted and bias)
+    add_affine(module, (channels,), wanted, wanted and bias)
 
 
-def reset(module: Module) -> None:
+def reset_affine(module: Module) -> None:
     """Set a module's weight to 1 and its bias to 0, if it has them."""
     with no_grad():
         for name, value in (("weight", 1.0), ("bias", 0.0)):
@@ -208,7 +208,7 @@ class Running(Module):
     def reset_parameters(self) -> None:
         """Reset the running statistics; set the weight to 1 and the bias to 0."""
         self.reset_running_stats()
-        reset(self)
+        reset_affine(self)
 
     def check(self, input: Tensor) -> None:
         """Refuse inputs with another number of axes."""

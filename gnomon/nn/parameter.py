@@ -87,7 +87,7 @@ class Buffer(Tensor):
             self.persistent = persistent
 
 
-def unshaped(self: Tensor) -> Any:
+def refuse_unshaped(self: Tensor) -> Any:
     """Raise an error: the parameter has no shape yet."""
     raise ArgumentError(
         f"{type(self).__name__}: a lazy layer's parameter has no shape before the first call. "
@@ -107,7 +107,7 @@ class UninitializedTensorMixin:
     """Base of parameters and buffers without a shape."""
 
     __slots__ = ()
-    shape = ndim = size = numel = property(unshaped)
+    shape = ndim = size = numel = property(refuse_unshaped)
 
     @classmethod
     def __torch_function__(

@@ -181,7 +181,7 @@ def like(x: RaggedBatch, values: Tensor, axis: int | None = None) -> RaggedBatch
     return type(x)(values, x._offsets, axis, x._most, x._ends)
 
 
-def hold(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def check_offsets(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Refuse offsets that do not rise from 0 to the values' length, or rise by over `most`."""
     offsets, places, most = arrays
     steps = np.diff(offsets)
@@ -194,7 +194,7 @@ def hold(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 KEY = "gnomon::offsets"
-EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", hold)})
+EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", check_offsets)})
 
 
 def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:

@@ -35,7 +35,7 @@ def by_places(func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
     first = next(x for x in found_in((*args, *kwargs.values())))
     op = OPS.get(func.__name__)
     if op is not None:
-        args, kwargs = numbered(op, first, args, kwargs)
+        args, kwargs = with_value_axes(op, first, args, kwargs)
     spreads = op is not None and op.inline
     made = RaggedCall(first, spreads).run(func, args, kwargs)
     if isinstance(made, Tensor) and not made.ndim and not names_axes(op, args, kwargs):
@@ -161,7 +161,7 @@ def found_in(values: Iterable[Any]) -> list[RaggedBatch]:
     return [x for x in overriding(values) if isinstance(x, RaggedBatch)]
 
 
-def numbered(
+def with_value_axes(
     op: Op, x: RaggedBatch, args: Sequence, kwargs: dict[str, Any]
 ) -> tuple[Sequence, dict[str, Any]]:
     """Arguments with the axes of a ragged tensor renumbered for its values."""

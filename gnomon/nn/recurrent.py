@@ -65,7 +65,7 @@ STEPS: dict[str, tuple[RecurrentStep, int, int]] = {
 """Per kind: the step's function, the number of gates, and of tensors in its state."""
 
 
-def nonlinear(name: str) -> str:
+def checked_nonlinearity(name: str) -> str:
     """The name of an RNN's nonlinearity, checked."""
     if name not in ("tanh", "relu"):
         raise ArgumentError(f"RNN: Unknown nonlinearity '{name}'. Select from 'tanh' or 'relu'.")
@@ -186,7 +186,7 @@ class RNNCell(Cell):
         device: object = None,
         dtype: object = None,
     ) -> None:
-        object.__setattr__(self, "kind", nonlinear(nonlinearity))
+        object.__setattr__(self, "kind", checked_nonlinearity(nonlinearity))
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -373,7 +373,7 @@ class RNN(Layers):
     def __init__(self, *sizes: Any, nonlinearity: str = "tanh", **options: Any) -> None:
         if len(sizes) > 3:
             nonlinearity, sizes = sizes[3], (*sizes[:3], *sizes[4:])
-        object.__setattr__(self, "kind", nonlinear(nonlinearity))
+        object.__setattr__(self, "kind", checked_nonlinearity(nonlinearity))
         super().__init__(*sizes, **options)
         self.nonlinearity = nonlinearity
 

@@ -98,10 +98,10 @@ class SavedParts:
         found, wrong = Report([], []), list[str]()
         load(self, state_dict, assign, (*found, wrong))
         if strict and found.unexpected_keys:
-            names = listed(found.unexpected_keys)
+            names = quoted_keys(found.unexpected_keys)
             wrong.insert(0, f"Unexpected key(s) in state_dict: {names}.")
         if strict and found.missing_keys:
-            wrong.insert(0, f"Missing key(s) in state_dict: {listed(found.missing_keys)}.")
+            wrong.insert(0, f"Missing key(s) in state_dict: {quoted_keys(found.missing_keys)}.")
         if wrong:
             lines = "\n\t".join(wrong)
             raise CheckpointError(
@@ -128,8 +128,8 @@ class SavedParts:
         for name, place in places.items():
             path = prefix + name
             if path in state_dict:
-                error_msgs += taken(place, name, state_dict[path], path, assign)
-            elif strict and not uncounted(name, local_metadata):
+                error_msgs += store_value(place, name, state_dict[path], path, assign)
+            elif strict and not is_batch_count(name, local_metadata):
                 missing_keys.append(path)
         extra = prefix + EXTRA
         wants = type(self).set_extra_state is not SavedParts.set_extra_state
@@ -220,12 +220,12 @@ def is_known(path: str, prefix: str, known: set[str], modules: Mapping[str, Any]
     return name in modules if dot else name in known
 
 
-def uncounted(name: str, notes: Mapping[str, Any]) -> bool:
+def is_batch_count(name: str, notes: Mapping[str, Any]) -> bool:
     """Whether a key is the count of batches, which older files lack."""
     return name == "num_batches_tracked" and (notes.get("version") or 0) < 2
 
 
-def listed(keys: list[str]) -> str:
+def quoted_keys(keys: list[str]) -> str:
     """The keys as text, in quotes."""
     return ", ".join(f'"{key}"' for key in keys)
 
@@ -240,7 +240,7 @@ def own_places(module: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool) -> list[str]:
+def store_value(place: dict[str, Any], name: str, value: Any, path: str, assign: bool) -> list[str]:
     """Store one value of a state in a module; returns error messages."""
     kept = place[name]
     if not isinstance(value, Tensor):

@@ -86,7 +86,7 @@ def example_of(kind: Any, function: Callable) -> Iterator[str]:
     names = [x.name for x in parameters.values() if x.kind < x.VAR_POSITIONAL]
     others = {k for k in names if kind.SETTINGS.get(k, REQUIRED) is not REQUIRED}
     others = {k for k in others if parameters[k].default != kind.SETTINGS[k]}
-    for source, want in shown(function):
+    for source, want in examples_with_output(function):
         calls = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.Call)]
         calls = [x for x in calls if ast.unparse(x.func) == function.__name__]
         if len(calls) != 1 or len(calls[0].args) > len(names):
@@ -101,7 +101,7 @@ def example_of(kind: Any, function: Callable) -> Iterator[str]:
             return
 
 
-def shown(function: Callable) -> Iterator[tuple[str, str]]:
+def examples_with_output(function: Callable) -> Iterator[tuple[str, str]]:
     """A function's one-line examples with output, and their output."""
     for example in doctest.DocTestParser().get_examples(function.__doc__ or ""):
         source = example.source.strip()

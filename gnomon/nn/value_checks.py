@@ -48,7 +48,7 @@ def check_places(input: Tensor) -> None:
         )
 
 
-def groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
+def check_groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
     """Refuse groups to normalize that have one value."""
     if input.ndim > 1 and input.shape[0] * input.shape[1] * prod(input.shape[2:]) == num_groups:
         raise ArgumentError(
@@ -65,7 +65,7 @@ def seen(x: Any) -> np.ndarray | None:
     return None if unknown else array_of(x)
 
 
-def chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
+def check_probabilities(input: Any, target: Any, *_: Any, **__: Any) -> None:
     """Refuse inputs or targets outside of [0, 1]."""
     for what, x in (("input", input), ("target", target)):
         values = seen(x)
@@ -76,7 +76,7 @@ def chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
             )
 
 
-def variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
+def check_variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
     """Refuse negative variances."""
     values = seen(var)
     if values is not None and (values < 0).any():
@@ -85,7 +85,7 @@ def variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
         )
 
 
-def classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
+def check_classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
     """Refuse targets that are neither classes nor the -1 that ends them."""
     values, count = seen(target), input.shape[-1] if input.ndim else 1
     if values is not None and ((values < -1) | (values >= count)).any():
@@ -95,13 +95,15 @@ def classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
         )
 
 
-def shrinking(input: Any, lambd: float = 0.5, **_: Any) -> None:
+def check_lambd(input: Any, lambd: float = 0.5, **_: Any) -> None:
     """Refuse a negative `lambd` of softshrink."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must be at least 0: got {lambd}.")
 
 
-def bounds(input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any) -> None:
+def check_bounds(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any
+) -> None:
     """Refuse a lower bound of hardtanh above the upper one."""
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val is at most max_val: got {min_val} and {max_val}.")
@@ -127,12 +129,12 @@ def one_size(name: str) -> Callable[..., None]:
 
 CHECKS = {
     **{name: one_size(name) for name in ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")},
-    "binary_cross_entropy": chances,
-    "gaussian_nll_loss": variances,
-    "group_norm": groups,
-    "hardtanh": bounds,
-    "multilabel_margin_loss": classes,
-    "softshrink": shrinking,
+    "binary_cross_entropy": check_probabilities,
+    "gaussian_nll_loss": check_variances,
+    "group_norm": check_groups,
+    "hardtanh": check_bounds,
+    "multilabel_margin_loss": check_classes,
+    "softshrink": check_lambd,
 }
 """The checks of arguments, by function."""
 

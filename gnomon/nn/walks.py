@@ -114,15 +114,15 @@ class Walked:
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path."""
         path, _, name = target.rpartition(".")
-        return named(self.get_submodule(path), "_parameters", name)
+        return parameter_or_buffer(self.get_submodule(path), "_parameters", name)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path."""
         path, _, name = target.rpartition(".")
-        return named(self.get_submodule(path), "_buffers", name)
+        return parameter_or_buffer(self.get_submodule(path), "_buffers", name)
 
 
-def named(module: Any, kind: str, name: str) -> Any:
+def parameter_or_buffer(module: Any, kind: str, name: str) -> Any:
     """The parameter or buffer of a name; raises AttributeError if there is none."""
     if name not in getattr(module, kind):
         what = kind.strip("_").removesuffix("s")

@@ -32,18 +32,20 @@ class ParametrizationList(ModuleList):
         with no_grad():
             start: Any = original
             for module in reversed(self):
-                start = inverted(module, start, start)
+                start = right_inverse_of(module, start, start)
         self.is_tensor = isinstance(start, Tensor)
         if not self.is_tensor and not isinstance(start, Sequence):
-            raise ArgumentError(f"right_inverse: gives one or several tensors: got {kind(start)}.")
+            raise ArgumentError(
+                f"right_inverse: gives one or several tensors: got {class_name_of(start)}."
+            )
         self.ntensors = 1 if self.is_tensor else len(start)
         if self.is_tensor:
             check_like("right_inverse", start, None, dtype)
-            fill(original, start)  # an optimizer may have it
-            keep(self, "original", original)
+            copy_into(original, start)  # an optimizer may have it
+            register_value(self, "original", original)
         else:
             for name, value in zip(self.names, start, strict=True):
-                keep(self, name, separate(value, original))
+                register_value(self, name, as_original(value, original))
         if not unsafe:
             check_like("register_parametrization", self(), shape, dtype)
 
@@ -64,14 +66,14 @@ class ParametrizationList(ModuleList):
                 value = module.right_inverse(value)
             value = (value,) if self.is_tensor else value
             if not isinstance(value, Sequence) or len(value) != self.ntensors:
-                count = len(value) if isinstance(value, Sequence) else kind(value)
+                count = len(value) if isinstance(value, Sequence) else class_name_of(value)
                 raise ArgumentError(
                     f"right_inverse: {self.ntensors} tensors are kept: got {count}."
                 )
             for name, part in zip(self.names, value, strict=True):
                 original = getattr(self, name)
                 check_like("right_inverse", part, None, original.dtype)
-                fill(original, part)
+                copy_into(original, part)
 
     def forward(self) -> Tensor:
         """The parameter, computed from its originals."""
@@ -82,12 +84,12 @@ class ParametrizationList(ModuleList):
         return value
 
 
-def kind(value: Any) -> str:
+def class_name_of(value: Any) -> str:
     """The name of a value's class, for an error message."""
     return type(value).__name__
 
 
-def inverted(module: Module, value: Any, otherwise: Any) -> Any:
+def right_inverse_of(module: Module, value: Any, otherwise: Any) -> Any:
     """The result of a parametrization's right_inverse, or `otherwise` if it has none."""
     inverse = getattr(module, "right_inverse", None)
     try:
@@ -99,7 +101,9 @@ def inverted(module: Module, value: Any, otherwise: Any) -> Any:
 def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
     """Refuse a value that is no tensor of this dtype and shape (None: any shape)."""
     if not isinstance(value, Tensor):
-        raise ArgumentError(f"{name}: a parametrization gives a tensor: got {kind(value)}.")
+        raise ArgumentError(
+            f"{name}: a parametrization gives a tensor: got {class_name_of(value)}."
+        )
     if value.dtype != dtype or (shape is not None and value.shape != shape):
         wanted = dtype if shape is None else f"{dtype} of {tuple(shape)}"
         raise ArgumentError(
@@ -108,23 +112,25 @@ def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
         )
 
 
-def fill(original: Tensor, value: Tensor) -> None:
+def copy_into(original: Tensor, value: Tensor) -> None:
     """Copy another tensor's values and shape into a tensor in place."""
     if original is not value:
         with no_grad():
             original.data = value.detach().clone()
 
 
-def separate(value: Any, original: Tensor) -> Tensor:
+def as_original(value: Any, original: Tensor) -> Tensor:
     """One of several originals: a parameter if they replace one, else a tensor."""
     if not isinstance(value, Tensor):
-        raise ArgumentError(f"right_inverse: gives one or several tensors: got a {kind(value)}.")
+        raise ArgumentError(
+            f"right_inverse: gives one or several tensors: got a {class_name_of(value)}."
+        )
     if isinstance(original, Parameter):
         return Parameter(value.detach(), original.requires_grad)
     return value.detach().requires_grad_(original.requires_grad)
 
 
-def keep(module: Module, name: str, value: Tensor) -> None:
+def register_value(module: Module, name: str, value: Tensor) -> None:
     """Register a value on a module as a parameter or a buffer."""
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
@@ -157,7 +163,7 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__mro__[1] if is_parametrized(module) else type(module)
 
 
-def computed(name: str) -> property:
+def parametrized_property(name: str) -> property:
     """The property that computes a parametrized parameter, and sets it by right_inverse."""
 
     def read(self: Module) -> Tensor:
@@ -198,7 +204,7 @@ def register_parametrization(
             value = getattr(module, tensor_name)
             made, like = parametrization(value), (value.shape, value.dtype)
             check_like("register_parametrization", made, *like)
-            check_like("right_inverse", inverted(parametrization, made, value), *like)
+            check_like("right_inverse", right_inverse_of(parametrization, made, value), *like)
         kept = module.parametrizations[tensor_name]
         kept.append(parametrization)
         kept.unsafe |= unsafe
@@ -216,7 +222,7 @@ def register_parametrization(
         words |= {name: vars(Parametrized)[name] for name in ("__getstate__", "__deepcopy__")}
         module.__class__ = type(f"Parametrized{type(module).__name__}", (type(module),), words)
         module.parametrizations = ModuleDict()
-    setattr(type(module), tensor_name, computed(tensor_name))
+    setattr(type(module), tensor_name, parametrized_property(tensor_name))
     module.parametrizations[tensor_name] = made
     return module
 
@@ -243,13 +249,13 @@ def remove_parametrizations(
         value: Any = getattr(module, tensor_name) if leave_parametrized else None
         plain = kept.original if kept.is_tensor else value
         if kept.is_tensor and leave_parametrized:
-            fill(plain, value)
+            copy_into(plain, value)
     if not kept.is_tensor:
         wanted = any(getattr(kept, name).requires_grad for name in kept.names)
         plain = Parameter(value.detach()) if wanted else value
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
-    keep(module, tensor_name, plain)
+    register_value(module, tensor_name, plain)
     if not len(module.parametrizations):
         del module.parametrizations
         module.__class__ = type(module).__mro__[1]
@@ -268,7 +274,7 @@ def transfer_parametrizations_and_params(
         if not hasattr(to_module, name):
             value = getattr(from_module, name).detach().clone()
             of_buffer = theirs.names[0] in theirs._buffers
-            keep(to_module, name, value if of_buffer else Parameter(value))
+            register_value(to_module, name, value if of_buffer else Parameter(value))
         for function in theirs:
             register_parametrization(to_module, name, function, unsafe=theirs.unsafe)
         ours = to_module.parametrizations[name]

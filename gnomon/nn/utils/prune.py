@@ -223,7 +223,7 @@ def hooks_of(module: Module) -> list[BasePruningMethod]:
     return [hook for hook in hooks if isinstance(hook, BasePruningMethod)]
 
 
-def function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
+def pruning_function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
     """A function that prunes a module's parameter by a method, and returns the module."""
 
     def prune(module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
@@ -234,20 +234,20 @@ def function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
     return prune
 
 
-identity = function(Identity, "Give a parameter a mask of ones.")
-random_unstructured = function(
+identity = pruning_function(Identity, "Give a parameter a mask of ones.")
+random_unstructured = pruning_function(
     RandomUnstructured, "Prune a number, or a share, of a parameter's elements at random."
 )
-l1_unstructured = function(
+l1_unstructured = pruning_function(
     L1Unstructured, "Prune a number, or a share, of a parameter's elements: those next to 0."
 )
-random_structured = function(
+random_structured = pruning_function(
     RandomStructured, "Prune a number, or a share, of slices along an axis at random."
 )
-ln_structured = function(
+ln_structured = pruning_function(
     LnStructured, "Prune a number, or a share, of slices along an axis: those of least norm."
 )
-custom_from_mask = function(CustomFromMask, "Prune a parameter where a mask is 0.")
+custom_from_mask = pruning_function(CustomFromMask, "Prune a parameter where a mask is 0.")
 
 
 def global_unstructured(

@@ -78,7 +78,7 @@ class PackedSequence(NamedTuple):
         return False
 
 
-def caster(name: str) -> Callable[[PackedSequence], PackedSequence]:
+def cast_method(name: str) -> Callable[[PackedSequence], PackedSequence]:
     """A method that casts the elements to the dtype of this name."""
 
     def cast(self: PackedSequence) -> PackedSequence:
@@ -90,7 +90,7 @@ def caster(name: str) -> Callable[[PackedSequence], PackedSequence]:
 
 
 for _name in ("byte", "char", "double", "float", "half", "int", "long", "short"):
-    setattr(PackedSequence, _name, caster(_name))
+    setattr(PackedSequence, _name, cast_method(_name))
 
 
 def pack_padded_sequence(
