@@ -179,16 +179,16 @@ def on_symbols(
 ) -> tuple[tuple, SizedCapture]:
     """The signature of a call and a capture with symbolic sizes."""
     try:
-        return learned(fresh(), tree, given, sizes, 1)
+        return capture_two_sizes(fresh(), tree, given, sizes, 1)
     except Exception as error:
         met = error
     try:  # more than in the example may be too much for it
-        return learned(fresh(), tree, given, sizes, -1)
+        return capture_two_sizes(fresh(), tree, given, sizes, -1)
     except Exception:
         raise met from None
 
 
-def learned(
+def capture_two_sizes(
     compiled: Compiled,
     tree: Any,
     given: Sequence[Tensor],
@@ -232,7 +232,7 @@ def described(
 ) -> CapturedGraph:
     """A capture's graph with the names of its inputs."""
     own, program = name_of(found.function), found.program
-    refuse(own, program, found.lost)
+    refuse_effects(own, program, found.lost)
     words = dict(of_arguments(found.function, found.call))
     varying = {place: size.name for size in sizes for place in size.places}
     nodes: dict[int, Node] = {}
@@ -276,7 +276,7 @@ def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
     return TraceError(f"export: {name} {why}. {remedy}" + (f"   [{line}]" if line else ""))
 
 
-def refuse(name: str, program: CapturedProgram, lost: str) -> None:
+def refuse_effects(name: str, program: CapturedProgram, lost: str) -> None:
     """Raise TraceError if a program does more than compute results from its arguments."""
     empty = program.graph is None, "computes nothing of tensors", "Export what computes."
     for found, why, remedy in (*precompiled.beyond_results(program, lost), empty):

@@ -205,7 +205,7 @@ class ExportedModule(GraphModule):
             spec, positional = vars(self)["_spec"]
             leaves = leaves_of(spec.in_spec, positional, args, kwargs)
             if vars(self)["_signature"] is not None:
-                check(vars(self)["_signature"], leaves)
+                check_arguments(vars(self)["_signature"], leaves)
             return tree_unflatten(list(inner(self, *leaves)), spec.out_spec)
 
         type(self).forward = forward
@@ -230,7 +230,7 @@ def leaves_of(
     return leaves
 
 
-def check(signature: CallSignature, leaves: Sequence[Any]) -> None:
+def check_arguments(signature: CallSignature, leaves: Sequence[Any]) -> None:
     """Raise ArgumentError for arguments for which the graph was not recorded."""
     for name, like, value in zip(signature.names, signature.example, leaves, strict=True):
         if isinstance(like, TensorKind) != isinstance(value, Tensor):

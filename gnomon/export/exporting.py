@@ -179,7 +179,7 @@ class ModuleExample:
 
     def verify(self, program: ExportedProgram, sizes: Sequence[DynamicSize]) -> None:
         """Raise TraceError if the graph and the module differ at other values or sizes."""
-        runs = [self.given, [turned(x) for x in self.given]]
+        runs = [self.given, [changed_values(x) for x in self.given]]
         runs += [self.sized(sizes, self.last)] if sizes else []
         for given in runs:
             leaves = self.with_tensors(given)
@@ -217,7 +217,7 @@ def outcome_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Any]:
         return [*results, *(x for name, x in held.items() if name not in constants)]
 
 
-def turned(x: Tensor) -> Tensor:
+def changed_values(x: Tensor) -> Tensor:
     """A floating-point tensor, flipped and scaled; others unchanged."""
     if not x.dtype.is_floating_point:
         return x

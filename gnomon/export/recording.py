@@ -114,7 +114,7 @@ class CallRecorder:
                 node = self.graph.placeholder("c_lifted_tensor_0")
             node.target = node.name
             self.constants[node.name] = value.detach().clone()
-            note(node, value)
+            note_metadata(node, value)
             self.known[id(value)] = value, node
             self.versions.append((value, value._storage.version))
         return self.known[id(value)][1]
@@ -131,7 +131,7 @@ class CallRecorder:
         """Call a function, and add a node if it returns tensors or writes to one."""
         name = SHOWN.get(func) or getattr(func, "__name__", type(func).__name__)
         if name in READS:
-            raise reading(name)
+            raise reading_error(name)
         writes = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
         given, _ = tree_flatten((args, kwargs))
         read = map_aggregate((args, kwargs), self.node_of)
@@ -143,7 +143,7 @@ class CallRecorder:
             watching.reset(before)
         leaves, _ = tree_flatten(made)
         if isinstance(made, bool) and not name.startswith("is_"):
-            raise reading(name)
+            raise reading_error(name)
         of_array = any(isinstance(x, np.ndarray) for x in given)  # it is a constant
         if not writes and (of_array or not any(isinstance(x, Tensor) for x in leaves)):
             return made
@@ -166,7 +166,7 @@ class CallRecorder:
     def shown(self, made: Any, node: Node) -> Any:
         """Make a node's result recorded; tensors in tuples get nodes of their own."""
         if isinstance(made, Tensor):
-            note(node, made)
+            note_metadata(node, made)
             result = made if isinstance(made, RecordedTensor) else made.as_subclass(RecordedTensor)
             self.known[id(result)] = result, node
             return result
@@ -180,7 +180,7 @@ class CallRecorder:
         return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
 
 
-def reading(name: str) -> TraceError:
+def reading_error(name: str) -> TraceError:
     """The TraceError of a function that reads a tensor's value."""
     return TraceError(
         f"export: {name} reads a tensor's value, which differs between calls. Use where(), or "
@@ -188,7 +188,7 @@ def reading(name: str) -> TraceError:
     )
 
 
-def note(node: Node, value: Tensor) -> None:
+def note_metadata(node: Node, value: Tensor) -> None:
     """Store the shape and dtype of a node's value."""
     node.meta["tensor_meta"] = TensorMetadata(tuple(value.shape), value.dtype)
 
@@ -200,7 +200,7 @@ class ModuleCall:
         self.__name__ = type(module).__name__.lower()
         tensors = dict((*module.named_parameters(), *module.named_buffers()))
         self.names = tuple(tensors)
-        empties = {id(x): emptied(x) for x in tensors.values()}
+        empties = {id(x): empty_like_kind(x) for x in tensors.values()}
         self.module = copy.deepcopy(module, empties)
 
     def __call__(self, tensors: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
@@ -209,12 +209,12 @@ class ModuleCall:
         return functional_call(self.module, given, args, kwargs, tie_weights=False)
 
 
-def emptied(x: Tensor) -> Tensor:
+def empty_like_kind(x: Tensor) -> Tensor:
     """An empty tensor or parameter of a tensor's dtype."""
     return Parameter(empty(0, dtype=x.dtype)) if isinstance(x, Parameter) else empty(0)
 
 
-def calling(module: Module) -> Callable:
+def forward_as_one_call(module: Module) -> Callable:
     """A forward method that records the module as one call."""
     whole, names = ModuleCall(module), [n for n, _ in module.named_parameters()]
 
@@ -232,7 +232,7 @@ def whole_modules(module: Module) -> Iterator[None]:
     """Record modules that contain compiled loops as one call each."""
     found = [x for x in module.modules() if isinstance(x, Layers)]
     for x in found:
-        vars(x)["forward"] = calling(x)
+        vars(x)["forward"] = forward_as_one_call(x)
     try:
         yield
     finally:
@@ -272,7 +272,7 @@ def recorded(
     results, out = tree_flatten(made)
     outputs = tuple(map(recorder.node_of, results))
     recorder.graph.output(outputs)
-    swept(recorder.graph)
+    remove_unused_items(recorder.graph)
     ends = inside, placed[len(inside) :]
     return RecordedGraph(recorder.graph, *map(tuple, ends), recorder.constants, outputs, out)
 
@@ -282,7 +282,7 @@ def copies(leaves: Sequence[Any]) -> Iterator[Any]:
     return (x.detach().clone() if isinstance(x, Tensor) else x for x in leaves)
 
 
-def swept(graph: Graph) -> None:
+def remove_unused_items(graph: Graph) -> None:
     """Remove nodes of tuple elements that are not used."""
     for node in reversed(graph.nodes):
         if node.target is operator.getitem and not node.users:

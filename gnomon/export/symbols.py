@@ -120,7 +120,7 @@ def with_symbols(
     check_constants(records, sizes, name)
     writer = SizeWriter(records[0], sizes)
     for same in zip(*graphs, strict=True):
-        places = [flat((x.args, x.kwargs)) for x in same]
+        places = [argument_leaves((x.args, x.kwargs)) for x in same]
         if len(set(map(len, places))) > 1:
             raise refused(name, sizes, f"gives {same[0]} other arguments", same[0])
         changed: list[Any] = []
@@ -135,7 +135,7 @@ def with_symbols(
                     name, sizes, f"gives {same[0]} {values[0]!r} or {values[1]!r}", same[0]
                 )
             changed.append(writer.node(found))
-        fill(same[0], changed)
+        fill_arguments(same[0], changed)
     return records[0]
 
 
@@ -144,13 +144,13 @@ def are_equal(value: Any, other: Any) -> bool:
     return value is other or (type(value) is type(other) and (value == other) is True)
 
 
-def fill(node: Node, leaves: Sequence[Any]) -> None:
+def fill_arguments(node: Node, leaves: Sequence[Any]) -> None:
     """Replace all leaves of a node's arguments, in order."""
     filled = iter(leaves)
     node.args, node.kwargs = map_aggregate((node.args, node.kwargs), lambda _: next(filled))
 
 
-def flat(value: Any) -> list[Any]:
+def argument_leaves(value: Any) -> list[Any]:
     """The leaves of nested arguments."""
     found: list[Any] = []
     map_aggregate(value, found.append)

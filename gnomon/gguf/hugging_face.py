@@ -117,7 +117,9 @@ def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
 def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
     """The config of a file's model."""
     start = f"{family.name}."
-    said = {k[len(start) :]: plain(k, x) for k, x in file.metadata.items() if k.startswith(start)}
+    said = {
+        k[len(start) :]: plain_value(k, x) for k, x in file.metadata.items() if k.startswith(start)
+    }
     rotary = {k[len("rope.") :]: said.pop(k) for k in list(said) if k.startswith("rope.")}
     config = {KEYS[key]: said.pop(key) for key in list(said) if key in KEYS}
     check_counts(config, "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -148,7 +150,7 @@ def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
     for own, field in TOKENS.items():
         if f"tokenizer.ggml.{own}_token_id" in file.metadata:
             key = f"tokenizer.ggml.{own}_token_id"
-            config[field] = plain(key, file.metadata[key])
+            config[field] = plain_value(key, file.metadata[key])
     return config
 
 
@@ -164,7 +166,7 @@ def clipped_key(key: str) -> str:
     return brief(key)[1:-1]
 
 
-def plain(key: str, value: Any) -> int | float | str | bool:
+def plain_value(key: str, value: Any) -> int | float | str | bool:
     """A value as JSON has it; a float32 becomes its shortest decimal form."""
     if isinstance(value, np.float32):
         return float(str(value))
@@ -287,7 +289,7 @@ def tensors_for(
         if heads and value.shape[0] % (2 * heads):
             raise ArgumentError(f"tensor {brief(theirs)} has shape {tuple(value.shape)}")
         wide = len(value.shape) == 1 or name.endswith(ROUTER)
-        make = partial(arranged, value, heads, wide)
+        make = partial(gguf_array, value, heads, wide)
         later = isinstance(value, LaterArray)
         dtype = np.dtype(np.float32) if wide else value.dtype
         found[name] = LaterArray(value.shape, dtype, make) if later else make()
@@ -304,7 +306,7 @@ def tensors_for(
     return found
 
 
-def arranged(value: Any, heads: int, wide: bool) -> np.ndarray:
+def gguf_array(value: Any, heads: int, wide: bool) -> np.ndarray:
     """A tensor's array with rows in GGUF's order, converted to float32 if `wide`."""
     array = in_pairs(array_of_value(value), heads) if heads else array_of_value(value)
     return array.astype(np.float32) if wide else array

@@ -95,9 +95,9 @@ class BertLayer(nn.Module):
         self.heads, self.activation = config.num_attention_heads, ACTIVATIONS[config.hidden_act]
         self.dropout = config.attention_probs_dropout_prob
         inward = nn.ModuleDict({name: nn.Linear(d, d) for name in ("query", "key", "value")})
-        self.attention = nn.ModuleDict({"self": inward, "output": back(d, config)})
+        self.attention = nn.ModuleDict({"self": inward, "output": output_projection(d, config)})
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(d, inner)})
-        self.output = back(inner, config)
+        self.output = output_projection(inner, config)
 
     def forward(self, x_btd: gn.Tensor, seen: gn.Tensor | None) -> gn.Tensor:
         """Return the layer's outputs (b, t, d); `seen` is a mask of the tokens to attend to."""
@@ -109,12 +109,12 @@ class BertLayer(nn.Module):
         dropout = self.dropout if self.training else 0.0
         y_bhtk = F.scaled_dot_product_attention(q, k, v, seen, dropout)
         joined = y_bhtk.transpose(1, 2).reshape(b, t, d)
-        x_btd = added(self.attention["output"], joined, x_btd)
+        x_btd = project_and_add(self.attention["output"], joined, x_btd)
         inner = self.activation(self.intermediate["dense"](x_btd))
-        return added(self.output, inner, x_btd)
+        return project_and_add(self.output, inner, x_btd)
 
 
-def back(inputs: int, config: BertConfig) -> nn.ModuleDict:
+def output_projection(inputs: int, config: BertConfig) -> nn.ModuleDict:
     """Make an output projection with the dropout and LayerNorm that follow it."""
     return nn.ModuleDict(
         {
@@ -125,7 +125,7 @@ def back(inputs: int, config: BertConfig) -> nn.ModuleDict:
     )
 
 
-def added(layers: nn.ModuleDict, y: gn.Tensor, x: gn.Tensor) -> gn.Tensor:
+def project_and_add(layers: nn.ModuleDict, y: gn.Tensor, x: gn.Tensor) -> gn.Tensor:
     """Project y, apply dropout, add x and normalize."""
     return layers["LayerNorm"](layers["dropout"](layers["dense"](y)) + x)
 

@@ -95,7 +95,7 @@ class Attention(nn.Module):
     def queries_keys_values(self, x_btd: gn.Tensor, rotary: Rotary | None) -> tuple:
         """Compute queries (b, h, t, k), and keys and values (b, g, t, k), rotated by position."""
         b, t, _ = x_btd.shape
-        q, k, v = together(x_btd, (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = joint_linears(x_btd, (self.q_proj, self.k_proj, self.v_proj))
         q_bthk = q.reshape(b, t, self.heads, self.head_dim)
         k_btgk = k.reshape(b, t, self.key_heads, self.head_dim)
         if self.q_norm is not None and self.k_norm is not None:
@@ -167,7 +167,7 @@ class MLP(nn.Module):
         """Apply the MLP to each position."""
         if self.gate_proj is None:
             return self.down_proj(self.activation(self.up_proj(x_btd)))
-        gate, up = together(x_btd, (self.gate_proj, self.up_proj))
+        gate, up = joint_linears(x_btd, (self.gate_proj, self.up_proj))
         return self.down_proj(self.activation(gate) * up)
 
 
@@ -310,7 +310,7 @@ def own_head(config: DecoderConfig) -> nn.Linear | None:
     return nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
 
-def together(x_btd: gn.Tensor, layers: Sequence[nn.Linear]) -> tuple[gn.Tensor, ...]:
+def joint_linears(x_btd: gn.Tensor, layers: Sequence[nn.Linear]) -> tuple[gn.Tensor, ...]:
     """Apply several linear layers to one input in a single matrix product."""
     weights, biases = [x.weight for x in layers], [x.bias for x in layers]
     return F.linears(x_btd, weights, None if biases[0] is None else biases)

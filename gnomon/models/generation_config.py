@@ -102,14 +102,14 @@ def generation_config(carried: Carried, options: Mapping[str, Any]) -> Generatio
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise ConfigError(f"{FILE}: it is no JSON object: {clipped(wrong)}.") from None
     tokens = {k: carried.fields[k] for k in TOKENS if k in carried.fields}
-    defaults = checked(FILE, tokens | {k: v for k, v in stored.items() if v is not None})
-    given = checked("generate", dict(options))
+    defaults = implemented_fields(FILE, tokens | {k: v for k, v in stored.items() if v is not None})
+    given = implemented_fields("generate", dict(options))
     if "max_new_tokens" not in given and "max_length" in given:
         defaults.pop("max_new_tokens", None)
-    return converted("generate" if given else FILE, defaults | given)
+    return config_of("generate" if given else FILE, defaults | given)
 
 
-def checked(place: str, found: dict[str, Any]) -> dict[str, Any]:
+def implemented_fields(place: str, found: dict[str, Any]) -> dict[str, Any]:
     """The fields that are implemented; ConfigError if another one would change the tokens."""
     known = {field.name for field in fields(GenerationConfig)}
     for name in sorted({*found} - known - SAYS_NOTHING):
@@ -117,21 +117,21 @@ def checked(place: str, found: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(
                 f"{place}: {name} is not implemented: got {brief(found[name])}. Leave it out."
             )
-    chosen = {name: plain(found[name]) for name in found if name in known}
-    converted(place, chosen)
+    chosen = {name: plain_value(found[name]) for name in found if name in known}
+    config_of(place, chosen)
     return chosen
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Convert NumPy scalars to Python numbers and lists to tuples."""
     if isinstance(value, list | tuple):
-        return tuple(plain(x) for x in value)
+        return tuple(plain_value(x) for x in value)
     if hasattr(value, "dtype"):
         return operator.index(value) if hasattr(value, "__index__") else value.item()
     return value
 
 
-def converted(place: str, entries: Mapping[str, Any]) -> GenerationConfig:
+def config_of(place: str, entries: Mapping[str, Any]) -> GenerationConfig:
     """Convert entries to a GenerationConfig, or raise ConfigError."""
     try:
         return msgspec.convert(entries, GenerationConfig)

@@ -114,9 +114,9 @@ def descent(
     """The two-loop recursion: from the last step back to the oldest, then forward again."""
     fixed = (changes, steps, inverses, first)
     began = (count, -slope, inverses * 0.0)
-    _, q, shares = repeat(is_left, back, began, fixed)
+    _, q, shares = while_loop(is_left, step_back, began, fixed)
     zero = count.arena.node("const", (), value=0, dtype=int64)
-    return repeat(is_ahead, onward, (zero, q * scale), (*fixed, count, shares))[1]
+    return while_loop(is_ahead, step_forward, (zero, q * scale), (*fixed, count, shares))[1]
 
 
 def is_left(k: Node, *_: Node) -> Node:
@@ -124,7 +124,7 @@ def is_left(k: Node, *_: Node) -> Node:
     return elementwise("gt", k, 0)
 
 
-def back(
+def step_back(
     k: Node, q: Node, shares: Node, changes: Node, steps: Node, inverses: Node, first: Node
 ) -> Nodes:
     """Do an iteration of the first loop, on step k - 1."""
@@ -143,7 +143,7 @@ def is_ahead(
     return elementwise("lt", k, count)
 
 
-def onward(
+def step_forward(
     k: Node, r: Node, changes: Node, steps: Node, inverses: Node, first: Node, _: Node, shares: Node
 ) -> Nodes:
     """Do an iteration of the second loop, on step k."""
@@ -157,7 +157,7 @@ def row(table: Node, at: Node) -> Node:
     return take(table, at, axis=0)
 
 
-def repeat(
+def while_loop(
     test: Callable[..., Node], body: Callable[..., Nodes], carried: Nodes, fixed: Nodes
 ) -> Nodes:
     """Run body on the carried and fixed values while test holds; return the carried values."""

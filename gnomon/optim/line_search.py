@@ -48,32 +48,34 @@ def strong_wolfe(probe: Probe, start: Point, size: float, longest: float, calls:
 
     longest: the largest magnitude in the direction.
     """
-    bracket, done, used = bracketed(probe, start, size, calls)
+    bracket, done, used = find_bracket(probe, start, size, calls)
     bracket.sort(key=lambda point: point.loss)
     stalled = False
     while not done and used < calls:
         low, high = bracket
         if abs(high.size - low.size) * longest < LEAST:
             break
-        tried, stalled = inside(low, high, stalled)
+        tried, stalled = next_size(low, high, stalled)
         new = probe(tried)
         used += 1
-        if worse(new, start) or new.loss >= low.loss:
+        if decreases_too_little(new, start) or new.loss >= low.loss:
             bracket = sorted((low, new), key=lambda point: point.loss)
             continue
-        done = flat(new, start)
+        done = meets_curvature(new, start)
         turned = not done and new.along * (high.size - low.size) >= 0
         bracket = [new, low if turned else high]
     return bracket[0]
 
 
-def bracketed(probe: Probe, start: Point, size: float, calls: int) -> tuple[list[Point], bool, int]:
+def find_bracket(
+    probe: Probe, start: Point, size: float, calls: int
+) -> tuple[list[Point], bool, int]:
     """Find two points around a good one, or a good one; return whether, and the number of calls."""
     before, new = start, probe(size)
     for used in range(calls):
-        if worse(new, start) or (used > 1 and new.loss >= before.loss):
+        if decreases_too_little(new, start) or (used > 1 and new.loss >= before.loss):
             return [before, new], False, used
-        if flat(new, start):
+        if meets_curvature(new, start):
             return [new], True, used
         if new.along >= 0:
             return [before, new], False, used
@@ -82,17 +84,17 @@ def bracketed(probe: Probe, start: Point, size: float, calls: int) -> tuple[list
     return [start, new], False, calls
 
 
-def worse(new: Point, start: Point) -> bool:
+def decreases_too_little(new: Point, start: Point) -> bool:
     """Whether the loss does not meet the sufficient-decrease condition."""
     return new.loss > start.loss + ENOUGH * new.size * start.along
 
 
-def flat(new: Point, start: Point) -> bool:
+def meets_curvature(new: Point, start: Point) -> bool:
     """Whether the slope meets the curvature condition."""
     return abs(new.along) <= -FLATTER * start.along
 
 
-def inside(low: Point, high: Point, stalled: bool) -> tuple[float, bool]:
+def next_size(low: Point, high: Point, stalled: bool) -> tuple[float, bool]:
     """The next size to try, and whether it is near an end; a second time it is moved inwards."""
     left, right = sorted((low.size, high.size))
     size, margin = cubic_minimum(low, high), 0.1 * (right - left)

@@ -53,7 +53,7 @@ def orthogonal(matrix: Node, eps: Node, coefficients: Nodes, steps: int) -> Node
     return permute(x, (1, 0)) if tall else x
 
 
-def adjusted(how: str, rows: int, columns: int) -> float:
+def size_factor(how: str, rows: int, columns: int) -> float:
     """The factor of the learning rate for a matrix of these sizes."""
     if how == "match_rms_adamw":
         return 0.2 * sqrt(max(rows, columns))
@@ -69,7 +69,7 @@ def muon(
     mean = kept[0] + (g - kept[0]) * cast(1.0 - momentum, x.dtype)
     ahead = g + (mean - g) * cast(momentum, x.dtype) if nesterov else mean
     direction = cast(orthogonal(ahead, eps, coefficients, steps), x.dtype)
-    size = cast(rate * adjusted(adjust, *x.shape), x.dtype)
+    size = cast(rate * size_factor(adjust, *x.shape), x.dtype)
     return x * cast(keeps, x.dtype) - size * direction, mean
 
 

@@ -53,13 +53,13 @@ class LRScheduler:
         self.optimizer = optimizer
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", apart(group["lr"]))
+                group.setdefault("initial_lr", copied_rate(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     "param 'initial_lr' is not specified in param_groups"
                     f"[{number}] when resuming an optimizer"
                 )
-        self.base_lrs = [apart(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs = [copied_rate(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
 
@@ -74,7 +74,7 @@ class LRScheduler:
     @property
     def rates(self) -> list[float]:
         """Each group's current rate, tensors as copies."""
-        return [apart(group["lr"]) for group in self.optimizer.param_groups]
+        return [copied_rate(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
         """Each group's rate at last_epoch."""
@@ -116,7 +116,7 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
 
-def apart(rate: float | Tensor) -> float | Tensor:
+def copied_rate(rate: float | Tensor) -> float | Tensor:
     """A copy of a rate if it is a tensor, else the rate."""
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
 
@@ -124,7 +124,7 @@ def apart(rate: float | Tensor) -> float | Tensor:
 def set_rate(group: dict[str, Any], rate: float | Tensor) -> None:
     """Set a group's rate; a tensor is changed in place."""
     if isinstance(group["lr"], Tensor):
-        group["lr"].fill_(apart(rate))
+        group["lr"].fill_(copied_rate(rate))
     else:
         group["lr"] = rate
 

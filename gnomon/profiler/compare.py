@@ -123,10 +123,10 @@ def compare_table(before: Profile, after: Profile, most: int = 20) -> Table:
     rows = changes(before, after)
     made = table("before", "now", "change", "ratio", "kernels", "line of yours")
     for row in rows[:most]:
-        made.add_row(*cells(row.before, row.after), place_of(row))
+        made.add_row(*change_cells(row.before, row.after), place_of(row))
     whole = [sum_of(x.before for x in rows), sum_of(x.after for x in rows)]
     made.add_section()
-    made.add_row(*cells(*whole), Text("all lines", style="bold"))
+    made.add_row(*change_cells(*whole), Text("all lines", style="bold"))
     return made
 
 
@@ -139,7 +139,7 @@ def sum_of(costs: Iterable[Cost | None]) -> Cost:
     return made
 
 
-def cells(before: Cost | None, after: Cost | None) -> Iterable[str | Text]:
+def change_cells(before: Cost | None, after: Cost | None) -> Iterable[str | Text]:
     """The table cells of a change; green means less time."""
     difference = time_of(after) - time_of(before)
     style = "green" if difference < 0 else "red" if difference > 0 else ""

@@ -45,7 +45,7 @@ def alike(
 def details(event: Event, record: Record | None) -> dict[str, Detail]:
     """The user's notes, lines and sizes of an event, the same for every run of its call."""
     said: dict[str, Detail] = {
-        text(name): plain(value) for name, value in event.args.items() if name not in JOINING
+        text(name): exportable(value) for name, value in event.args.items() if name not in JOINING
     }
     said |= of_lines(event.lines or (record.lines if record is not None else ()))
     if event.nbytes:
@@ -57,7 +57,7 @@ def details(event: Event, record: Record | None) -> dict[str, Detail]:
     return said
 
 
-def plain(value: str | int | float) -> str | int | float:
+def exportable(value: str | int | float) -> str | int | float:
     """A value as JSON and protobuf can hold it; numbers out of range become text."""
     if isinstance(value, str):
         return text(value, "")

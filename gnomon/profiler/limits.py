@@ -66,7 +66,7 @@ def loop(name: str) -> Callable[[int, int, int, int], None]:
     return made
 
 
-def chains() -> int:
+def independent_sums() -> int:
     """The number of independent sums that keep every multiply-add unit busy."""
     return 12 if machine().registers < 32 else 24
 
@@ -79,7 +79,7 @@ def emit_peak(module: LLVMModule, name: str) -> None:
     sums = e.loop(
         *(0, ROUNDS, 1),
         lambda _, *state: [e.fma(x, ones, x, lanes=lanes) for x in state],
-        [(kind, splat(0.0, "float", lanes))] * chains(),
+        [(kind, splat(0.0, "float", lanes))] * independent_sums(),
     )
     for number, value in enumerate(sums):
         e.store(value, e.offset("%to", number * LANES * 4), kind, 4)
@@ -121,7 +121,7 @@ def emit_read(module: LLVMModule, name: str) -> None:
     e.ret()
 
 
-def together(name: str, blocks: list[np.ndarray], size: int, times: int = 1) -> float:
+def slowest_time(name: str, blocks: list[np.ndarray], size: int, times: int = 1) -> float:
     """Run a loop on several threads at once; return the slowest one's seconds."""
     call, spent = loop(name), [0.0] * len(blocks)
     ready = threading.Barrier(len(blocks))
@@ -151,8 +151,8 @@ def aligned(size: int) -> np.ndarray:
 def peak_now(threads: int) -> float:
     """Measure the multiplications and additions per second."""
     lanes = machine().lanes("float")
-    seconds = together("peak", [aligned(8192) for _ in range(threads)], 0)
-    return 2.0 * threads * lanes * chains() * ROUNDS / seconds
+    seconds = slowest_time("peak", [aligned(8192) for _ in range(threads)], 0)
+    return 2.0 * threads * lanes * independent_sums() * ROUNDS / seconds
 
 
 def measured_limits(threads: int, rounds: int = 5) -> Limits:
@@ -160,7 +160,7 @@ def measured_limits(threads: int, rounds: int = 5) -> Limits:
     blocks = [aligned(2 * BYTES // threads) for _ in range(threads)]
     size = BYTES // threads // 256 * 256
     best = {
-        name: min(together(name, blocks, size) for _ in range(rounds))
+        name: min(slowest_time(name, blocks, size) for _ in range(rounds))
         for name in ("copy", "stream", "read")
     }
     moved = float(size * threads)
@@ -187,7 +187,7 @@ def cache_limits(threads: int, rounds: int = 2) -> tuple[tuple[int, float], ...]
         blocks = [aligned(2 * size) for _ in range(threads)]
         moved = float(max(1, REPEATED // size) * size * threads)
         speeds = [
-            sides * moved / together(name, blocks, size, max(1, REPEATED // size))
+            sides * moved / slowest_time(name, blocks, size, max(1, REPEATED // size))
             for name, sides in (("copy", 2), ("read", 1))
             for _ in range(rounds)
         ]

@@ -57,7 +57,7 @@ def memory_timeline(profile: Profile) -> Memory:
         made.live.append(total)
         if total > made.peak:
             made.peak, made.at, last = total, time, number
-    made.buffers = alive(profile, changes[: last + 1])
+    made.buffers = alive_buffers(profile, changes[: last + 1])
     return made
 
 
@@ -74,7 +74,7 @@ def changes_of(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
             yield event.start, -given.nbytes, given
 
 
-def alive(profile: Profile, changes: Sequence[tuple[int, int, Event]]) -> list[Live]:
+def alive_buffers(profile: Profile, changes: Sequence[tuple[int, int, Event]]) -> list[Live]:
     """The buffers that were allocated and not freed during some changes, the largest first."""
     here: dict[int, Event] = {}
     for _, nbytes, event in changes:

@@ -72,7 +72,7 @@ def packet(*fields: bytes) -> bytes:
     return message(PACKET, *fields, number(SEQUENCE, 1), width=LENGTH)
 
 
-def raw(values: np.ndarray) -> np.ndarray:
+def little_endian_bytes(values: np.ndarray) -> np.ndarray:
     """64-bit numbers as rows of 8 bytes, little-endian."""
     return values.astype(values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, 8)
 
@@ -179,19 +179,19 @@ class PerfettoWriter:
         (which,) = np.nonzero(drawn <= RATED)
         event, ends = chosen[which], sheet.ends[which]
         met = self.meets[event] > 0
-        sheet.fill(ends[met] - 8, raw(self.meeting[event[met]]))
+        sheet.fill(ends[met] - 8, little_endian_bytes(self.meeting[event[met]]))
         ends -= FLOW * met
         landed, rated = self.landed[event], drawn[which] == RATED
-        sheet.fill(ends[landed] - 8, raw(self.base + event[landed]))
+        sheet.fill(ends[landed] - 8, little_endian_bytes(self.base + event[landed]))
         ends -= FLOW * landed
         for speed in reversed(self.rates):
-            sheet.fill(ends[rated] - 8, raw(speed[event[rated]]))
+            sheet.fill(ends[rated] - 8, little_endian_bytes(speed[event[rated]]))
             ends -= SPEED * rated
         many = self.arrows[event]
         place = counts(many)
         leads = np.repeat((np.cumsum(self.arrows) - self.arrows)[event], many) + place
         ends = np.repeat(ends - FLOW * many, many) + FLOW * (place + 1)
-        sheet.fill(ends - 8, raw(self.base + self.launched[leads]))
+        sheet.fill(ends - 8, little_endian_bytes(self.base + self.launched[leads]))
         return sheet.text
 
     def begin(self, k: int) -> tuple[bytes, int]:

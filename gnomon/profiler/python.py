@@ -108,7 +108,7 @@ def by_monitoring(times: Times) -> Callable[[], None]:
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
     free = [k for k in TOOLS if monitoring.get_tool(k) is None]
     if not free:
-        return refused(", ".join(monitoring.get_tool(k) for k in range(6)))
+        return warn_of_other_tool(", ".join(monitoring.get_tool(k) for k in range(6)))
     tool, events = free[0], monitoring.events
 
     def enter(code: CodeType, _: int) -> Any:
@@ -144,7 +144,7 @@ def by_profiler(times: Times) -> Callable[[], None]:
     """Start to listen as this thread's profiler; return the function that stops it."""
     owner = sys.getprofile()
     if owner is not None:
-        return refused(getattr(owner, "__qualname__", type(owner).__qualname__))
+        return warn_of_other_tool(getattr(owner, "__qualname__", type(owner).__qualname__))
 
     def hear(frame: FrameType, event: str, _: object) -> None:
         if event in ("call", "return") and not is_ours(frame.f_code):
@@ -157,7 +157,7 @@ def by_profiler(times: Times) -> Callable[[], None]:
     return lambda: sys.setprofile(None)
 
 
-def refused(owner: str) -> Callable[[], None]:
+def warn_of_other_tool(owner: str) -> Callable[[], None]:
     """Warn that another tool is active; return a function that does nothing."""
     warnings.warn(
         f"profile_compile: another profiling tool is active: {owner}. Nothing is recorded; end it "

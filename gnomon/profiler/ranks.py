@@ -82,12 +82,12 @@ def as_one(profiles: Sequence[Profile]) -> Profile:
         made.threads |= {
             first + k: f"rank {profile.rank}: {name}" for k, name in profile.threads.items()
         }
-        made.events += [moved(event, first) for event in profile.events]
+        made.events += [shifted_event(event, first) for event in profile.events]
     made.events.sort(key=lambda event: event.start)
     return made
 
 
-def moved(event: Event, by: int) -> Event:
+def shifted_event(event: Event, by: int) -> Event:
     """An event with its thread, run and buffer numbers shifted."""
     args = {k: x + by if k in NUMBERED else x for k, x in event.args.items()}  # type: ignore[operator]
     return replace(event, thread=event.thread + by, args=args)

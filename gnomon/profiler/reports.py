@@ -150,7 +150,7 @@ def by_kernel(profile: Profile) -> list[KernelRow]:
     rows: dict[int | str, KernelRow] = {}
     for event, share in zip(events, time_shares(events).tolist(), strict=True):
         key = event.name if event.record is None else event.record
-        row = rows.get(key) or rows.setdefault(key, begun(profile, event, calls))
+        row = rows.get(key) or rows.setdefault(key, new_kernel_row(profile, event, calls))
         row.cost.time += share
         if event.record is None:
             row.cost.calls += 1
@@ -170,7 +170,7 @@ def members_of(profile: Profile, row: KernelRow) -> Iterator[KernelRow]:
             yield KernelRow(member.name, member.id, member.lines, cost)
 
 
-def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
+def new_kernel_row(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
     """A row for an event's call site, with everything but its time."""
     record = profile.record_of(event)
     if record is None:
@@ -194,7 +194,7 @@ def least_time(record: Record, machine: MachineLimits) -> float:
     return 1e9 * max(computing, moving)
 
 
-def shared(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
+def line_parts(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
     """Yield each kernel, each of its lines, and the line's fraction of the kernel."""
     for row in by_kernel(profile):
         record = profile.records.get(row.record) if row.record is not None else None
@@ -215,11 +215,11 @@ def by_source_line(profile: Profile) -> list[LineRow]:
     """
     rows: dict[tuple[str, int], LineRow] = {}
     counted: set[tuple[int, str, int]] = set()
-    for kernel, line, part in shared(profile):
+    for kernel, line, part in line_parts(profile):
         row = row_of(rows, line)
         seen = (id(kernel), line.file, line.line) in counted
         counted.add((id(kernel), line.file, line.line))
-        row.cost.add(once(kernel.cost, seen), part)
+        row.cost.add(without_counts(kernel.cost, seen), part)
         row.phases[line.phase] = row.phases.get(line.phase, 0.0) + part * kernel.cost.time
         if line.module and line.module not in row.modules:
             row.modules.append(line.module)
@@ -233,7 +233,7 @@ def row_of(rows: dict[tuple[str, int], LineRow], line: Line) -> LineRow:
     return rows.get(key) or rows.setdefault(key, LineRow(*key, line.function))
 
 
-def once(cost: Cost, counted: bool) -> Cost:
+def without_counts(cost: Cost, counted: bool) -> Cost:
     """A cost, without calls and kernels if they are counted already."""
     return Cost(cost.time, 0, 0, cost.nbytes, cost.flops, cost.least) if counted else cost
 
@@ -255,15 +255,15 @@ def by_module(profile: Profile) -> list[ModuleRow]:
     """
     rows: dict[str, ModuleRow] = {"": ModuleRow("")}
     counted: defaultdict[str, set[int]] = defaultdict(set)
-    for kernel, line, part in shared(profile):
+    for kernel, line, part in line_parts(profile):
         for path in paths_to(line.module):
             row = rows.setdefault(path, ModuleRow(path))
-            cost = once(kernel.cost, id(kernel) in counted[path])
+            cost = without_counts(kernel.cost, id(kernel) in counted[path])
             counted[path].add(id(kernel))
             row.whole.add(cost, part)
             if path == line.module:
                 row.own.add(cost, part)
-    return sorted(rows.values(), key=lambda row: ordered(row.module))
+    return sorted(rows.values(), key=lambda row: module_sort_key(row.module))
 
 
 def paths_to(module: str) -> list[str]:
@@ -276,7 +276,7 @@ def paths_to(module: str) -> list[str]:
     return ["", *(".".join(names[: n + 1]) for n in range(len(names)))]
 
 
-def ordered(module: str) -> list[tuple[int, str]]:
+def module_sort_key(module: str) -> list[tuple[int, str]]:
     """A sort key of module paths that puts layer 2 before layer 10."""
     return [(int(x), "") if x.isdecimal() else (-1, x) for x in module.split(".")]
 

@@ -70,17 +70,17 @@ def decimals(values: np.ndarray, width: int, point: bool = False) -> np.ndarray:
     cells = np.empty((len(values), -(-width // 4) + 1), np.uint32)
     last, alone = cells.shape[1] - 1, LAST
     if point:
-        values, rest = parted(values, 1000)
+        values, rest = quotient_and_rest(values, 1000)
         cells[:, last] = DECIMALS.take(rest)
         last -= 1
     for place in range(last, -1, -1):
-        values, rest = parted(values, 10_000)
+        values, rest = quotient_and_rest(values, 10_000)
         cells[:, place] = np.where(values > 0, AFTER.take(rest), alone.take(rest))
         alone = BEFORE
     return np.ascontiguousarray(cells.view(np.uint8)[:, -width:])
 
 
-def parted(values: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def quotient_and_rest(values: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The quotient and remainder by a size; np.divmod takes several times as long."""
     whole = values // size
     return whole, values - size * whole

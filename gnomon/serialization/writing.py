@@ -251,16 +251,16 @@ def write_zip(value: Any, file: Any, protocol: int, order: bool = True) -> None:
     """
     content, memories = pickled(value, protocol, False)
     with zipfile.ZipFile(file, "w") as archive:
-        add(archive, "data.pkl", content)
-        add(archive, ".storage_alignment", str(ALIGNMENT).encode())
+        add_member(archive, "data.pkl", content)
+        add_member(archive, ".storage_alignment", str(ALIGNMENT).encode())
         if order:
-            add(archive, "byteorder", sys.byteorder.encode())
+            add_member(archive, "byteorder", sys.byteorder.encode())
         for memory in memories:
-            add(archive, f"data/{memory.key}", memory.content().data)
-        add(archive, "version", b"3\n")
+            add_member(archive, f"data/{memory.key}", memory.content().data)
+        add_member(archive, "version", b"3\n")
 
 
-def add(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
+def add_member(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
     """Add a member to a zip, with its bytes at a multiple of ALIGNMENT."""
     size, entry = memoryview(content).nbytes, zipfile.ZipInfo(f"archive/{name}")
     assert archive.fp is not None, "the zip is open."

@@ -167,7 +167,7 @@ class Timer:
             )
         self.stmt, self.num_threads = textwrap.dedent(stmt).strip(), num_threads
         self._clock, self._named = timer, (label, sub_label, description, env)
-        self._run = timed(self.stmt, textwrap.dedent(setup), globals or {})
+        self._run = compiled_timer(self.stmt, textwrap.dedent(setup), globals or {})
 
     def timeit(self, number: int = 1000000) -> Measurement:
         """Make one measurement of `number` runs, after some warm-up runs."""
@@ -235,7 +235,7 @@ class Timer:
         return Measurement(number, list(times), *self._named, self.num_threads, self.stmt)
 
 
-def timed(stmt: str, setup: str, names: dict[str, Any]) -> Callable[..., float]:
+def compiled_timer(stmt: str, setup: str, names: dict[str, Any]) -> Callable[..., float]:
     """Compile a function that runs a statement repeatedly and returns the seconds."""
     body = ast.parse(stmt).body or [ast.Pass()]
     if isinstance(body[-1], ast.Expr):  # its value is held, or nothing would compute it

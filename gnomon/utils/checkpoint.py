@@ -38,8 +38,8 @@ def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
     named = {name: v for name, v in kwargs.items() if name not in IGNORED}
     if not is_grad_enabled():
         return function(*args, **named)
-    args, named = passed((args, named), ends=False)
-    return passed(function(*args, **named), ends=True)
+    args, named = mark_tensors((args, named), ends=False)
+    return mark_tensors(function(*args, **named), ends=True)
 
 
 def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
@@ -62,7 +62,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
     return nullcontext()
 
 
-def passed(value: Any, ends: bool) -> Any:
+def mark_tensors(value: Any, ends: bool) -> Any:
     """Mark all floating-point tensors in a nested value."""
     found: list[Tensor] = []
     structure = flatten(value, found)

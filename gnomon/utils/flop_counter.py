@@ -35,14 +35,14 @@ class CountingArena(Arena):
 
     def intern(self, *given: Any) -> Node:
         """Make the node of an operation and count it."""
-        return counted(self, super().intern(*given))
+        return count_node(self, super().intern(*given))
 
     def repeat(self, *given: Any) -> Node:
         """Make a node with another one's operation and count it."""
-        return counted(self, super().repeat(*given))
+        return count_node(self, super().repeat(*given))
 
 
-def counted(arena: Arena, node: Node) -> Node:
+def count_node(arena: Arena, node: Node) -> Node:
     """Report a node to the arena's counters if it has products, and return it."""
     if node.op in ("contract", "region"):
         for counter in CountingArena.counters.get(arena, ()):
@@ -125,8 +125,8 @@ class FlopCounterMode:
         for name, found in self.counts.items():
             if name.count(".") <= most and (name == WHOLE or found):
                 flops = sum(found.values())
-                lines.append((name, spelled(flops), f"{100 * flops / max(whole, 1):.2f}%"))
-                lines += [(f"  {op}", spelled(n), "") for op, n in found.items()]
+                lines.append((name, flops_text(flops), f"{100 * flops / max(whole, 1):.2f}%"))
+                lines += [(f"  {op}", flops_text(n), "") for op, n in found.items()]
         wide = [max(len(row[k]) for row in lines) for k in range(3)]
         return "\n".join(
             f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}".rstrip()
@@ -177,7 +177,7 @@ class FlopCounterMode:
             self.inside.pop()
 
 
-def spelled(flops: int) -> str:
+def flops_text(flops: int) -> str:
     """A number of flops with three decimals and a unit prefix."""
     power = min((len(str(flops)) - 1) // 3, len(UNITS) - 1)
     return f"{flops / 1000**power:.3f}{UNITS[power]}" if power else str(flops)

@@ -157,17 +157,17 @@ def with_keys(flatten_fn: Callable, keys: Callable[[Any], Iterable]) -> Callable
     return flatten_with_keys
 
 
-def numbered(value: Any) -> list[SequenceKey]:
+def sequence_keys(value: Any) -> list[SequenceKey]:
     """The keys of a sequence's children."""
     return [SequenceKey(k) for k in range(len(value))]
 
 
-def named(value: Any) -> list[MappingKey]:
+def mapping_keys(value: Any) -> list[MappingKey]:
     """The keys of a mapping's children."""
     return list(map(MappingKey, value))
 
 
-def fields(value: Any) -> list[GetAttrKey]:
+def namedtuple_keys(value: Any) -> list[GetAttrKey]:
     """The keys of a named tuple's children."""
     return list(map(GetAttrKey, value._fields))
 
@@ -232,13 +232,18 @@ def tuple_read(name: str) -> Any:
 
 
 OWN: tuple[tuple[Any, Callable, Callable, Callable], ...] = (
-    (tuple, _list_flatten, lambda values, _: tuple(values), numbered),
-    (list, _list_flatten, _list_unflatten, numbered),
-    (dict, _dict_flatten, _dict_unflatten, named),
-    (OrderedDict, _dict_flatten, lambda v, keys: OrderedDict(zip(keys, v, strict=True)), named),
-    (deque, lambda d: (list(d), d.maxlen), lambda v, most: deque(v, maxlen=most), numbered),
-    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, named),
-    (namedtuple, _namedtuple_flatten, lambda values, kind: kind(*values), fields),
+    (tuple, _list_flatten, lambda values, _: tuple(values), sequence_keys),
+    (list, _list_flatten, _list_unflatten, sequence_keys),
+    (dict, _dict_flatten, _dict_unflatten, mapping_keys),
+    (
+        OrderedDict,
+        _dict_flatten,
+        lambda v, keys: OrderedDict(zip(keys, v, strict=True)),
+        mapping_keys,
+    ),
+    (deque, lambda d: (list(d), d.maxlen), lambda v, most: deque(v, maxlen=most), sequence_keys),
+    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, mapping_keys),
+    (namedtuple, _namedtuple_flatten, lambda values, kind: kind(*values), namedtuple_keys),
 )
 TEXTS = {
     defaultdict: (factory_written, factory_read),

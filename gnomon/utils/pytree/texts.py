@@ -74,17 +74,17 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """Serialize a structure to text, which PyTorch reads too."""
     if not isinstance(treespec, TreeSpec):
         raise DtypeError(f"treespec_dumps: needs a TreeSpec: got {type(treespec).__name__}.")
-    return json.dumps((known(protocol), schema_of(treespec)), default=enum_schema)
+    return json.dumps((checked_protocol(protocol), schema_of(treespec)), default=enum_schema)
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
     """Read a structure from text."""
     protocol, schema = json.loads(serialized)
-    known(protocol)
+    checked_protocol(protocol)
     return spec_of(schema)
 
 
-def known(protocol: int | None) -> int:
+def checked_protocol(protocol: int | None) -> int:
     """The version of a serialized structure; ArgumentError if it is unknown."""
     if protocol not in (None, PROTOCOL):
         raise ArgumentError(f"treespec_dumps: no protocol {protocol}. Use {PROTOCOL}.")

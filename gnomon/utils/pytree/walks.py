@@ -138,7 +138,7 @@ def tree_map_with_path(
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
     """Restrict a function to values of some types or of a predicate; others stay unchanged."""
-    chosen = picked(type_or_types_or_pred)
+    chosen = predicate_of(type_or_types_or_pred)
 
     def decorated(func: Callable) -> Callable:
         @functools.wraps(func)
@@ -150,7 +150,7 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
     return decorated
 
 
-def picked(asked: Any) -> Callable[[Any], bool]:
+def predicate_of(asked: Any) -> Callable[[Any], bool]:
     """A predicate from a type, several types, or a function."""
     if isinstance(asked, (type, tuple, types.UnionType)):
         return lambda x: isinstance(x, asked)
