@@ -69,7 +69,7 @@ class Refusing(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return function(f"{cls.asked}.{name}", "", cls.note)
+        return refusing_function(f"{cls.asked}.{name}", "", cls.note)
 
     def __getitem__(cls, _: Any) -> Refusing:
         return cls
@@ -88,33 +88,33 @@ def error_of(full: str, base: type[Exception]) -> type[Exception]:
     return type(name, (base,), {"__module__": module})
 
 
-def named(full: str, made: Any) -> Any:
+def with_torch_name(full: str, made: Any) -> Any:
     """Give a function PyTorch's name and module, and return it."""
     made.__module__, _, made.__name__ = full.rpartition(".")
     made.__qualname__ = made.__name__
     return made
 
 
-def function(full: str, _: str, note: Callable[[str], None]) -> Callable[..., NoReturn]:
+def refusing_function(full: str, _: str, note: Callable[[str], None]) -> Callable[..., NoReturn]:
     """Make a function that refuses to be called."""
 
     def refused(*_: Any, **__: Any) -> NoReturn:
         refuse(full, note)
 
-    return named(full, refused)
+    return with_torch_name(full, refused)
 
 
-def mark(full: str, _: str, note: Callable[[str], None]) -> Callable[..., Any]:
+def returning_decorator(full: str, _: str, note: Callable[[str], None]) -> Callable[..., Any]:
     """Make a decorator that returns what it decorates."""
 
     def marked(*given: Any, **options: Any) -> Any:
         alone = len(given) == 1 and not options and callable(given[0])
-        return given[0] if alone else same
+        return given[0] if alone else first_argument
 
-    return named(full, marked)
+    return with_torch_name(full, marked)
 
 
-def same(value: Any = None, *_: Any, **__: Any) -> Any:
+def first_argument(value: Any = None, *_: Any, **__: Any) -> Any:
     """Return the first argument."""
     return value
 
@@ -163,32 +163,32 @@ class Register:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return same
+        return first_argument
 
     def __or__(self, _: Any) -> Register:
         return self
 
 
-def register(full: str, _: str, note: Callable[[str], None]) -> type[Register]:
+def registry_class(full: str, _: str, note: Callable[[str], None]) -> type[Register]:
     """Make a class of registries."""
     module, _, name = full.rpartition(".")
     return type(name, (Register,), {"__module__": module})
 
 
-def alias(full: str, value: str, note: Callable[[str], None]) -> Any:
+def aliased_value(full: str, value: str, note: Callable[[str], None]) -> Any:
     """The value of a name in another module, of PyTorch's or of Python's library."""
     module, _, name = value.rpartition(".")
     return getattr(load(module), name)
 
 
 MAKERS: dict[str, Callable[[str, str, Callable[[str], None]], Any]] = {
-    "alias": alias,
+    "alias": aliased_value,
     "class": class_of,
     "error": lambda full, _, note: error_of(full, RuntimeError),
-    "function": function,
-    "mark": mark,
+    "function": refusing_function,
+    "mark": returning_decorator,
     "name": NamedValue,
-    "register": register,
+    "register": registry_class,
     "value": lambda full, value, note: jsons.loads(value),
     "warning": lambda full, _, note: error_of(full, UserWarning),
 }

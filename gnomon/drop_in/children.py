@@ -26,10 +26,10 @@ class Arguments(list):
     """A script's arguments, which install the import hook when they are unpickled."""
 
     def __reduce__(self) -> tuple:
-        return arrived, (list(self),)
+        return installed_arguments, (list(self),)
 
 
-def arrived(arguments: list[str]) -> list[str]:
+def installed_arguments(arguments: list[str]) -> list[str]:
     """Install the import hook in this process and return the arguments."""
     if not any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
         finder: Any = TorchFinder(NameReport())

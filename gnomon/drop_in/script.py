@@ -52,7 +52,7 @@ def run_as_torchs(
     sys.argv, sys.path[:0] = [name, *arguments], [str(folder.resolve())]
     try:
         with installed(report), in_children(), asked_cards():
-            return ended(start)
+            return exit_code_of(start)
     finally:
         sys.argv, sys.path[:] = argv, searched
         sys.stdout.flush()
@@ -72,7 +72,7 @@ def asked_cards() -> Iterator[None]:
             del os.environ[CARDS]
 
 
-def ended(start: Callable[[], object]) -> int:
+def exit_code_of(start: Callable[[], object]) -> int:
     """Run a program and return its exit code, as Python would."""
     try:
         start()
@@ -82,12 +82,12 @@ def ended(start: Callable[[], object]) -> int:
         print(left.code, file=sys.stderr)
         return 1
     except Exception as error:
-        show(error)
+        show_traceback(error)
         return 1
     return 0
 
 
-def show(error: Exception) -> None:
+def show_traceback(error: Exception) -> None:
     """Print an error's traceback from the program's first line on."""
     shown = tracebacks.TracebackException.from_exception(error)
     lines = list(shown.stack)

@@ -114,21 +114,21 @@ def diverge(first: str, second: str) -> tuple[int, list[str]]:
             f"diverge: {one.folder} and {other.folder} recorded no step in common. "
             "Record both from their start: gnomon train --set train.record_hashes=true"
         )
-    found = next((x for x in (compared(runs, step) for step in steps) if x), None)
+    found = next((x for x in (first_difference_at(runs, step) for step in steps) if x), None)
     if found is None:
         values = sum(len(one.hashes.steps[step][0]) for step in steps)
         return 0, [
             f"{one.folder} and {other.folder} agree in every bit of steps {steps[0]} to "
             f"{steps[-1]}: {values:,} values.",
-            *circumstances(runs),
+            *run_descriptions(runs),
         ]
     return 1, [
         f"{one.folder} and {other.folder} first differ {found.place}.",
         *element(runs, found),
         "",
-        *agreed(found),
+        *equal_value_lines(found),
         "",
-        *circumstances(runs),
+        *run_descriptions(runs),
     ]
 
 
@@ -148,7 +148,7 @@ def read_run(name: str) -> RecordedRun:
     return RecordedRun(folder, hashes)
 
 
-def compared(runs: tuple[RecordedRun, RecordedRun], step: int) -> Divergence | None:
+def first_difference_at(runs: tuple[RecordedRun, RecordedRun], step: int) -> Divergence | None:
     """The first difference at a step; None if all values are equal."""
     one, other = (run.hashes.of(step) for run in runs)
     refuse_other_values(runs, step, (list(one), list(other)))
@@ -175,7 +175,7 @@ def refuse_other_values(
             )
 
 
-def agreed(found: Divergence) -> list[str]:
+def equal_value_lines(found: Divergence) -> list[str]:
     """The lines of a table of equal values at the step of the difference."""
     rows = []
     for phase, (equal, total) in found.agreeing.items():
@@ -186,7 +186,7 @@ def agreed(found: Divergence) -> list[str]:
     return [f"at step {found.step} agree", *(f"  {left:<{wide}}  {right}" for left, right in rows)]
 
 
-def circumstances(runs: tuple[RecordedRun, RecordedRun]) -> list[str]:
+def run_descriptions(runs: tuple[RecordedRun, RecordedRun]) -> list[str]:
     """The descriptions of both runs, and the differences of their configurations."""
     try:
         changes = differences(*(read_config(run.folder) for run in runs))

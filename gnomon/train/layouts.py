@@ -34,7 +34,7 @@ class RankedLayout(NamedTuple):
     """1 if nothing is computed twice."""
 
 
-def silent(meshes: Sequence[DeviceMesh]) -> Iterable[DeviceMesh]:
+def without_progress(meshes: Sequence[DeviceMesh]) -> Iterable[DeviceMesh]:
     """The meshes, without a progress bar."""
     return meshes
 
@@ -80,7 +80,7 @@ def best_layouts(
     world: int,
     chip: Chip,
     plan: ShardingPlan = PLAN,
-    report: ReportProgress = silent,
+    report: ReportProgress = without_progress,
 ) -> list[RankedLayout]:
     """The fastest layouts among those that fit in memory, at most ten."""
     if world < 1:
@@ -92,17 +92,18 @@ def best_layouts(
     found: dict[DeviceMesh, Forecast] = {}
     for depths in (COARSE, DEPTHS) if config.model.num_hidden_layers > COARSE[1] else (COARSE,):
         made = (
-            (mesh, tried(config, mesh, chip, plan, depths, reasons)) for mesh in report(possible)
+            (mesh, tried_layout(config, mesh, chip, plan, depths, reasons))
+            for mesh in report(possible)
         )
         found = {mesh: each for mesh, each in made if each is not None}
         possible = sorted(found, key=lambda mesh: found[mesh].seconds)[:BEST]
     if not possible:
-        refuse(world, chip, reasons)
+        refuse_all_layouts(world, chip, reasons)
     alone = forecast(config, DeviceMesh.of(()), chip, plan, COARSE).flops / world
     return [RankedLayout(mesh, found[mesh], found[mesh].flops / alone) for mesh in possible]
 
 
-def tried(
+def tried_layout(
     config: Config,
     mesh: DeviceMesh,
     chip: Chip,
@@ -133,7 +134,7 @@ def spelled(mesh: DeviceMesh) -> str:
     return ",".join(f"{name}={count}" for name, count in mesh.divided) or "one rank"
 
 
-def refuse(world: int, chip: Chip, reasons: Iterable[str]) -> None:
+def refuse_all_layouts(world: int, chip: Chip, reasons: Iterable[str]) -> None:
     """Raise an error that says why no layout fits."""
     shown = "".join(f"\n  {reason}" for reason in list(reasons)[:REASONS])
     raise ConfigError(

@@ -75,11 +75,11 @@ def profile(
     config = configure(wanted.recipe, list(wanted.changes))
     if config.run.threads:
         gn.set_num_threads(config.run.threads)
-    made, zero = recording(config, wanted.steps, team.mesh if team else ALONE)
+    made, zero = recorded_rank(config, wanted.steps, team.mesh if team else ALONE)
     ranks: list[Profile] = []
     folder = wanted.out or PROFILES / f"{config.run.name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if team is not None and team.mesh.size() > 1:
-        ranks, error = gathered(made, zero, team)
+        ranks, error = gathered_profiles(made, zero, team)
         if not team.leads:
             return folder
         made = as_one(ranks)
@@ -92,7 +92,7 @@ def profile(
     return folder
 
 
-def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
+def gathered_profiles(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
     """The profiles of all ranks, and the largest error of their clocks in nanoseconds.
 
     zero: this rank's time at which its profile begins.
@@ -110,12 +110,12 @@ def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
 
 def measured(config: Config, steps: int) -> Profile:
     """The profile of a recipe's steps on one process, with the passes of compilation."""
-    return recording(config, steps, ALONE)[0]
+    return recorded_rank(config, steps, ALONE)[0]
 
 
-def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
+def recorded_rank(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
     """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
-    step = prepared(config, mesh)
+    step = prepared_step(config, mesh)
     with profiled() as compiling:
         for _ in range(WARMING):
             step()
@@ -128,7 +128,7 @@ def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, in
     return made, running.began - later
 
 
-def prepared(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[float, float]]:
+def prepared_step(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[float, float]]:
     """A function that runs a recipe's step on random tokens."""
     kind = kind_of(config.model)
     model = kind.model(config.model)
@@ -150,11 +150,11 @@ def joined(compiling: Profile, running: Profile) -> Profile:
     passes = [event for event in compiling.events if event.kind == "compile"]
     first = min((event.start for event in passes), default=0)
     later = max((event.end - first for event in passes), default=0)
-    earlier = [moved(event, -first) for event in passes]
-    return replace(running, events=[*earlier, *(moved(e, later) for e in running.events)])
+    earlier = [moved_later(event, -first) for event in passes]
+    return replace(running, events=[*earlier, *(moved_later(e, later) for e in running.events)])
 
 
-def moved(event: Event, by: int) -> Event:
+def moved_later(event: Event, by: int) -> Event:
     """A copy of an event, `by` nanoseconds later."""
     return replace(event, start=event.start + by, end=event.end + by)
 

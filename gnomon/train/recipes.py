@@ -119,7 +119,7 @@ def configure(recipe: str, changes: list[str]) -> Config:
             if str(path) in str(wrong):
                 raise
             raise ConfigError(f"{path}: {wrong}") from None
-    return build(with_first_model(overridden(to_dict(named(recipe)), changes), changes))
+    return build(with_first_model(overridden(to_dict(config_named(recipe)), changes), changes))
 
 
 def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any
     return found | {"model": model | own}
 
 
-def named(recipe: str) -> Config:
+def config_named(recipe: str) -> Config:
     """The configuration of a recipe, by name."""
     if recipe not in RECIPES:
         raise ConfigError(
@@ -152,7 +152,7 @@ def from_file(path: Path) -> dict[str, Any]:
     base = found.pop("recipe", None)
     if base is None:
         return found
-    merged: dict = to_dict(named(str(base)))
+    merged: dict = to_dict(config_named(str(base)))
     for group, values in found.items():
         known = isinstance(values, dict) and group in merged
         merged[group] = {**merged[group], **values} if known else values

@@ -45,11 +45,11 @@ def values_as_arrays(values: Values, loss: float, norm: float) -> StepArrays:
 
 def state_of(model: nn.Module, optimizer: optim.AdamW) -> StepArrays:
     """The parameters and the optimizer's state as named arrays; all ranks call it."""
-    return named("parameter", parameter_arrays(model)) | named(
+    return with_phase("parameter", parameter_arrays(model)) | with_phase(
         "optimizer", optimizer_arrays(model, optimizer)
     )
 
 
-def named(phase: str, arrays: Mapping[str, np.ndarray]) -> StepArrays:
+def with_phase(phase: str, arrays: Mapping[str, np.ndarray]) -> StepArrays:
     """Arrays with ValueNames of a phase in place of names."""
     return {ValueName(phase, name, ""): array for name, array in arrays.items()}

@@ -174,12 +174,14 @@ class Replay:
         if difference.outvoted:
             return Verdict(difference.ranks, outvoted, after, parted)
         moments = dict(enumerate(self.team.gather(self.moment(after, straight, sums))))
-        named = earliest({rank: moments[rank] for rank in difference.ranks})
+        named = first_ranks({rank: moments[rank] for rank in difference.ranks})
         if not named:
             self.back()
             exchanged = self.steps_from(after, done, exchanged=True)
             parted = parted or self.parted(after, exchanged)
-            named = earliest({r: unlike(straight, exchanged, r) for r in difference.ranks})
+            named = first_ranks(
+                {r: first_unequal_step(straight, exchanged, r) for r in difference.ranks}
+            )
         why = "does not repeat its own first run" if named else ""
         return Verdict(named or difference.ranks, why, after, parted)
 
@@ -213,13 +215,15 @@ class Replay:
         return None if before == after[: len(before)] else len(taken)
 
 
-def unlike(first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int) -> int | None:
+def first_unequal_step(
+    first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int
+) -> int | None:
     """The index of the first step after which a rank's states differ between two repetitions."""
     pairs = enumerate(zip(first, second, strict=True))
     return next((k for k, (x, y) in pairs if x.sums[rank] != y.sums[rank]), None)
 
 
-def earliest(moments: Mapping[int, int | None]) -> tuple[int, ...]:
+def first_ranks(moments: Mapping[int, int | None]) -> tuple[int, ...]:
     """The ranks that differed first; empty if all did at once, or none did.
 
     >>> earliest({0: 3, 1: 2}), earliest({0: None, 1: 2}), earliest({0: 2, 1: 2})

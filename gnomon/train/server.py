@@ -167,7 +167,7 @@ class ModelServer:
             text = PendingText(Answer(self.model, self.texts, ids, options).row)
             self.writer.submit(text)
         except GnomonError as wrong:
-            return refused(wrong, wrong.status if isinstance(wrong, Refusal) else 400)
+            return error_response(wrong, wrong.status if isinstance(wrong, Refusal) else 400)
         reply = Reply(self.name, kind, text, len(ids))
         return Sending(self.writer, text, reply.stream if wanted.stream else reply.whole)
 
@@ -235,7 +235,7 @@ class Reply:
             text = "".join([piece async for piece in self.text])
         except Exception as wrong:
             status = wrong.status if isinstance(wrong, Refusal) else 500
-            await refused(wrong, status)({"type": "http"}, None, send)
+            await error_response(wrong, status)({"type": "http"}, None, send)
             return
         is_chat, count = self.kind == "chat.completion", self.text.row.count
         said = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
@@ -291,7 +291,7 @@ def error_of(wrong: Exception, status: int) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
-def refused(wrong: Exception, status: int) -> Any:
+def error_response(wrong: Exception, status: int) -> Any:
     """The JSON response of an error."""
     later = {"retry-after": "1"} if status == 503 else None
     return responses.JSONResponse(error_of(wrong, status), status, later)

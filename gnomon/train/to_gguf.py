@@ -72,7 +72,7 @@ def gguf(
         warnings.simplefilter("always")
         task = shown.add_task(file.name, total=len(tensors))
         advance = partial(shown.advance, task)
-        seen = {name: watched(x, types.get(name), advance) for name, x in tensors.items()}
+        seen = {name: with_progress(x, types.get(name), advance) for name, x in tensors.items()}
         save(file, seen, metadata, types=types)
     for remark in remarks:
         console.print(str(remark.message), markup=False)
@@ -112,7 +112,7 @@ def text_keys(path: Path, config: dict[str, Any], console: Console) -> dict[str,
         return template
 
 
-def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
+def with_progress(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
     """Call `advance` when a tensor is read: later if it is converted, else at once."""
     if isinstance(value, GGUFTensor) and kind not in (None, value.type):
         dtype = np.dtype(plain_dtype(value.type) or np.float32)
@@ -120,10 +120,10 @@ def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
     if not isinstance(value, LaterArray):
         advance()
         return value
-    return LaterArray(value.shape, value.dtype, partial(read, value, advance))
+    return LaterArray(value.shape, value.dtype, partial(read_values, value, advance))
 
 
-def read(value: LaterArray, advance: Callable[[], None]) -> np.ndarray:
+def read_values(value: LaterArray, advance: Callable[[], None]) -> np.ndarray:
     """Read a tensor's values, and report the progress."""
     advance()
     return value.make()

@@ -34,7 +34,7 @@ def tokenizer_for(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     kept, key = cache_of(settings.current(), "tokenizers"), key_of(texts, vocab_size)
     found = kept.load(key) if kept else None
     if found is not None:
-        return described(found)
+        return tokenizer_of_json(found)
     tokenizer = train(texts, vocab_size)
     if kept:
         kept.store(key, tokenizer.to_str().encode("utf-8"))
@@ -48,7 +48,7 @@ def key_of(texts: Sequence[str], vocab_size: int) -> str:
 
 def train(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     """Train byte-level BPE on texts; the result does not depend on threads."""
-    tokenizer = fitted(Tokenizer(models.BPE()), [])
+    tokenizer = configured_tokenizer(Tokenizer(models.BPE()), [])
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         special_tokens=[END],
@@ -92,14 +92,14 @@ class Described(msgspec.Struct):
 def load_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer of a tokenizer.json in the format that training writes."""
     try:
-        return described(read(path, LARGEST_TEXT))
+        return tokenizer_of_json(read(path, LARGEST_TEXT))
     except (OSError, ValueError, *NOT_JSON) as wrong:
         raise ConfigError(
             f"tokenizer: {path} cannot be read: {clipped(wrong)}. Delete it."
         ) from None
 
 
-def described(content: bytes) -> Tokenizer:
+def tokenizer_of_json(content: bytes) -> Tokenizer:
     """The tokenizer of a tokenizer.json, checked.
 
     Only tokens and merges are taken from it. The library itself would run whatever is described,
@@ -113,7 +113,7 @@ def described(content: bytes) -> Tokenizer:
         raise ValueError(f"the one token that was not learned must be {END}, the first")
     vocab, merges = found.model.vocab, found.model.merges
     refuse_unfit(vocab, merges)
-    return fitted(Tokenizer(models.BPE(vocab, merges)), [END])
+    return configured_tokenizer(Tokenizer(models.BPE(vocab, merges)), [END])
 
 
 def refuse_unfit(vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
@@ -128,7 +128,7 @@ def refuse_unfit(vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
         raise ValueError("a token is no merge of bytes")
 
 
-def fitted(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
+def configured_tokenizer(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
     """A tokenizer with its pre-tokenizer, decoder and special tokens set."""
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()

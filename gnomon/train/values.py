@@ -33,7 +33,7 @@ NOT_VALUES = (*NOT_JSON, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 def keep_values(name: str, step: int, progress: Progress, team: Team) -> Path:
     """Repeat a run's steps up to one, from the nearest checkpoint, and save that one's values."""
-    run = together(restarted(name, step) if team.leads else None, team)
+    run = together(reopened_run(name, step) if team.leads else None, team)
     try:
         trainer = Trainer(run.config, run.folder, progress, run.checkpoint, run.lock, team)
         trainer.prepare()
@@ -51,7 +51,7 @@ def keep_values(name: str, step: int, progress: Progress, team: Team) -> Path:
             run.lock.release()
 
 
-def restarted(name: str, step: int) -> TrainingRun:
+def reopened_run(name: str, step: int) -> TrainingRun:
     """A run, opened to repeat its steps up to `step` with recorded values."""
     folder = find_run(name)
     config = read_config(folder)

@@ -76,7 +76,7 @@ class WriterThread:
             return
         with self.changed:
             if self.closed:
-                raise ending()
+                raise shutdown_error()
             if len(self.waiting) >= self.most_waiting:
                 count = self.most_waiting
                 raise Refusal(f"serve: {count} requests are waiting. Try again later.", 503)
@@ -112,7 +112,7 @@ class WriterThread:
             for row, wrong in written:
                 self.deliver(row, wrong)
         for text in (*self.texts.values(), *self.waiting):
-            text.put(ending())
+            text.put(shutdown_error())
 
     def is_ready(self) -> bool:
         """Wait until there is a text to generate; returns False once closed."""
@@ -141,6 +141,6 @@ class WriterThread:
         del self.texts[row]
 
 
-def ending() -> Refusal:
+def shutdown_error() -> Refusal:
     """The error for requests to a server that shuts down."""
     return Refusal("serve: the server is being shut down.", 503)
