@@ -37,8 +37,6 @@ class GraphArgument(NamedTuple):
     """A tensor argument; each size is a number or the name of a dynamic size.
 
     node: None if nothing is computed from it.
-
-    No node stands for one that nothing is computed of.
     """
 
     name: str

@@ -74,7 +74,7 @@ class PretrainedConfig(ABC):
 class DecoderConfig(PretrainedConfig):
     """The configuration fields that every decoder has.
 
-    A field is what config.json may choose, a class variable what a family has fixed.
+    Fields come from config.json; class variables are fixed by the family.
     """
 
     vocab_size: Annotated[int, Meta(ge=257, le=1 << 24)] = 4096

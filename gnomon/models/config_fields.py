@@ -58,7 +58,7 @@ def refuse_other(found: Mapping[str, object], known: Iterable[str], named: str) 
 def gathered_rope(found: dict[str, object]) -> dict[str, object]:
     """Replace a config's rotary fields, old or new, by `rope_theta` and `rope_scaling`.
 
-    Today's files have both in `rope_parameters`.
+    Current files have both in `rope_parameters`.
 
     >>> gathered_rope({"rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}})
     {'rope_theta': 1000000.0, 'rope_scaling': None}
@@ -98,7 +98,7 @@ def scaling_of(kind: object, entries: dict[str, object], longest: object) -> dic
 def windows(found: dict[str, object], first: object = 0) -> dict[str, object]:
     """Replace a config's window fields by `sliding_window` and `layer_types`.
 
-    first: the layer from which on layers have a window, where `layer_types` does not say.
+    first: the first layer with a window, if neither `layer_types` nor `max_window_layers` is given.
 
     >>> windows({"sliding_window": 8, "num_hidden_layers": 2}, 1)["layer_types"]
     ['full_attention', 'sliding_attention']

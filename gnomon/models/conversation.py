@@ -15,7 +15,7 @@ __all__ = ["Answer", "Conversation"]
 class Conversation:
     """A chat between a user and a model that reads only new tokens at each message.
 
-    plain: each message is a text that the model continues, without a template.
+    plain: messages are texts that the model continues, without a chat template.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Conversation:
     def say(self, text: str) -> Iterator[str]:
         """Send a message and yield the pieces of the model's answer as they are generated.
 
-        Raises what `generate` raises, and then nothing was said.
+        Raises what `generate` raises; then the message is not part of the conversation.
         """
         messages = [*self.messages, {"role": "user", "content": text}]
         ids = self.texts.ids(text) if self.plain else self.texts.chat_ids(messages)
@@ -56,7 +56,7 @@ class Conversation:
 class Answer:
     """The text that a model generates after some tokens, up to the end of its context.
 
-    options: of `generate`, and its seed. Raises what `generate` raises.
+    options: those of `generate`, seed included. Raises what `generate` raises.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ def stacked(
 ) -> dict[str, StoredArray | StackedArrays]:
     """Stack the arrays of single experts where the model's parameter holds all of them.
 
-    shapes: of the model's parameters.
+    shapes: those of the model's parameters.
     """
     found: dict[str, StoredArray | StackedArrays] = {**arrays}
     for name, shape in shapes.items():

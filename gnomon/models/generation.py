@@ -61,11 +61,11 @@ class GeneratesTokens:
     ) -> gn.Tensor:
         """Generate tokens after each prompt and return both, with transformers' arguments.
 
-        attention_mask: 0 where a row is padded, on the left. tokenizer: decodes tokens, for
-        `stop_strings`. seed: of drawn tokens; if there is none, Gnomon's generator makes one.
-        options: fields of `GenerationConfig`, instead of those of the model's
-        generation_config.json: max_new_tokens, max_length, do_sample, temperature, top_k, top_p,
-        min_p, repetition_penalty, eos_token_id, pad_token_id, stop_strings.
+        attention_mask: 0 at the padding on the left of a row. tokenizer: decodes tokens, for
+        `stop_strings`. seed: of sampling; None draws one from Gnomon's generator. options: fields
+        of `GenerationConfig`, in place of those of the model's generation_config.json:
+        max_new_tokens, max_length, do_sample, temperature, top_k, top_p, min_p, repetition_penalty,
+        eos_token_id, pad_token_id, stop_strings.
 
         Shapes: input_ids (b, t), attention_mask (b, t) -> (b, t + n), n the most new tokens of a
         row; after its end a row has pad_token_id.

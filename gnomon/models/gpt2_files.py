@@ -110,7 +110,7 @@ def gpt2_from_files(
 ) -> dict[str, np.ndarray | StoredTensor | TransposedArray]:
     """Map the arrays of GPT-2's files to parameters; files may omit the prefix `transformer.`.
 
-    shapes: of the model's parameters.
+    shapes: those of the model's parameters.
     """
     bare = not any(name.startswith(STEM) for name in arrays)
     left = {

@@ -58,8 +58,8 @@ def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np
 def normal(name: str, count: int, seed: int) -> np.ndarray:
     """Nearly normal numbers determined by a name and a seed: sums of twelve uniform integers.
 
-    Integers, because logarithms and cosines differ in their last bit between processors;
-    the bit generator's raw stream never changes.
+    Logarithms and cosines would differ in their last bit between processors; the bit generator's
+    raw stream never changes.
     """
     key = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
     words = np.random.Philox(key=np.frombuffer(key[:16], np.uint64)).random_raw(6 * count)

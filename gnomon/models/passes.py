@@ -1,9 +1,8 @@
-"""Tokens that a model has read: its cache of keys and values, and the programs that extend it.
+"""A KV cache of several rows, and the compiled programs that extend it.
 
-Every row begins at position 0 of the cache, whatever padding came before it, and each continues at
-its own position: what a row computes depends on no other row. A pass over rows of several lengths
-fills the short ones up; what is behind a row's end is seen by none of its tokens, and is written
-over by the next ones.
+Every row begins at position 0 of the cache, whatever padding its prompt had, and continues at its
+own position, so rows do not depend on each other. If a pass has rows of several lengths, short ones
+are padded at their end; no token attends to this padding, and the next tokens overwrite it.
 
 Letters: b rows, t tokens of a pass, v vocabulary.
 """
@@ -32,8 +31,8 @@ SMALLEST = 128
 class Passes:
     """The compiled programs of a model: one reads prompts, one adds a token to each row.
 
-    Both serve every position. Sizes become symbols as soon as a second one comes: then one program
-    serves all lengths of prompts and all sizes of caches.
+    Both serve every position. Sizes become symbols when they first change: then one program serves
+    all lengths of prompts and all sizes of caches.
     """
 
     most_rows = 1 << 16
@@ -99,8 +98,8 @@ class CachedRows:
     def read(self, fresh: Sequence[Sequence[int]]) -> np.ndarray:
         """Read more tokens of each row in one pass; return logits (b, v) of the next, in float32.
 
-        A row without tokens stays as it is, and its scores mean nothing. Raises ArgumentError
-        where a row would be longer than the model's longest context.
+        A row without new tokens is unchanged, and its logits are meaningless. Raises ArgumentError
+        if a row would exceed the model's context.
         """
         before, counts = (np.array([*map(len, x)], np.int64) for x in (self.rows, fresh))
         most, longest = int(counts.max()), int((before + counts).max())

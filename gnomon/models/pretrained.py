@@ -56,18 +56,18 @@ def from_pretrained(
 ) -> CausalLM | BertModel:
     """Load a model from a folder of Hugging Face's layout or from a .gguf file.
 
-    It is a decoder, or of `model_type` bert an encoder. A file that ends in .gguf is read too: its
-    tensors are decoded, and its tokenizer and chat template become files of the folder.
+    It is a decoder, or for `model_type` bert an encoder, in evaluation mode. The tensors of a .gguf
+    file are decoded, and its tokenizer and chat template become files of the model.
 
-    dtype: of the parameters; none: as config.json says, or else as the files have them. encoded:
-    matrices of a .gguf file stay in their blocks, mapped from the file, and products read these:
-    the same bits in a fraction of the memory, without gradients. activations: "int8" has the layers
-    of such matrices round their input to int8 and multiply whole numbers, which is quicker and has
-    other bits. The model is in evaluation mode.
-    Raises ConfigError, which names the field, where config.json asks for what no model here can be,
-    CheckpointError, which names tensor or file, where tensors are not those of the model, and
-    ArgumentError for a GGUF file that cannot be read, for `encoded` of a folder or with a dtype
-    other than float32, and for `activations` without `encoded`.
+    dtype: the parameters'; None means that of config.json, or else that of the files. encoded:
+    matrices of a .gguf file stay in blocks, mapped from the file: the same bits in a fraction of
+    the memory, without gradients. activations: "int8" makes the layers of such matrices round their
+    inputs to int8 and multiply integers, which is faster and gives other bits.
+
+    Raises ConfigError, which names the field, if config.json asks for an unsupported model,
+    CheckpointError, which names tensor or file, if tensors do not fit the model, and ArgumentError
+    for a GGUF file that cannot be read, for `encoded` with a folder or with a dtype other than
+    float32, and for `activations` without `encoded`.
 
     >>> from_pretrained("there/is/none")
     Traceback (most recent call last):

@@ -42,7 +42,7 @@ class TextFormat:
     def chat_ids(self, messages: Sequence[Mapping[str, Any]], **variables: Any) -> list[int]:
         """The token ids of a conversation, up to where the model's answer begins.
 
-        Raises ConfigError where there is no template, and ArgumentError where it fails.
+        Raises ConfigError if there is no template, and ArgumentError if it fails.
         """
         given = {**self.special, "add_generation_prompt": True, **variables}
         text = rendered(f"chat: {self.place}", self.chat_template, messages, given)

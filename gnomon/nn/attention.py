@@ -1,4 +1,4 @@
-"""Attention over tensors, and the module of many heads. The operation itself is in gnomon/ops."""
+"""MultiheadAttention, and attention over tensors; the operation itself is in gnomon/ops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Hooks of modules in backward passes: with the gradients of outputs, and of inputs too.
+"""Backward hooks of modules, with the gradients of outputs and inputs.
 
-A call's tensors are passed on by a function whose gradient calls the hooks. Hooks of single tensors
-are in tensor/autograd/hooks.py.
+A call's tensors pass through a function whose gradient calls the hooks. Hooks of single tensors are
+in tensor/autograd/hooks.py.
 """
 
 from __future__ import annotations

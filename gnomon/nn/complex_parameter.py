@@ -1,4 +1,4 @@
-"""Complex tensors that a module owns: a real leaf underneath holds both parts of each number."""
+"""Complex parameters and buffers, each over a real leaf that holds both parts of each number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of nn.functional that are a call or two of operations."""
+"""Functions of nn.functional that are compositions of a few operations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Values of a module's parameters and buffers, replaced: in another dtype, elsewhere, empty.
+"""Convert a module's parameters and buffers: to another dtype or device, or to empty ones.
 
-What holds them is module.py.
+module.py has the modules' methods for it.
 """
 
 from __future__ import annotations

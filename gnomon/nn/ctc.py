@@ -1,7 +1,7 @@
-"""Connectionist temporal classification: the loss of a text whose place in time is not known.
+"""Connectionist temporal classification: the loss of a text whose alignment in time is unknown.
 
-Graves, Fernández, Gomez, Schmidhuber 2006: the sum over all ways to spread the text over time, with
-blanks between, by the forward recursion; one iteration of a loop per step. The gradient is derived.
+Graves, Fernández, Gomez, Schmidhuber 2006: the sum over all alignments of the text, with blanks
+between, by the forward recursion; one iteration of a loop per step. The gradient is derived.
 """
 
 # t steps, n texts, c classes, s letters of the longest text, p = 2 s + 1 places: letters and blanks

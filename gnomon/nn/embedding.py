@@ -1,4 +1,4 @@
-"""Tables of rows that are looked up by position: Embedding, EmbeddingBag."""
+"""Embedding and EmbeddingBag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of tables that are looked up: they may be made shorter, and gradients shared out."""
+"""Embedding lookups, with rows limited in norm and gradients divided by frequency on request."""
 
 from __future__ import annotations
 

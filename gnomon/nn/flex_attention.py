@@ -1,7 +1,7 @@
-"""torch.nn.attention.flex_attention: attention whose scores and masks are functions of their place.
+"""torch.nn.attention.flex_attention: attention with user-defined scores and masks.
 
-The functions are mapped over batch, head, query and key by vmap, and gradients follow them. Scores
-of all places are computed: what a mask leaves out is not skipped, so that masks save no time here.
+The functions are mapped over batch, head, query and key by vmap, and gradients follow them. All
+scores are computed: masked ones are not skipped, so masks save no time here.
 """
 
 from __future__ import annotations

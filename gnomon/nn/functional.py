@@ -1,4 +1,4 @@
-"""torch.nn.functional's names: operations of the registry, and the few that need more than nodes.
+"""torch.nn.functional's names, from the registry of operations and from a few functions here.
 
 Dropout draws random numbers, batch norm writes running statistics, and some keywords mean "write
 the result to the input". Everything else is generated from the registry.

@@ -1,4 +1,4 @@
-"""Gradients of convolutions as functions of their own: torch.nn.grad."""
+"""torch.nn.grad: the gradients of convolutions as functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks around a module's forward: its own, and those of all modules, which come first."""
+"""Calls of modules with their forward hooks; hooks of all modules come first."""
 
 from __future__ import annotations
 

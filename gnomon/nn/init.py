@@ -1,4 +1,4 @@
-"""First values of parameters, by PyTorch's names and distributions."""
+"""Initializations of parameters, with PyTorch's names and distributions."""
 
 from __future__ import annotations
 

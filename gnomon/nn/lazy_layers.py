@@ -1,7 +1,7 @@
-"""Layers that take a size from their first input, and are plain layers after it.
+"""Lazy layers, which take a size from their first input and become plain layers.
 
-Until then their parameters have no shapes; they stay the same objects when they get them, so that
-an optimizer may have been given them before.
+Until then their parameters have no shapes; they stay the same objects afterwards, so that an
+optimizer can be made before.
 """
 
 from __future__ import annotations
@@ -144,13 +144,10 @@ def size_of(kind: type[Module]) -> str:
 
 
 def lazy(kind: type[Module], *example: str, **own: Any) -> type[Module]:
-    """The lazy class of a layer's class.
+    """Make the lazy class of a layer's class.
 
     example: the settings and the input's shape in the docstring's example. own: settings whose
     defaults differ from the class's.
-
-    example: the settings and the input's shape in the docstring's example. own: settings whose
-    defaults differ from the kind's.
     """
     name, settings, shape = f"Lazy{kind.__name__}", *example
     shapes = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))

@@ -1,4 +1,4 @@
-"""Layers that contract: Linear, Bilinear."""
+"""Linear and Bilinear."""
 
 from __future__ import annotations
 

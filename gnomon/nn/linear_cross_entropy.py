@@ -1,4 +1,4 @@
-"""A last layer and its loss as one module, so that the layer's outputs need not all be there."""
+"""A last layer and its cross-entropy as one module, which need not hold all logits at once."""
 
 from __future__ import annotations
 

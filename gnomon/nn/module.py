@@ -1,7 +1,7 @@
-"""Module: parameters, buffers and submodules under names, calls with hooks, training and modes.
+"""Module: named parameters, buffers and submodules, calls with hooks, training modes.
 
-Saving and loading are in states.py, walks through what is inside in walks.py, other dtypes and
-places of the values in converted.py, containers of modules in containers.py.
+Saving and loading are in states.py, traversals in walks.py, conversions of the values in
+converted.py, containers of modules in containers.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The line that prints a module of settings, and settings that follow from others, as PyTorch's."""
+"""A module's settings as printed text, and settings derived from others, as in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ragged tensors as PyTorch's torch.nested has them: made, padded, folded item by item, attention.
+"""torch.nested: make, pad, reduce and attend over ragged tensors.
 
-Folds of the ragged axis are those of index_add and index_reduce, with the items' numbers.
+Reductions along the ragged axis are index_add and index_reduce by item number.
 
 Letters: b items, j the ragged axis, s all places of it, l places after padding, *d other axes.
 """

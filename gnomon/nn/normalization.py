@@ -1,4 +1,4 @@
-"""Normalizations: over features, over groups of channels, over the batch."""
+"""Layer, RMS, group, instance and batch norm."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Statistics over a rank's own rows, inside of a fully sharded module that was given these.
+"""Statistics over a rank's own rows, inside a fully sharded module.
 
-There values show the rows of all ranks, while PyTorch's modules see their rank's alone. What mixes
-rows is therefore computed of this rank's part, and the rest of all.
+Tensors there show the rows of all ranks, while PyTorch's modules see only their rank's. So what
+mixes rows is computed from this rank's rows alone, everything else from all.
 """
 
 from __future__ import annotations

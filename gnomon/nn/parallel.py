@@ -1,7 +1,7 @@
-"""Data parallel training as PyTorch's scripts write it: every rank has the model, and its own rows.
+"""DistributedDataParallel: every rank has the model and its own rows of the batch.
 
 After each backward pass gradients are averaged over the ranks, all of one dtype in one message, in
-the order of ranks: every rank has the same bits.
+the order of ranks, so that every rank has the same bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A batch of tensors of which one axis has another size in each, as values and offsets.
+"""Ragged tensors: batches whose items differ in size along one axis, as values and offsets.
 
-PyTorch's jagged layout: `values` has the items one after the other along the ragged axis, and
-`offsets` says where each begins and ends. Functions of such tensors are in ragged_calls.py.
+PyTorch's jagged layout: `values` has the items one after another along the ragged axis, and
+`offsets` says where each begins and ends. ragged_calls.py has functions of such tensors.
 
 Letters: b items, j the ragged axis, s all places of it, *d other axes.
 """

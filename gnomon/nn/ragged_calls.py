@@ -1,7 +1,7 @@
-"""Functions of ragged tensors: those of their values, where nothing is mixed along the ragged axis.
+"""Functions of ragged tensors, applied to their values if they mix nothing along the ragged axis.
 
-gnomon/passes/follow.py analyses a function's graph, so that no list of functions is needed. What
-folds the axis itself is in nested.py.
+gnomon/passes/follow.py analyses a function's graph, so that no list of functions is needed.
+nested.py has reductions along the ragged axis.
 
 Letters: b items, j the ragged axis, s all places of it, *d other axes.
 """

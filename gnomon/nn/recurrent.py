@@ -1,7 +1,7 @@
-"""Recurrent layers: RNN, LSTM, GRU over sequences, and their cells for one step.
+"""Recurrent layers: RNN, LSTM and GRU over sequences, and their cells for one step.
 
-A layer's products with its inputs are one product for the whole sequence; steps follow one another,
-in a scan, so that long sequences compile as fast as short ones.
+A layer multiplies the inputs of the whole sequence in one product; its steps are a scan, so that
+long sequences compile as fast as short ones.
 """
 
 from __future__ import annotations

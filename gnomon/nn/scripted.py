@@ -1,4 +1,4 @@
-"""PyTorch's class of modules that its older compiler reads, which programs derive theirs from."""
+"""ScriptModule, a name that programs written for TorchScript derive their modules from."""
 
 from __future__ import annotations
 

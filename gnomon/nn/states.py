@@ -1,4 +1,4 @@
-"""state_dict and load_state_dict: what a module holds, by path, and a report of misfits."""
+"""state_dict and load_state_dict, and reports of keys and shapes that do not fit."""
 
 from __future__ import annotations
 

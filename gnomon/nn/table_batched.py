@@ -1,8 +1,8 @@
-"""Many tables whose bags are looked up together, and whose rows are stepped by a backward pass.
+"""Several embedding tables, looked up together and updated in the backward pass.
 
-A gradient never takes a table's shape: when it arrives, the rows that the batch has met change in
-place, as FBGEMM's table batched embeddings do. Tables are therefore no parameters, and nobody else
-may hold their memory. Tables that an optimizer updates are in embedding.py.
+No gradient has a table's shape: the backward pass changes the rows that the batch used in place, as
+FBGEMM's table-batched embeddings do. So tables are not parameters, and nothing else may share their
+memory. Tables for optimizers are in embedding.py.
 """
 
 from __future__ import annotations

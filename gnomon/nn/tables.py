@@ -1,4 +1,4 @@
-"""Modules that hold settings and call one function: a row each, instead of a class each."""
+"""Make modules that hold settings and call one function, from a table of rows."""
 
 from __future__ import annotations
 

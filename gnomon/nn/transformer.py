@@ -1,4 +1,4 @@
-"""PyTorch's encoder and decoder layers, stacks of them, and both together."""
+"""PyTorch's transformer: encoder and decoder layers, stacks of them, and both together."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks of argument values before a function computes: probabilities, variances, classes.
 
-Where values are yet to come (in a captured function, under vmap, over ranks) nobody looks.
+They are skipped where values are not known, as in captured functions, under vmap, or over ranks.
 """
 
 from __future__ import annotations

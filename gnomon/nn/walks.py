@@ -1,6 +1,6 @@
-"""Walks through what a module holds: modules, parameters and buffers, with their paths.
+"""Traverse a module's submodules, parameters and buffers, with their paths.
 
-Each comes once, however often it is used, in the order in which it was assigned.
+Each is visited once, however often it is used, in the order of assignment.
 """
 
 from __future__ import annotations

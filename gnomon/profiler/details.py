@@ -29,7 +29,7 @@ def alike(
 ) -> tuple[list[int], np.ndarray]:
     """Group events that differ only in times and rates.
 
-    Gives each group's first event, and each event's group. arrows: the number of each event's
+    Returns each group's first event, and each event's group. arrows: the number of each event's
     arrows, by which groups differ too.
     """
     known: defaultdict[object, int] = defaultdict(count().__next__)

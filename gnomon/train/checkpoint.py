@@ -1,4 +1,4 @@
-"""Checkpoints in Hugging Face's layout, whole or absent, checked when read.
+"""Checkpoints in Hugging Face's layout, complete or absent, verified when read.
 
     step-00000300/
         model.safetensors, or model-00001-of-00002.safetensors and so on
@@ -7,9 +7,8 @@
         optimizer.safetensors, or several, and their index      what resuming needs
         trainer.json      step, configuration, a sum of every tensor, file and header: written last
 
-Nothing in it tells of the mesh that wrote it; how it is written is checkpoint_writer.py's business.
-A file is believed when its sum is right, and even then it is checked: whoever changes one can
-change its sum.
+Nothing in it depends on the mesh that wrote it; checkpoint_writer.py writes it. Even a file with
+the right sum is validated: whoever changes a file can change its sum.
 """
 
 from __future__ import annotations

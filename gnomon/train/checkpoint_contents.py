@@ -1,7 +1,7 @@
-"""The contents of a checkpoint, and the writing of them: every rank its share, then the first one.
+"""Write a checkpoint's contents: every rank its own parts of tensors, then the first the rest.
 
-A rank writes the parts of tensors that it owns. When all have, the first adds the descriptions and,
-last, trainer.json; then the folder gets its name. Whatever ends in between leaves a folder aside.
+When all ranks have written, the first adds the descriptions and, last, trainer.json; then the
+folder gets its name. If this is interrupted, a folder of another name is left.
 """
 
 from __future__ import annotations

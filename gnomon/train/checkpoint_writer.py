@@ -1,9 +1,9 @@
-"""Checkpoints written by a thread while training goes on, one at a time, by all ranks together.
+"""Write checkpoints in a thread while training continues, one at a time, by all ranks together.
 
-A save copies what this rank owns and returns. Its thread writes the copy; ranks learn at the end of
-each step whether all have, by a message of their main threads, for no other may communicate. Then
-the first rank's thread completes the folder and names it. Errors of the disk are reported, the
-folder is dropped, and the next save tries again.
+A save copies the parts that this rank owns and returns. Its thread writes the copy; at the end of
+each step the ranks' main threads, which alone may communicate, exchange whether all have written.
+Then the first rank's thread completes the folder and names it. Disk errors are reported, the folder
+is dropped, and the next save tries again.
 """
 
 from __future__ import annotations

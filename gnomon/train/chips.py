@@ -1,7 +1,7 @@
 """Chips that layouts are planned for: their peaks and links, from public data sheets.
 
-What a program reaches of a peak is another matter: times by these figures are bounds by which
-layouts compare. Flops are those of float32 products, in which recipes train.
+Programs reach only a part of a peak: times computed from these figures are bounds for comparing
+layouts. Flops are those of float32 products, in which recipes train.
 """
 
 from __future__ import annotations

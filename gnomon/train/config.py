@@ -1,6 +1,6 @@
 """The configuration of a run, from a recipe, a TOML file and `--set a.b=c`.
 
-A wrong value names its path, what came and what is allowed. Recipes are in recipes.py.
+An error about a value names its path, the value and the allowed ones. Recipes are in recipes.py.
 """
 
 from __future__ import annotations

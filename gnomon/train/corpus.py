@@ -1,7 +1,7 @@
-"""The text to learn from: Python files of the standard library, or of a folder, and those held out.
+"""The training corpus: Python files of the standard library or of a folder, some held out.
 
 The list is sorted and a file is held out by the hash of its path alone, so the same interpreter
-gives the same corpus everywhere. How text becomes tokens is in tokenizer.py.
+gives the same corpus everywhere. tokenizer.py turns text into tokens.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`gnomon diverge`: the first value that two runs compute differently, by what they recorded.
+"""`gnomon diverge`: find the first recorded value that differs between two runs.
 
-The order is the program's: what a step is given, forward, backward, gradients, results, state.
+The order is the program's: inputs of a step, forward, backward, gradients, results, state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`gnomon doctor`: what this machine offers, what is off, and why.
+"""`gnomon doctor`: report on this machine's hardware, compilers, packages and settings.
 
-Everything is read, nothing is changed and nothing is measured; some code is tried.
+Nothing is changed or measured; some kernels are compiled and run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Evaluation: a model's prediction of held-out text, in bits per byte of the text itself.
+"""Evaluate a model on held-out text, in bits per byte.
 
-A window slides over the tokens and only its last `stride` targets count, so each token is counted
-once, with as much context as there is. Bytes are those that the tokens decode to, so
-tokenizers, and compressors like xz, can be compared.
+A window slides over the tokens and only its last `stride` targets count, so each token counts once,
+with as much context as there is. Bytes are those that the tokens decode to, so that tokenizers, and
+compressors such as xz, can be compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run to its end: every held-out byte measured beside gzip and xz; plot, sample, summary."""
+"""The end of a run: evaluation on all held-out files, comparison, plot, sample, summary."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A forecast of one rank's step on a chip: its time, its memory, and what it sends.
+"""Forecast one rank's step on a chip: its time, memory and communication.
 
 Calls run in their real order on the virtual clock, each for as long as the chip's peaks allow.
-Layers repeat each other, so a deep model's figures follow from two shallow ones along a line.
+Layers are alike, so a deep model's figures are extrapolated from two shallow ones.
 """
 
 from __future__ import annotations

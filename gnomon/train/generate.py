@@ -1,7 +1,7 @@
-"""Writing on without an end, as `gnomon generate` and the end of a run do it.
+"""Endless generation for `gnomon generate` and the sample at the end of a run.
 
-When the context is full, its newer half is read again and generation continues. Programs, draws and
-pieces of text are those of all generation: gnomon/models/generation.py.
+When the context is full, its newer half is read again and generation continues. Everything else is
+as in gnomon/models/generation.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A microbatch's gradient computed a second time, by other cores and ranks: its bits are the same.
+"""Check a microbatch's gradient by computing it again on other cores and ranks, bit for bit.
 
-For runs without replicas (replicas.py), whose faults nothing else would show. The second time one
-core of each rank does all of its rank's work, and halves of the rows have changed places, so that
-other ranks compute them: a sum of two halves has the same bits either way.
+It is for runs without replicas (replicas.py), whose hardware faults would stay unnoticed. The
+second time one core of each rank does all of its rank's work, and the halves of the rows are
+swapped, so that other ranks compute them: a sum of two halves has the same bits either way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""hashes.jsonl of a run: of every step a hash of each value that it computed, where that is wanted.
+"""hashes.jsonl of a run: for every step a hash of each computed value, if requested.
 
-A line says how a process began, which values follow, or a step's hashes, in the order of the
-values. Step 0, or the one that a run was resumed after, is what the steps began with.
+A line has the start of a process, the names of values, or a step's hashes in the order of the
+names. Step 0, or the one that a run was resumed after, has the initial state.
 """
 
 from __future__ import annotations

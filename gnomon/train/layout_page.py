@@ -1,4 +1,4 @@
-"""The page of `gnomon plan`: a table of layouts for people, or the same as JSON."""
+"""The output of `gnomon plan`: a table of layouts as text or JSON."""
 
 from __future__ import annotations
 

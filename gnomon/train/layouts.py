@@ -1,4 +1,4 @@
-"""The layouts of a training step over a world: mesh shapes, each with its forecast, best first."""
+"""Layouts of a training step over a world: meshes, each with its forecast, best first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learning rate at a step: up along a line, flat, down along a line."""
+"""The learning rate at a step: linear warmup, constant, linear decay."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A run's folder belongs to one trainer at a time, and must stay where it is while it trains.
+"""A lock on a run's folder, so that only one trainer uses it, and it is not moved meanwhile.
 
-The system gives the lock back when its process ends, however that ends. What a process that was
-killed left aside is swept by the next one.
+The system releases the lock when its process ends, however that ends. Leftovers of a killed process
+are removed by the next one.
 """
 
 from __future__ import annotations

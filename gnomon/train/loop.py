@@ -1,7 +1,7 @@
 """The training run: from a configuration to a summary, stoppable and resumable at every step.
 
-Text, model and optimizer are made here; how a step works is step.py, what is written down
-metrics.py and checkpoint.py, what is shown progress.py.
+Text, model and optimizer are made here; step.py trains a step, metrics.py and checkpoint.py write
+files, progress.py prints.
 """
 
 from __future__ import annotations

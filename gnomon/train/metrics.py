@@ -1,4 +1,4 @@
-"""Metrics of a run: a line of JSON per step, and a summary at the end."""
+"""Metrics of a run: a line of JSON per step, and a final summary."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ class Metrics:
         """Continue after a step: lines of later steps are dropped.
 
         If lines cannot be read, they are dropped, and a copy of the file is kept.
-
-        Lines that cannot be read are left out, and the file as it was is put aside.
         """
         self.path = run / FILE
         found, self.unreadable = rows_of(run)

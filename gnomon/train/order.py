@@ -1,7 +1,7 @@
-"""The order of reading: the piece of text for (seed, step, place in the batch), a pure function.
+"""The order of training text: the window of (seed, step, index in the batch), a pure function.
 
-Nothing is remembered between steps, so resuming needs no state, and any number of readers agree.
-Shuffling is by sorting hashes: no library's generator, whose stream may change between versions.
+Resuming needs no state, and any number of readers agree. Windows are shuffled by sorting hashes,
+since library generators may change between versions.
 """
 
 from __future__ import annotations

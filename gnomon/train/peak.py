@@ -1,4 +1,4 @@
-"""Peak: the fastest arithmetic seen on this machine, to which `% of peak` refers."""
+"""The highest measured arithmetic rate of this machine, the basis of `% of peak`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loss plot: one SVG without scripts, readable on light and on dark."""
+"""The loss plot: one SVG without scripts, readable on light and dark backgrounds."""
 
 from __future__ import annotations
 

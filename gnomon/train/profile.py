@@ -1,6 +1,6 @@
-"""`gnomon profile`: steps of a recipe under the profiler, and what is written and said about them.
+"""`gnomon profile`: profile steps of a recipe, and write and print the results.
 
-Tokens are drawn at random: what a step costs does not depend on them, and no text has to be read.
+Tokens are random: the cost of a step does not depend on them, and no text must be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Progress of a run: a live line on a terminal, a plain one now and then elsewhere."""
+"""Progress of a run: a live line on a terminal, else a plain line now and then."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One rank's program of a training step, from shapes alone: for worlds and models of any size.
+"""One rank's program of a training step, from shapes alone, for worlds and models of any size.
 
-Nothing is run and no parameter has a value; other ranks are not there. The program is the one that
-training would compile.
+Nothing is run, parameters have no values, and other ranks need not exist. The program is the one
+that training would compile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole configurations by name. A recipe is a function; `gnomon train NAME` runs it."""
+"""Complete configurations by name; `gnomon train NAME` runs one."""
 
 from __future__ import annotations
 

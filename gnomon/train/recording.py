@@ -1,6 +1,6 @@
-"""Values of a step to be compared with another run's: tokens, values, state, as whole arrays.
+"""Record a step's values as whole arrays, to compare them with another run's.
 
-Under a mesh all ranks take part where a value is made whole; the first one writes.
+Under a mesh all ranks gather each value; the first one writes.
 """
 
 from __future__ import annotations

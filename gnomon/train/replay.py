@@ -1,9 +1,9 @@
-"""Steps taken again from the last state on which replicas agreed, to find which rank was at fault.
+"""Repeat steps from the last state on which replicas agreed, to find which rank was at fault.
 
-Of three replicas and more the majority says it (replicas.py). Of two, a rank is at fault whose
-results are not those of its own first run. A fault reaches both by the next gradients, so the one
-whose results changed first is named; the losses of a rank's own tokens, which it computes alone,
-tell when. Where that decides nothing, each rank takes the rows of the other.
+With three or more replicas the majority decides (replicas.py). With two, a rank is at fault if it
+does not repeat its own results. A fault reaches both with the next gradients, so the rank whose
+results changed first is named, by the losses of its own tokens, which it computes alone. If that
+decides nothing, each rank computes the rows of the other.
 """
 
 from __future__ import annotations

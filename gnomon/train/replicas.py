@@ -1,8 +1,8 @@
-"""Replicas compared: ranks that hold the same parts of a run's state must hold the same bits.
+"""Compare replicas: ranks with the same parts of a run's state must have the same bits.
 
-Equal programs on equal inputs give equal bits, so a difference is a fault of a machine: of memory,
-of a core, of a message. Each rank sends eight bytes for every way in which tensors are split. Which
-rank was at fault, where no majority says so, is replay.py's business.
+Equal programs on equal inputs give equal bits, so a difference is a fault of a machine: memory, a
+core, a message. Each rank sends eight bytes for every way in which tensors are split. If no
+majority shows which rank was at fault, replay.py finds out.
 """
 
 from __future__ import annotations

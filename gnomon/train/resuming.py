@@ -1,8 +1,8 @@
 """Resuming: which values of the configuration may change, and which changes make a branch.
 
-A resumed run ends in the bits of a run that was begun with the same configuration. A change that
-keeps this is free; one of how it learns makes a branch, which the run's checkpoints and its summary
-record from then on; one that would make it another run is refused.
+A resumed run ends with the bits of an uninterrupted one. Changes that preserve this are free;
+changes of how it learns make a branch, which is recorded in later checkpoints and the summary;
+changes of what the run is are refused.
 """
 
 from __future__ import annotations

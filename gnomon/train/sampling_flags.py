@@ -1,4 +1,4 @@
-"""The flags of `gnomon generate`, `complete`, `chat` and `serve` that say how a text is drawn."""
+"""Flags of `gnomon generate`, `complete`, `chat` and `serve` that set how tokens are sampled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gnomon serve`: a server for a model, by OpenAI's protocol."""
+"""`gnomon serve`: serve a model by OpenAI's protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An endpoint that speaks OpenAI's protocol: chat/completions, completions and models.
+"""An HTTP server for OpenAI's protocol: chat/completions, completions and models.
 
-Bodies are read by types, and what a request asks for and no model here does is refused. Texts are
-written together by one thread (writer.py).
+Requests are validated by types, and unsupported settings are refused. One thread generates all
+texts together (writer.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM as a wish to stop: the loop saves between two steps and ends.
+"""Ctrl-C and SIGTERM request a stop: the loop saves after the current step and ends.
 
-A second Ctrl-C does not wait.
+A second Ctrl-C stops at once.
 """
 
 from __future__ import annotations

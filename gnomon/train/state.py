@@ -1,8 +1,7 @@
 """Parameters and optimizer state as named arrays, and back (models/stored_parameters.py).
 
-AdamW's two averages add `.exp_avg` and `.exp_avg_sq` to
-the model's, its count `.step`.
-The format on disk is defined in checkpoint.py.
+AdamW's moments have the parameter's name with `.exp_avg` and `.exp_avg_sq`, its count `.step`. The
+format on disk is defined in checkpoint.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One training step as one compiled program: losses, gradients, clipping, AdamW.
 
-Learning rates are numbers of the optimizer's groups, which are inputs of the program: they change
-from step to step and the same program is replayed.
+Learning rates are inputs of the program: they change from step to step and the same program is
+replayed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The ranks that train together: who leads, what they agree on, and how rows fall to them.
+"""The ranks that train together: roles, agreement, and the rows that each gets.
 
-Every rank takes every step. The first one writes: metrics, checkpoints, what is said.
+Every rank takes every step. The first one writes metrics and checkpoints, and prints.
 """
 
 from __future__ import annotations

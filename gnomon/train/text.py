@@ -1,4 +1,4 @@
-"""A corpus made ready: tokenizer, tokens to learn from, tokens to be measured on."""
+"""Prepare a corpus: its tokenizer, training tokens and held-out tokens."""
 
 from __future__ import annotations
 

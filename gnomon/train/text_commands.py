@@ -1,4 +1,4 @@
-"""The commands that write texts, chat, complete and serve, and how all commands are called.
+"""The commands complete, chat and serve, and how all commands are called.
 
 A model of a program file needs no compiler, so nothing here loads it.
 """

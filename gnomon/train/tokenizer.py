@@ -1,7 +1,7 @@
-"""Byte-level BPE trained on the training files, kept under the hash of what it learned from.
+"""Byte-level BPE, trained on the training files and cached under their hash.
 
-Byte-level means lossless: any text decodes to itself, and every token has a length in bytes.
-The algorithm is the `tokenizers` library's; nothing of it is written here.
+Byte-level means lossless: any text decodes to itself, and every token has a length in bytes. The
+`tokenizers` library has the algorithm.
 """
 
 from __future__ import annotations

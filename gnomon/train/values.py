@@ -1,6 +1,6 @@
-"""The values of one step of a run, which `gnomon values` computes by a replay.
+"""Values of one step of a run, which `gnomon values` computes by a replay.
 
-They are saved in RUN/values/step-…npz, with a list of their names. Nothing else of the run changes.
+They are saved in RUN/values/step-…npz, with a list of their names. Nothing else in the run changes.
 """
 
 from __future__ import annotations

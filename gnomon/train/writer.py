@@ -1,6 +1,6 @@
 """The one thread that uses a served model, and the texts that requests wait for.
 
-A handler of a request holds no thread while it waits: pieces come to its event loop's queue.
+A waiting request holds no thread: pieces are put in its event loop's queue.
 """
 
 from __future__ import annotations

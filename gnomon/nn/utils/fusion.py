@@ -1,4 +1,4 @@
-"""Batch norm at rest, folded into the weights of the layer before it."""
+"""Fold a batch norm in evaluation mode into the weights of the previous layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clipping of gradients, and all parameters as one vector."""
+"""Clip gradients, and convert all parameters to one vector and back."""
 
 from __future__ import annotations
 

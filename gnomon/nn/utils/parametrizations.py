@@ -1,4 +1,4 @@
-"""Weights by length and direction, weights of bounded gain: torch.nn.utils.parametrizations."""
+"""torch.nn.utils.parametrizations: weight norm, spectral norm, orthogonal weights."""
 
 from __future__ import annotations
 

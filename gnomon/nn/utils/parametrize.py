@@ -1,7 +1,7 @@
-"""Parameters that are computed from others: torch.nn.utils.parametrize's names and state_dict keys.
+"""Parameters computed from others: torch.nn.utils.parametrize's names and state_dict keys.
 
-A module with such a parameter is of a class of its own, made here, on which the parameter is a
-property; its originals are stored in `module.parametrizations`.
+A module with such a parameter gets a class of its own, in which the parameter is a property; the
+originals are stored in `module.parametrizations`.
 """
 
 from __future__ import annotations

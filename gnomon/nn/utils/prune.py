@@ -1,7 +1,7 @@
-"""torch.nn.utils.prune: parameters times masks of 0 and 1, by PyTorch's names and state_dict keys.
+"""torch.nn.utils.prune: parameters times masks, with PyTorch's names and state_dict keys.
 
 A pruned `weight` is a parameter `weight_orig` times a buffer `weight_mask`, set by a hook before
-every forward. Pruning what is pruned looks only at what is left.
+every forward. Pruning again considers only the elements that are left.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The older weight_norm and spectral_norm, by their state_dict keys: hooks write the weight.
+"""The older weight_norm and spectral_norm with their state_dict keys: hooks set the weight.
 
-New programs take those of parametrizations.py.
+New programs should use those of parametrizations.py.
 """
 
 from __future__ import annotations

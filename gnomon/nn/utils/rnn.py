@@ -1,6 +1,7 @@
-"""Sequences of several lengths in one tensor: padded to the longest, or packed step by step.
+"""Sequences of different lengths in one tensor: padded to the longest, or packed by step.
 
-A packed sequence holds, for every step, the elements of those that are long enough, longest first.
+A packed sequence has at each step the elements of the sequences that are long enough, longest
+first.
 """
 
 from __future__ import annotations

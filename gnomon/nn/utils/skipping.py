@@ -1,4 +1,4 @@
-"""Steps that programs take elsewhere and that cost nothing here: drawing, layouts in memory."""
+"""skip_init, and conversions of memory format, which have no effect here."""
 
 from __future__ import annotations
 

@@ -110,11 +110,11 @@ def register_pytree_node(
 ) -> None:
     """Register a class as a container in all trees.
 
-    flatten_fn gives a list of parts and a context, anything; unflatten_fn makes an object of parts
-    and a context. how: flatten_with_keys_fn, whose parts are (key, part); serialized_type_name,
-    to_dumpable_context and from_dumpable_context, for treespec_dumps.
+    flatten_fn returns a list of children and a context, of any type; unflatten_fn makes an object
+    of children and a context. how: flatten_with_keys_fn, whose children are (key, child);
+    serialized_type_name, to_dumpable_context and from_dumpable_context, for treespec_dumps.
 
-    Errors: ArgumentError where the class is a container.
+    Errors: ArgumentError if the class is a container already.
     """
     if cls in SUPPORTED_NODES:
         raise ArgumentError(f"register_pytree_node: {cls} is already registered. Register it once.")
