@@ -337,7 +337,7 @@ class Optimizer:
 
 
 def gated(gate: Node | None, new: Node, old: Node) -> Node:
-    """A new value, or the old one where the gate is false; None means always the new one."""
+    """A new value, or the old one where a gate is closed."""
     return new if gate is None else where(gate, new, old)
 
 
