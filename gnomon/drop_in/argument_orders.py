@@ -14,7 +14,7 @@ __all__ = ["ARGUMENT_ORDERS"]
 Given = gn.Tensor | None
 
 
-def dropout_with_train(name: str) -> Callable[..., gn.Tensor]:
+def dropout_of(name: str) -> Callable[..., gn.Tensor]:
     """A dropout of nn.functional with `train` as its third positional argument."""
 
     def call(input: gn.Tensor, p: float, train: bool) -> gn.Tensor:
@@ -106,10 +106,7 @@ def bernoulli(
 
 
 ARGUMENT_ORDERS: dict[str, Callable[..., Any]] = {
-    **{
-        name: dropout_with_train(name)
-        for name in ("alpha_dropout", "dropout", "feature_alpha_dropout")
-    },
+    **{name: dropout_of(name) for name in ("alpha_dropout", "dropout", "feature_alpha_dropout")},
     "batch_norm": batch_norm,
     "bernoulli": overridable(bernoulli),
     "convolution": convolution,

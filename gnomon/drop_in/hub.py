@@ -67,7 +67,7 @@ def load(
             f"hub.load: Unknown source: {source!r}. Allowed values: 'github' | 'local'."
         )
     if source == "github":
-        folder = fetched_folder(str(repo_or_dir), trust_repo, force_reload, verbose)
+        folder = fetch_repo(str(repo_or_dir), trust_repo, force_reload, verbose)
     else:
         folder = Path(repo_or_dir)
     with on_path(folder):
@@ -82,7 +82,7 @@ def list(
     verbose: bool = True,
 ) -> Any:
     """The names of the entry points of a repository on GitHub."""
-    folder = fetched_folder(github, trust_repo, force_reload, verbose)
+    folder = fetch_repo(github, trust_repo, force_reload, verbose)
     with on_path(folder):
         found = vars(hubconf(folder))
     return [name for name, x in found.items() if callable(x) and not name.startswith("_")]
@@ -96,7 +96,7 @@ def help(
     trust_repo: bool | str | None = None,
 ) -> str | None:
     """The docstring of an entry point of a repository on GitHub."""
-    folder = fetched_folder(github, trust_repo, force_reload, True)
+    folder = fetch_repo(github, trust_repo, force_reload, True)
     with on_path(folder):
         return entry_of(hubconf(folder), model).__doc__
 
@@ -140,9 +140,7 @@ def entry_of(module: ModuleType, name: str) -> Callable[..., Any]:
 # what is fetched
 
 
-def fetched_folder(
-    address: str, trust: bool | str | None, force_reload: bool, verbose: bool
-) -> Path:
+def fetch_repo(address: str, trust: bool | str | None, force_reload: bool, verbose: bool) -> Path:
     """The folder of a repository, downloaded if it is not there yet."""
     found = ADDRESS.fullmatch(address)
     if found is None:

@@ -117,9 +117,7 @@ def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
 def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
     """The config of a file's model."""
     start = f"{family.name}."
-    said = {
-        k[len(start) :]: plain_value(k, x) for k, x in file.metadata.items() if k.startswith(start)
-    }
+    said = {k[len(start) :]: as_json(k, x) for k, x in file.metadata.items() if k.startswith(start)}
     rotary = {k[len("rope.") :]: said.pop(k) for k in list(said) if k.startswith("rope.")}
     config = {KEYS[key]: said.pop(key) for key in list(said) if key in KEYS}
     check_counts(config, "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -150,7 +148,7 @@ def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
     for own, field in TOKENS.items():
         if f"tokenizer.ggml.{own}_token_id" in file.metadata:
             key = f"tokenizer.ggml.{own}_token_id"
-            config[field] = plain_value(key, file.metadata[key])
+            config[field] = as_json(key, file.metadata[key])
     return config
 
 
@@ -166,7 +164,7 @@ def clipped_key(key: str) -> str:
     return brief(key)[1:-1]
 
 
-def plain_value(key: str, value: Any) -> int | float | str | bool:
+def as_json(key: str, value: Any) -> int | float | str | bool:
     """A value as JSON has it; a float32 becomes its shortest decimal form."""
     if isinstance(value, np.float32):
         return float(str(value))

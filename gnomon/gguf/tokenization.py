@@ -61,7 +61,7 @@ def tokenizer(file: GGUFFile) -> Tokenizer:
         raise ArgumentError(f"gguf.tokenizer: {file.path}: {refused}.") from refused
 
 
-def required_strings(said: Mapping[str, Any], key: str) -> list[str]:
+def strings_of(said: Mapping[str, Any], key: str) -> list[str]:
     """A required list of strings from the metadata."""
     found = said.get(key)
     if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
@@ -69,7 +69,7 @@ def required_strings(said: Mapping[str, Any], key: str) -> list[str]:
     return found
 
 
-def required_numbers(said: Mapping[str, Any], key: str, kind: str, count: int) -> np.ndarray:
+def numbers(said: Mapping[str, Any], key: str, kind: str, count: int) -> np.ndarray:
     """A required array from the metadata, with one number of a dtype kind per token."""
     found = said.get(key)
     if not isinstance(found, np.ndarray) or found.dtype.kind not in kind or len(found) != count:
@@ -77,7 +77,7 @@ def required_numbers(said: Mapping[str, Any], key: str, kind: str, count: int) -
     return found
 
 
-def bool_or_default(said: Mapping[str, Any], key: str, default: bool) -> bool:
+def bool_of(said: Mapping[str, Any], key: str, default: bool) -> bool:
     """A bool from the metadata, or the default."""
     found = said.get(key, default)
     if not isinstance(found, bool):
@@ -87,7 +87,7 @@ def bool_or_default(said: Mapping[str, Any], key: str, default: bool) -> bool:
 
 def tokens_of(said: Mapping[str, Any]) -> list[str]:
     """The tokens in the order of their ids."""
-    tokens = required_strings(said, "tokens")
+    tokens = strings_of(said, "tokens")
     if not all(tokens) or len(set(tokens)) != len(tokens):
         raise ArgumentError(f"{START}tokens holds a token twice, or an empty one")
     longest = max(map(len, tokens), default=0)
@@ -99,11 +99,7 @@ def tokens_of(said: Mapping[str, Any]) -> list[str]:
 def types_of(said: Mapping[str, Any]) -> np.ndarray:
     """The types of tokens; all are normal if the file has none."""
     count = len(said["tokens"])
-    return (
-        required_numbers(said, "token_type", "iu", count)
-        if "token_type" in said
-        else np.ones(count, int)
-    )
+    return numbers(said, "token_type", "iu", count) if "token_type" in said else np.ones(count, int)
 
 
 def byte_level(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
@@ -114,7 +110,7 @@ def byte_level(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
             f"{START}pre is {brief(parted)}, and known are {', '.join(sorted(PATTERNS))}"
         )
     ids = {token: k for k, token in enumerate(tokens)}
-    pairs = [tuple(merge.split(" ")) for merge in required_strings(said, "merges")]
+    pairs = [tuple(merge.split(" ")) for merge in strings_of(said, "merges")]
     for pair in pairs:
         if len(pair) != 2 or not {*pair, "".join(pair)} <= ids.keys():
             raise ArgumentError(f"{START}merges holds {brief(' '.join(pair))}, no pair of tokens")
@@ -135,7 +131,7 @@ def sentence_pieces(said: Mapping[str, Any], tokens: list[str], types: np.ndarra
     """Build a SentencePiece BPE, which merges the pair whose token has the highest score first."""
     if "precompiled_charsmap" in said:
         raise ArgumentError(f"{START}precompiled_charsmap is not read here")
-    scores = required_numbers(said, "scores", "f", len(tokens))
+    scores = numbers(said, "scores", "f", len(tokens))
     ids = {token: k for k, token in enumerate(tokens)}
     ranked = []
     for token, score in zip(tokens, scores.tolist(), strict=True):
@@ -147,7 +143,7 @@ def sentence_pieces(said: Mapping[str, Any], tokens: list[str], types: np.ndarra
     unknown = np.flatnonzero(types == UNKNOWN)
     name = tokens[unknown[0]] if unknown.size else None
     made = Tokenizer(models.BPE(ids, pairs, unk_token=name, fuse_unk=True, byte_fallback=True))
-    first = bool_or_default(said, "add_space_prefix", True)
+    first = bool_of(said, "add_space_prefix", True)
     replaced = normalizers.Replace(" ", SPACE)
     made.normalizer = (
         normalizers.Sequence([normalizers.Prepend(SPACE), replaced]) if first else replaced
@@ -167,7 +163,7 @@ def add_tokens(made: Tokenizer, tokens: list[str], types: np.ndarray) -> None:
 def add_ends(made: Tokenizer, said: Mapping[str, Any], tokens: list[str]) -> None:
     """Make the tokenizer add the first and last tokens that the file asks for."""
     usual = {"bos": said["model"] == "llama" or said.get("pre") == WHOLE, "eos": False}
-    asked = {x: bool_or_default(said, f"add_{x}_token", default) for x, default in usual.items()}
+    asked = {x: bool_of(said, f"add_{x}_token", default) for x, default in usual.items()}
     ids = {x: said.get(f"{x}_token_id") for x, wanted in asked.items() if wanted}
     for x, number in ids.items():
         if not isinstance(number, np.integer) or not 0 <= number < len(tokens):

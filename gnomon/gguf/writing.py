@@ -119,7 +119,7 @@ def save(
             )
     asked, weights = map(types.get, tensors), map(importance.get, tensors)
     planned = list(map(planned_tensor, tensors, tensors.values(), asked, weights))
-    keys = [string_bytes(key) + typed_value(key, value) for key, value in given.items()]
+    keys = [pack_text(key) + typed_value(key, value) for key, value in given.items()]
     alignment = alignment_for(given)
     publish(Path(path), file_pieces(planned, keys, alignment))
 
@@ -225,10 +225,7 @@ def file_pieces(planned: list[PlannedTensor], keys: list[bytes], alignment: int)
     head = [MAGIC, struct.pack("<IQQ", VERSION, len(planned), len(keys)), *keys]
     offset = 0
     for x in planned:
-        head += [
-            string_bytes(x.name),
-            struct.pack(f"<I{len(x.shape)}Q", len(x.shape), *x.shape[::-1]),
-        ]
+        head += [pack_text(x.name), struct.pack(f"<I{len(x.shape)}Q", len(x.shape), *x.shape[::-1])]
         head += [struct.pack("<IQ", x.kind.number, offset)]
         offset += x.nbytes + -x.nbytes % alignment
     whole = b"".join(head)
@@ -241,7 +238,7 @@ def file_pieces(planned: list[PlannedTensor], keys: list[bytes], alignment: int)
 # metadata
 
 
-def string_bytes(said: str) -> bytes:
+def pack_text(said: str) -> bytes:
     """The bytes of a string: its length, then UTF-8."""
     try:
         content = said.encode("utf-8")
@@ -268,7 +265,7 @@ def number_of(value: Any) -> Any:
 def typed_value(key: str, value: Any) -> bytes:
     """The bytes of a metadata value: the number of its type, then the value."""
     try:
-        kind, content = type_and_bytes(value)
+        kind, content = pack_value(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as wrong:
         if isinstance(wrong, ArgumentError):
             raise
@@ -279,42 +276,38 @@ def typed_value(key: str, value: Any) -> bytes:
     return struct.pack("<I", kind) + content
 
 
-def type_and_bytes(value: Any) -> tuple[int, bytes]:
+def pack_value(value: Any) -> tuple[int, bytes]:
     """The number of a value's type, and the value's bytes."""
     if isinstance(value, str):
-        return STRING, string_bytes(value)
+        return STRING, pack_text(value)
     if isinstance(value, np.ndarray) and value.ndim == 1:
-        return ARRAY, struct.pack(
-            "<IQ", KINDS[supported_dtype(value.dtype)], value.size
-        ) + value.tobytes()
+        return ARRAY, struct.pack("<IQ", KINDS[little(value.dtype)], value.size) + value.tobytes()
     if isinstance(value, list | tuple):
-        return ARRAY, list_bytes(list(value))
+        return ARRAY, pack_list(list(value))
     if not isinstance(value, int | float | np.generic):
         raise TypeError(f"no value of metadata is {type(value)}")
     found = np.asarray(number_of(value))
-    return KINDS[supported_dtype(found.dtype)], found.tobytes()
+    return KINDS[little(found.dtype)], found.tobytes()
 
 
-def list_bytes(values: list[Any]) -> bytes:
+def pack_list(values: list[Any]) -> bytes:
     """The bytes of a list of strings, lists or numbers; integers take 32 bits if they fit."""
     kinds = {type(x) for x in values}
     if kinds <= {str}:
-        return struct.pack("<IQ", STRING, len(values)) + b"".join(map(string_bytes, values))
+        return struct.pack("<IQ", STRING, len(values)) + b"".join(map(pack_text, values))
     if kinds <= {list, tuple, np.ndarray}:
-        return struct.pack("<IQ", ARRAY, len(values)) + b"".join(
-            type_and_bytes(x)[1] for x in values
-        )
+        return struct.pack("<IQ", ARRAY, len(values)) + b"".join(pack_value(x)[1] for x in values)
     if kinds == {bool}:
-        return type_and_bytes(np.array(values, np.bool_))[1]
+        return pack_value(np.array(values, np.bool_))[1]
     if kinds == {int}:
         narrow = np.iinfo(np.int32).min <= min(values) and max(values) <= np.iinfo(np.int32).max
-        return type_and_bytes(np.array(values, np.int32 if narrow else np.int64))[1]
+        return pack_value(np.array(values, np.int32 if narrow else np.int64))[1]
     if kinds <= {int, float}:
-        return type_and_bytes(np.array(values, np.float32))[1]
+        return pack_value(np.array(values, np.float32))[1]
     raise TypeError("a list is of several kinds")
 
 
-def supported_dtype(dtype: np.dtype) -> np.dtype:
+def little(dtype: np.dtype) -> np.dtype:
     """Return a dtype that metadata supports, or raise TypeError."""
     if dtype not in KINDS:
         raise TypeError(f"no value of metadata is {dtype}")

@@ -50,9 +50,7 @@ class HookedCall:
         """Run the pre-hooks on the gradients of all outputs; returns the possibly changed ones."""
         for hook in self.before:
             answer = hook(self.module, gradients)
-            gradients = (
-                gradients if answer is None else checked_gradients(answer, gradients, "pre hook")
-            )
+            gradients = gradients if answer is None else as_tuple_of(answer, gradients, "pre hook")
         self.outputs = gradients
         if self.places is None:  # no input has a gradient: there is nothing to wait for
             for hook in self.after:
@@ -75,9 +73,7 @@ class HookedCall:
         )
         for hook in self.after:
             answer = hook(self.module, gradients, self.outputs)
-            gradients = (
-                gradients if answer is None else checked_gradients(answer, gradients, "hook")
-            )
+            gradients = gradients if answer is None else as_tuple_of(answer, gradients, "hook")
         self.outputs = None
         return gradients
 
@@ -130,7 +126,7 @@ def is_float(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.is_floating_point
 
 
-def checked_gradients(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
+def as_tuple_of(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
     """The gradients returned by a hook as a tuple, whose number is checked."""
     found = answer if isinstance(answer, tuple) else (answer,)
     if len(found) != len(gradients):

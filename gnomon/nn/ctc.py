@@ -56,7 +56,7 @@ def letters_of(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
     return where(inside, targets.long(), blank)
 
 
-def shift_later(chances: Tensor, by: int) -> Tensor:
+def later(chances: Tensor, by: int) -> Tensor:
     """Log-probabilities shifted to later positions."""
     return cat([full((chances.shape[0], by), NEVER, dtype=chances.dtype), chances[:, :-by]], 1)
 
@@ -71,10 +71,8 @@ def likelihood(x_tnp: Tensor, skips: Tensor, steps: Tensor, letters: Tensor) -> 
 
     def iteration(chances: Tensor, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         x, now = given
-        stays = logaddexp(chances, shift_later(chances, 1))
-        comes = x + (
-            logaddexp(stays, where(skips, shift_later(chances, 2), NEVER)) if p > 1 else chances
-        )
+        stays = logaddexp(chances, later(chances, 1))
+        comes = x + (logaddexp(stays, where(skips, later(chances, 2), NEVER)) if p > 1 else chances)
         return where((now < steps)[:, None], comes, chances), now
 
     chances, _ = scan(iteration, start, (x_tnp, arange(t)))

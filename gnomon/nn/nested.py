@@ -156,7 +156,7 @@ def lengths(x: NestedTensor) -> Tensor:
     return x._ends.diff()
 
 
-def ragged_axis_first(x: NestedTensor) -> Tensor:
+def ragged_first(x: NestedTensor) -> Tensor:
     """The values with the ragged axis first, (s, *d)."""
     return x._values.movedim(x._axis - 1, 0)
 
@@ -171,9 +171,7 @@ Fold = Callable[..., Tensor]
 """A reduction per item: of the rows, the ragged tensor, and keywords of the dense function."""
 
 
-def reduced_per_item(
-    name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tensor]
-) -> Fold:
+def per_item(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Fold:
     """A reduction of a ragged tensor per item, in the dtype of the dense function."""
 
     def call(x: Tensor, ragged: NestedTensor, **named: Any) -> Tensor:
@@ -192,7 +190,7 @@ def along_places(name: str, fold: Fold) -> Callable:
         if not folds_places(input, dim):
             named |= {"axis": dim, "keepdims": keepdim}
             return by_places(FUNCTIONS[name], (input,), named)
-        made = fold(ragged_axis_first(input), input, **named)
+        made = fold(ragged_first(input), input, **named)
         return made.unsqueeze(input._axis) if keepdim else made
 
     return call
@@ -203,8 +201,8 @@ def reduced(how: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return lambda into, items, x: into.index_reduce(0, items, x, how)
 
 
-sums = reduced_per_item("sum", "add", lambda into, items, x: into.index_add(0, items, x))
-greatest = reduced_per_item("amax", "max", reduced("amax"))
+sums = per_item("sum", "add", lambda into, items, x: into.index_add(0, items, x))
+greatest = per_item("amax", "max", reduced("amax"))
 
 
 def mean(x: Tensor, ragged: NestedTensor, dtype: Any = None) -> Tensor:
@@ -236,7 +234,7 @@ def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None, **named: Any)
     dim = named.pop("axis", dim)
     if not folds_places(input, dim):
         return by_places(FUNCTIONS["softmax"], (input, dim), {"dtype": dtype})
-    x, items = ragged_axis_first(input if dtype is None else input.to(dtype)), items_of(input)
+    x, items = ragged_first(input if dtype is None else input.to(dtype)), items_of(input)
     share = (x - greatest(x.detach(), input).index_select(0, items)).exp()
     made = share / sums(share, input).index_select(0, items)
     return like(input, made.movedim(0, input._axis - 1))
@@ -272,7 +270,7 @@ def padded(x: NestedTensor, most: int, padding: float) -> Tensor:
         shape[x._axis - 1] = most
         return full((x._count, *shape), padding, dtype=x.dtype)
     where, there = places_of(x, most)
-    items = ragged_axis_first(x)[where]
+    items = ragged_first(x)[where]
     mask = there.reshape(*there.shape, *(1,) * (items.ndim - 2))
     return FUNCTIONS["where"](mask, items, padding).movedim(1, x._axis)
 
@@ -329,9 +327,9 @@ def check_items(query: Any, key: Any, value: Any) -> None:
 OWN: dict[str, Callable] = {
     "sum": along_places("sum", sums),
     "mean": along_places("mean", mean),
-    "prod": along_places("prod", reduced_per_item("prod", "mul", reduced("prod"))),
-    **{x: along_places(x, reduced_per_item(x, "max", reduced("amax"))) for x in ("amax", "any")},
-    **{x: along_places(x, reduced_per_item(x, "min", reduced("amin"))) for x in ("amin", "all")},
+    "prod": along_places("prod", per_item("prod", "mul", reduced("prod"))),
+    **{x: along_places(x, per_item(x, "max", reduced("amax"))) for x in ("amax", "any")},
+    **{x: along_places(x, per_item(x, "min", reduced("amin"))) for x in ("amin", "all")},
     **{x: with_positions(x, x[-3:]) for x in ("max", "min", "argmax", "argmin")},
     "softmax": softmax,
     "scaled_dot_product_attention": attention,

@@ -65,7 +65,7 @@ def seen(x: Any) -> np.ndarray | None:
     return None if unknown else array_of(x)
 
 
-def check_probabilities(input: Any, target: Any, *_: Any, **__: Any) -> None:
+def check_chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
     """Refuse inputs or targets outside of [0, 1]."""
     for what, x in (("input", input), ("target", target)):
         values = seen(x)
@@ -129,7 +129,7 @@ def one_size(name: str) -> Callable[..., None]:
 
 CHECKS = {
     **{name: one_size(name) for name in ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")},
-    "binary_cross_entropy": check_probabilities,
+    "binary_cross_entropy": check_chances,
     "gaussian_nll_loss": check_variances,
     "group_norm": check_groups,
     "hardtanh": check_bounds,

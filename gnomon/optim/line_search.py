@@ -48,7 +48,7 @@ def strong_wolfe(probe: Probe, start: Point, size: float, longest: float, calls:
 
     longest: the largest magnitude in the direction.
     """
-    bracket, done, used = find_bracket(probe, start, size, calls)
+    bracket, done, used = bracketed(probe, start, size, calls)
     bracket.sort(key=lambda point: point.loss)
     stalled = False
     while not done and used < calls:
@@ -58,24 +58,22 @@ def strong_wolfe(probe: Probe, start: Point, size: float, longest: float, calls:
         tried, stalled = next_size(low, high, stalled)
         new = probe(tried)
         used += 1
-        if decreases_too_little(new, start) or new.loss >= low.loss:
+        if too_high(new, start) or new.loss >= low.loss:
             bracket = sorted((low, new), key=lambda point: point.loss)
             continue
-        done = meets_curvature(new, start)
+        done = is_flat(new, start)
         turned = not done and new.along * (high.size - low.size) >= 0
         bracket = [new, low if turned else high]
     return bracket[0]
 
 
-def find_bracket(
-    probe: Probe, start: Point, size: float, calls: int
-) -> tuple[list[Point], bool, int]:
+def bracketed(probe: Probe, start: Point, size: float, calls: int) -> tuple[list[Point], bool, int]:
     """Find two points around a good one, or a good one; return whether, and the number of calls."""
     before, new = start, probe(size)
     for used in range(calls):
-        if decreases_too_little(new, start) or (used > 1 and new.loss >= before.loss):
+        if too_high(new, start) or (used > 1 and new.loss >= before.loss):
             return [before, new], False, used
-        if meets_curvature(new, start):
+        if is_flat(new, start):
             return [new], True, used
         if new.along >= 0:
             return [before, new], False, used
@@ -84,12 +82,12 @@ def find_bracket(
     return [start, new], False, calls
 
 
-def decreases_too_little(new: Point, start: Point) -> bool:
+def too_high(new: Point, start: Point) -> bool:
     """Whether the loss does not meet the sufficient-decrease condition."""
     return new.loss > start.loss + ENOUGH * new.size * start.along
 
 
-def meets_curvature(new: Point, start: Point) -> bool:
+def is_flat(new: Point, start: Point) -> bool:
     """Whether the slope meets the curvature condition."""
     return abs(new.along) <= -FLATTER * start.along
 

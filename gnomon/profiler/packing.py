@@ -194,12 +194,10 @@ def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def details(event: Event) -> dict[str, str | int | float]:
     """The arguments of an event as valid UTF-8."""
-    return {
-        valid_text(k): valid_text(v) if isinstance(v, str) else v for k, v in event.args.items()
-    }
+    return {as_utf8(k): as_utf8(v) if isinstance(v, str) else v for k, v in event.args.items()}
 
 
-def valid_text(text: str) -> str:
+def as_utf8(text: str) -> str:
     r"""A text with unencodable characters replaced, since file names may have any bytes.
 
     >>> sound("a\udc80")
@@ -219,13 +217,13 @@ def packed(profile: Profile) -> dict[str, Any]:
         "lost": profile.lost,
         "threads": profile.threads,
         **columns,
-        "sources": {valid_text(file): valid_text(text) for file, text in profile.sources.items()},
-        "graphs": {valid_text(name): valid_text(text) for name, text in profile.graphs.items()},
-        "code": {valid_text(name): valid_text(text) for name, text in profile.code.items()},
+        "sources": {as_utf8(file): as_utf8(text) for file, text in profile.sources.items()},
+        "graphs": {as_utf8(name): as_utf8(text) for name, text in profile.graphs.items()},
+        "code": {as_utf8(name): as_utf8(text) for name, text in profile.code.items()},
         "lines": packing.lines.values,
         "ops": packing.ops.values,
         "buffers": packing.buffers.values,
-        "text": list(map(valid_text, packing.text.values)),
+        "text": list(map(as_utf8, packing.text.values)),
     }
 
 

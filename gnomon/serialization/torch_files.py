@@ -213,12 +213,12 @@ def read_older(given: BinaryIO, trusted: bool, device: Device = CPU) -> Any:
     if set(keys) != set(storages):
         raise ValueError("its storages are not those that its pickle names")
     for name in keys:
-        read_elements(storages[name], file)
+        read_into(storages[name], file)
     storages.check()
     return value
 
 
-def read_elements(storage: SavedStorage, file: Bounded) -> None:
+def read_into(storage: SavedStorage, file: Bounded) -> None:
     """Read a storage's elements, which follow their number."""
     content = storage.content
     if int.from_bytes(file.read(8), "little") * storage.dtype.itemsize != content.size:
@@ -232,9 +232,7 @@ def read_elements(storage: SavedStorage, file: Bounded) -> None:
 # what a pickle may name
 
 
-def rebuilt_tensor(
-    storage: SavedStorage, offset: int, size: tuple, stride: tuple, *more: Any
-) -> Tensor:
+def rebuilt(storage: SavedStorage, offset: int, size: tuple, stride: tuple, *more: Any) -> Tensor:
     """A tensor of a storage's dtype. more: requires_grad, hooks, and pending conj and neg."""
     made = only(storage, SavedStorage).tensor(storage.dtype, offset, size, stride)
     waiting = only(more[2], dict) if len(more) > 2 else {}
@@ -260,7 +258,7 @@ def parameter(data: Tensor, requires_grad: bool, _: Any = None, state: Any = Non
 def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
     """A tensor of a class, with attributes."""
     ours = isinstance(kind, type) and issubclass(kind, Tensor)  # a class that was let in
-    if make not in (rebuilt_tensor, of_dtype, of_no_memory) or not (ours or kind in KINDS):
+    if make not in (rebuilt, of_dtype, of_no_memory) or not (ours or kind in KINDS):
         raise ValueError("a tensor is made by what makes none")
     made = make(*arguments)
     if ours:
@@ -363,8 +361,8 @@ NAMES: dict[str, Any] = {
     "torch.Tensor": "Tensor",
     "torch.nn.parameter.Parameter": "Parameter",
     "torch._tensor._rebuild_from_type_v2": of_type,
-    "torch._utils._rebuild_tensor": rebuilt_tensor,
-    "torch._utils._rebuild_tensor_v2": rebuilt_tensor,
+    "torch._utils._rebuild_tensor": rebuilt,
+    "torch._utils._rebuild_tensor_v2": rebuilt,
     "torch._utils._rebuild_tensor_v3": of_dtype,
     "torch._utils._rebuild_meta_tensor_no_storage": of_no_memory,
     "torch._utils._rebuild_parameter": parameter,

@@ -35,9 +35,7 @@ class ParametrizationList(ModuleList):
                 start = right_inverse_of(module, start, start)
         self.is_tensor = isinstance(start, Tensor)
         if not self.is_tensor and not isinstance(start, Sequence):
-            raise ArgumentError(
-                f"right_inverse: gives one or several tensors: got {class_name_of(start)}."
-            )
+            raise ArgumentError(f"right_inverse: gives one or several tensors: got {kind(start)}.")
         self.ntensors = 1 if self.is_tensor else len(start)
         if self.is_tensor:
             check_like("right_inverse", start, None, dtype)
@@ -66,7 +64,7 @@ class ParametrizationList(ModuleList):
                 value = module.right_inverse(value)
             value = (value,) if self.is_tensor else value
             if not isinstance(value, Sequence) or len(value) != self.ntensors:
-                count = len(value) if isinstance(value, Sequence) else class_name_of(value)
+                count = len(value) if isinstance(value, Sequence) else kind(value)
                 raise ArgumentError(
                     f"right_inverse: {self.ntensors} tensors are kept: got {count}."
                 )
@@ -84,7 +82,7 @@ class ParametrizationList(ModuleList):
         return value
 
 
-def class_name_of(value: Any) -> str:
+def kind(value: Any) -> str:
     """The name of a value's class, for an error message."""
     return type(value).__name__
 
@@ -101,9 +99,7 @@ def right_inverse_of(module: Module, value: Any, otherwise: Any) -> Any:
 def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
     """Refuse a value that is no tensor of this dtype and shape (None: any shape)."""
     if not isinstance(value, Tensor):
-        raise ArgumentError(
-            f"{name}: a parametrization gives a tensor: got {class_name_of(value)}."
-        )
+        raise ArgumentError(f"{name}: a parametrization gives a tensor: got {kind(value)}.")
     if value.dtype != dtype or (shape is not None and value.shape != shape):
         wanted = dtype if shape is None else f"{dtype} of {tuple(shape)}"
         raise ArgumentError(
@@ -122,9 +118,7 @@ def copy_into(original: Tensor, value: Tensor) -> None:
 def as_original(value: Any, original: Tensor) -> Tensor:
     """One of several originals: a parameter if they replace one, else a tensor."""
     if not isinstance(value, Tensor):
-        raise ArgumentError(
-            f"right_inverse: gives one or several tensors: got a {class_name_of(value)}."
-        )
+        raise ArgumentError(f"right_inverse: gives one or several tensors: got a {kind(value)}.")
     if isinstance(original, Parameter):
         return Parameter(value.detach(), original.requires_grad)
     return value.detach().requires_grad_(original.requires_grad)

@@ -157,17 +157,17 @@ def with_keys(flatten_fn: Callable, keys: Callable[[Any], Iterable]) -> Callable
     return flatten_with_keys
 
 
-def sequence_keys(value: Any) -> list[SequenceKey]:
+def index_keys(value: Any) -> list[SequenceKey]:
     """The keys of a sequence's children."""
     return [SequenceKey(k) for k in range(len(value))]
 
 
-def mapping_keys(value: Any) -> list[MappingKey]:
+def map_keys(value: Any) -> list[MappingKey]:
     """The keys of a mapping's children."""
     return list(map(MappingKey, value))
 
 
-def namedtuple_keys(value: Any) -> list[GetAttrKey]:
+def field_keys(value: Any) -> list[GetAttrKey]:
     """The keys of a named tuple's children."""
     return list(map(GetAttrKey, value._fields))
 
@@ -232,18 +232,13 @@ def tuple_read(name: str) -> Any:
 
 
 OWN: tuple[tuple[Any, Callable, Callable, Callable], ...] = (
-    (tuple, _list_flatten, lambda values, _: tuple(values), sequence_keys),
-    (list, _list_flatten, _list_unflatten, sequence_keys),
-    (dict, _dict_flatten, _dict_unflatten, mapping_keys),
-    (
-        OrderedDict,
-        _dict_flatten,
-        lambda v, keys: OrderedDict(zip(keys, v, strict=True)),
-        mapping_keys,
-    ),
-    (deque, lambda d: (list(d), d.maxlen), lambda v, most: deque(v, maxlen=most), sequence_keys),
-    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, mapping_keys),
-    (namedtuple, _namedtuple_flatten, lambda values, kind: kind(*values), namedtuple_keys),
+    (tuple, _list_flatten, lambda values, _: tuple(values), index_keys),
+    (list, _list_flatten, _list_unflatten, index_keys),
+    (dict, _dict_flatten, _dict_unflatten, map_keys),
+    (OrderedDict, _dict_flatten, lambda v, keys: OrderedDict(zip(keys, v, strict=True)), map_keys),
+    (deque, lambda d: (list(d), d.maxlen), lambda v, most: deque(v, maxlen=most), index_keys),
+    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, map_keys),
+    (namedtuple, _namedtuple_flatten, lambda values, kind: kind(*values), field_keys),
 )
 TEXTS = {
     defaultdict: (factory_written, factory_read),
