@@ -1,4 +1,4 @@
-"""SparseAdam by name: it is Adam for sparse gradients, and gradients here are dense."""
+"""SparseAdam's name: it needs sparse gradients, and all gradients here are dense."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class SparseAdam(Adam):
-    """Adam for sparse gradients; a step along a dense one is refused, as PyTorch refuses it."""
+    """Adam for sparse gradients; dense ones are refused, as in PyTorch."""
 
     def __init__(
         self,

@@ -365,7 +365,7 @@ def is_placed(value: DeviceBuffer, rank: int) -> bool:
 
 
 class Loan:
-    """A buffer's memory lent for writing; the lender's claim ends when this object dies."""
+    """A buffer's memory, lent to someone who may write it; the loan ends when this object dies."""
 
     __slots__ = ("__array_interface__", "_buffer")
 

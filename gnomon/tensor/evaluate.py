@@ -346,7 +346,7 @@ def is_backward(node: Node) -> bool:
 def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
     """A graph with its closed backward passes inlined: it is one program either way.
 
-    Inputs are in the order of a survey.
+    Inputs are in the order of a survey. Returns their former positions too.
     """
     flat = inlining.inline(graph, lambda x: not is_backward(x))
     places = {x: k for k, x in enumerate(flat.inputs)}

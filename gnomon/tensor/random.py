@@ -169,7 +169,7 @@ def draw(name: str, args: Sequence, generator: Generator | None, **named: Any) -
 
 
 def floats(dtype: object) -> Any:
-    """The dtype of random floats, checked."""
+    """The dtype of random floats: the given one, or the default one."""
     return get_default_dtype() if dtype is None else dtype
 
 

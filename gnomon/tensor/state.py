@@ -56,7 +56,7 @@ complexes: list[Any] = []
 
 
 def of_complex(name: str) -> Callable[..., Any]:
-    """A function that imports an implementation for complex numbers on first use, by name."""
+    """A function on complex numbers, by its name in complex_calls.py."""
     return getattr(complexes[0], name)
 
 
