@@ -209,8 +209,7 @@ def randint_like(
     dtype: object = None,
 ) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
-    shape = tuple(input.shape)
-    return randint(low, high, shape, generator=generator, dtype=dtype or input.dtype)
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype)
 
 
 @with_placing
@@ -371,11 +370,9 @@ def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Set the elements to numbers from a Cauchy distribution."""
-
-    def of(u: Tensor) -> Tensor:
-        return ((u - 0.5) * math.pi).tan() * sigma + median
-
-    return transformed(self, "cauchy_", of, generator)
+    return transformed(
+        self, "cauchy_", lambda u: ((u - 0.5) * math.pi).tan() * sigma + median, generator
+    )
 
 
 @method
