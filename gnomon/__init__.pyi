@@ -1037,7 +1037,7 @@ def routed_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tenso
 def row_stack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
 def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one."""
+    """x if positive, else x times a slope: drawn at random in training, else the middle one."""
 def rsqrt(x: Tensor) -> Tensor:
     """One over the square root."""
 def rsub(input: Tensor, other: Any, *, alpha: _float = ...) -> Tensor:

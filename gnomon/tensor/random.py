@@ -388,11 +388,7 @@ def log_normal_(
 @method
 @explained
 def random_(
-    self: Tensor,
-    from_: int | None = None,
-    to: Any = ...,
-    *,
-    generator: Generator | None = None,
+    self: Tensor, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None
 ) -> Tensor:
     """Take integers from `from_` up to, not including, `to`; of one number, from 0 up to it.
 
