@@ -313,7 +313,10 @@ class Compiled(CompiledObject, CompiledReports):
     def _traced(
         self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
     ) -> CapturedProgram:
-        """Run the function on placeholders; the program of its effects, up to an error if any."""
+        """Run the function on placeholders, and return its program.
+
+        An error of the function is raised after the effects before it are done.
+        """
         capture, arguments = path.capture, path.arguments
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)
