@@ -86,7 +86,7 @@ class StepWriter(ScatterWriter):
         return self.used
 
     def gather_own(self) -> str:
-        """Emit the sort keys, row and place, of lookups in this thread's rows; gives their number."""
+        """Emit the sort keys, row and place, of lookups in this thread's rows; gives the count."""
         e = self.e
 
         def look(i: str, count: str) -> list[str]:
@@ -134,7 +134,7 @@ class StepWriter(ScatterWriter):
         e.loop(0, self.total, 1, move)
 
     def at_end_of_run(self, i: str, start: str) -> list[str]:
-        """Emit a row's step if this lookup is its last; gives the first lookup of the row after it."""
+        """Emit a row's step if this is its last lookup; gives the start of the next one's row."""
         e = self.e
         row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
         self.ask_for(e.add(i, AHEAD))
