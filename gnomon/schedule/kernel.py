@@ -19,7 +19,7 @@ from gnomon.ir.symbolic import ScalarPrimitive
 class Load(ScalarPrimitive):
     """buffer[place], or `fill` where a condition is false; inputs: place, at most one condition.
 
-    With `several` it is one of so many buffers that follow each other: that of the first row range.
+    With `several`, the first row range selects one of so many consecutive buffers.
     """
 
 
@@ -42,7 +42,7 @@ class Checked(ScalarPrimitive):
 def load(
     arena: Arena, buffer: int, dtype: DType, place: Node, guard: Node | None, fill: object
 ) -> Node:
-    """An element of a buffer; `fill` where guard is false."""
+    """Create the load of an element of a buffer; `fill` where the guard is false."""
     inputs = (place,) if guard is None else (place, guard)
     return arena.node(
         "load", inputs, buffer=buffer, dtype=dtype, fill=None if guard is None else fill
@@ -73,7 +73,7 @@ class LoopKernel:
     dtypes: tuple[DType, ...]
     flat: bool
     streams: bool = False
-    """Results go past the caches: they are far larger, and nothing reads them soon."""
+    """Whether results are stored past the caches: they are large, and nothing reads them soon."""
 
     def __hash__(self) -> int:
         return self._hash
@@ -85,7 +85,7 @@ class LoopKernel:
 
     @property
     def closed(self) -> LoopKernel:
-        """The kernel with its own numbers: itself."""
+        """The kernel with constants in place of runtime arguments: itself."""
         return self
 
     @property

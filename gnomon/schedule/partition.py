@@ -47,7 +47,7 @@ STEPS: tuple[tuple[str, PartitionStep], ...] = (
     ("epilogues", lambda placed, by: fuse_epilogues(placed, by.carries, by.judge)),
     ("prologues", lambda placed, by: fuse_prologues(placed, by.opens, by.judge)),
 )
-"""The steps after clustering, each under the optimisation that it belongs to."""
+"""The steps after clustering, each with the optimisation that enables it."""
 
 
 def partition_of(

@@ -1,4 +1,4 @@
-"""Decisions about the nodes of a graph: clusters, readings, what must be stored.
+"""The state of a partition: clusters, readings, and the nodes that must be stored.
 
 All that kernels are generated from, and what fusions change in place. Who decides is elsewhere:
 partition.py and what it calls.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Placed:
-    """The nodes of a graph in clusters."""
+    """A graph's nodes in clusters, which the steps of a partition change in place."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.users = graph, count_users(graph)
@@ -55,7 +55,7 @@ class Placed:
         return x in self.required or any(self.home[y] is not own for y in self.readers.get(x, ()))
 
     def forget_unread(self) -> None:
-        """Remove nodes from clusters that have no readers left, because these recompute them."""
+        """Remove nodes without readers from clusters: the former readers recompute them."""
         wanted = set(self.required)
         for node in reversed(list(self.home)):
             if node in self.bases:
@@ -72,7 +72,7 @@ class Placed:
 
     @cached_property
     def stored(self) -> dict[Node, None]:
-        """The nodes that get buffers, in order; asked for when all is decided."""
+        """The nodes that get buffers, in the graph's order, once all is decided."""
         crossing = set(self.required)
         for node in self.home:
             for reading in self.reads.get(node, ()):
@@ -84,7 +84,7 @@ class Placed:
         return {node: None for node in self.graph.nodes if node in crossing}
 
     def ordered(self) -> list[Cluster]:
-        """Clusters such that each comes after those it needs, otherwise as the graph has them."""
+        """The clusters in topological order, otherwise in the graph's."""
         done: dict[Cluster, None] = {}
 
         def visit(cluster: Cluster) -> None:

@@ -22,7 +22,7 @@ COSTLY = "it takes long to recompute"
 GONE = "what it is made of is not kept"
 MORE = "its readers would read more than they spare"
 FUNCTION = 2
-"""Computing a costly function once more takes as long as so many bytes to and from memory."""
+"""The bytes of memory traffic that take as long as one step of a costly function."""
 
 
 def rematerialize(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
@@ -71,7 +71,7 @@ class Rematerialized:
         """What it would spare memory to recompute it, where that can be done."""
 
     def refused(self) -> str:
-        """Why readers do not recompute the value; empty if that takes less than to move it.
+        """The reason why readers do not recompute the value; empty if they do.
 
         What is folded, a whole row's work for each element, is never done twice.
         """
@@ -111,7 +111,7 @@ class Rematerialized:
         )
 
     def _added(self, cluster: Cluster) -> int:
-        """The bytes that a reading kernel loads for it, and did not load before."""
+        """The bytes that a reading cluster loads only to recompute the value."""
         loaded = {
             r.node
             for x in cluster.members
