@@ -313,10 +313,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _traced(
         self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
     ) -> CapturedProgram:
-        """Run the function on placeholders, and return its program.
-
-        An error of the function is raised after the effects before it are done.
-        """
+        """Run the function on placeholders for its program; its error comes after its effects."""
         capture, arguments = path.capture, path.arguments
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)

@@ -1,4 +1,4 @@
-"""With the setting `verify`, programs compare over ranks what counts as alike on all of them.
+"""Compare over ranks the values that count as replicated, under the setting `verify`.
 
 What varies counts as replicated at a node that mixes it with what is split or pending (varying.py).
 There its bits are compared, by a digest, before the node reads it. Rows that ranks gave of their
@@ -36,7 +36,7 @@ def digest(_: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def agree(what: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """True; CollectiveError where the digests that were gathered from all ranks differ."""
+    """Return True; raises CollectiveError if the digests gathered from all ranks differ."""
     digests = arrays[0].tolist()
     groups = [[k for k, x in enumerate(digests) if x == each] for each in dict.fromkeys(digests)]
     if len(groups) > 1:

@@ -1,4 +1,4 @@
-"""Products of few terms that share nothing: chains of fused multiply-adds, element by element.
+"""Compute products of few terms as elementwise chains of fused multiply-adds.
 
 A depthwise convolution multiplies each channel by its own few numbers. As a matrix product it has
 one column and fills no vector; as maps over shifted views it is fused with what is around it. The
@@ -18,7 +18,7 @@ from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import permute
 
 MOST_TERMS = 49
-"""A kernel of seven by seven."""
+"""The most terms of such a product: those of a kernel of seven by seven."""
 
 
 def is_short_chain(node: Node) -> bool:
@@ -44,7 +44,7 @@ def is_short_chain(node: Node) -> bool:
 
 
 def chained(node: Node, a: Node, b: Node) -> Node:
-    """The sum, term by term."""
+    """A contract as a chain of elementwise multiply-adds, term by term."""
     left, right, out = split_spec(node.params["spec"])
     (letter,) = summed(left, right, out)
     total = None

@@ -1,4 +1,4 @@
-"""The choice, for each node of a program, of its division over the ranks of one mesh axis.
+"""Choose, for each node of a program, its division over the ranks of one mesh axis.
 
 Forward, greedily: what leaves rows that stay where they are, then computes no product twice, then
 moves least, then repeats least; a split follows a split, or saves repeating a product. The correct
@@ -34,11 +34,11 @@ from gnomon.passes.varying import ends_varying, is_divided, is_left_alone, usabl
 
 Plan = dict[Node, Strategy]
 Cost = tuple[float, float, float]
-"""Repeated flops of products, price of moves, repeated elements: compared in this order."""
+"""A cost: repeated flops of products, price of moves, repeated elements, compared in this order."""
 
 
 def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
-    """The strategy of every node, forward."""
+    """The strategy of every node, chosen in forward order."""
     return chosen(graph, across, given).plan
 
 
@@ -48,7 +48,7 @@ def types(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> dict[
 
 
 def chosen(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choices:
-    """The choices for every node, forward."""
+    """The strategy and type of every node, chosen in forward order."""
     made = Choices(across, in_shares(graph, across))
     for node in (*graph.inputs, *graph.nodes):
         if node in given:
@@ -59,20 +59,20 @@ def chosen(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choi
 
 
 class ChosenStrategy(NamedTuple):
-    """The choice for a node, and for all that are met alike."""
+    """The choice for a node, shared by all nodes in the same situation."""
 
     strategy: Strategy
     type: Placement
     state: int
     asked: tuple[int, ...]
-    """The placement in which each input is wanted, as a bit; empty where all ranks hold all."""
+    """The wanted placement of each input, as a bit; empty if every rank computes all."""
     is_row: bool
     is_gradient: bool
     is_weight: bool
 
 
 class Choices:
-    """The choices so far; for a node that is met as another one was, the same is chosen."""
+    """The choices so far; nodes in the same situation share one."""
 
     def __init__(self, across: MeshAxis, shares: AbstractSet[Node] = frozenset()) -> None:
         self.across, self.shares = across, shares
@@ -109,7 +109,7 @@ class Choices:
         self.state[node] = self._state(node, placement, placement, node in self.constant)
 
     def choose(self, node: Node) -> None:
-        """Choose for a node whose inputs have been chosen for."""
+        """Choose the strategy of a node whose inputs have theirs."""
         inputs, state, moved = node.inputs, self.state, self.moved
         twice = tuple(map(inputs.index, inputs)) if len({*inputs}) < len(inputs) else ()
         calls = self.calls.get(inputs) if node.op == "region" else None
@@ -177,7 +177,7 @@ class Choices:
         return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
     def _state(self, node: Node, placement: Placement, kind: Placement, *facts: int) -> int:
-        """A number for what a choice for a reader depends on; equal facts have equal numbers."""
+        """A number for all that a reader's choice depends on; equal facts have equal numbers."""
         key = (node.shape, node.dtype, placement, kind, *facts)
         return self.states.setdefault(key, len(self.states))
 
@@ -189,7 +189,7 @@ class Choices:
     def _chosen(
         self, node: Node, plan: Plan, moved: Mapping[Node, frozenset[Placement]]
     ) -> Strategy:
-        """The cheapest strategy of a node for a plan and for what was moved already."""
+        """The cheapest strategy of a node under a plan, given the moves of earlier readers."""
         given = [plan[x].given for x in node.inputs]
         if is_left_alone(node, given) and is_named(node, self.across):
             return Strategy((given[0],), given[0], "boundary")
@@ -227,7 +227,7 @@ class Choices:
         return any(x in self.rows or self.plan[x].share for x in in_place)
 
     def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
-        """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
+        """Strategies that fold each rank's own rows, where no tree over all rows is needed."""
         if (
             node in self.shares
             and commutes_with_sum(node)
@@ -270,7 +270,7 @@ def cheapest(
     moved: Mapping[Node, frozenset[Placement]],
     across: MeshAxis,
 ) -> Strategy:
-    """The strategy that moves least of what stays, and then costs least."""
+    """The strategy that moves the fewest bytes of values that should stay, then costs least."""
     if len(strategies) == 1:
         return strategies[0]
     return min(

@@ -1,4 +1,4 @@
-"""Parameters of one unit travel together: gathered in one message, gradients scattered in one.
+"""Send a unit's parameters together: one gather for all, and one scatter for their gradients.
 
 A unit is what a plan gathers at once, such as a layer. What its backward pass reads is gathered
 again: between the two the parts are enough, so its whole parameters are let go. Elements of one
@@ -24,9 +24,9 @@ from gnomon.passes.strategies import CARRIERS
 __all__ = ["coalesce"]
 
 MessageKey = tuple[object, ...]
-"""The members of a message have this in common."""
+"""The key of a message, equal for all of its members."""
 MOVES = {"all_gather": 1, "reduce_scatter": 2}
-"""Operations that move parameters and gradients, each with a bit of its own."""
+"""Operations that move parameters and gradients, each with its bit."""
 
 
 def coalesce(graph: Graph) -> Graph:
@@ -56,7 +56,7 @@ def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
 
 
 class Coalescing:
-    """A graph being rebuilt; images are by node and by the pass that reads."""
+    """Rebuilder of a graph with one message per unit; images are by node and by pass."""
 
     def __init__(self, graph: Graph, groups: dict[MessageKey, list[Node]]) -> None:
         self.graph, self.arena = graph, Arena()
@@ -154,7 +154,7 @@ def scatter_unit(members: Sequence[Node], sums: Sequence[Node], phase: str) -> l
 
 
 def flattened(x: Node) -> Node:
-    """A tensor with all its elements along one axis."""
+    """A tensor reshaped to one axis."""
     return reshape(x, (x.size,))
 
 

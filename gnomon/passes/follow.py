@@ -1,4 +1,4 @@
-"""Follow one axis through a graph: where a result has it, or which node mixes what is along it.
+"""Follow one axis through a graph, to a result that has it or to a node that mixes it.
 
 Letters of signatures say it: an axis goes on where its letter does. What folds the letter, needs
 all of it at once or has no letter for it mixes; so does a value with the letter that did not come
@@ -15,15 +15,15 @@ from gnomon.ops.control_primitives import CONTROL
 __all__ = ["MixedAxis", "axis_in"]
 
 FIXED = -1
-"""The place of an axis in what is made of constants alone: it is alike everywhere."""
+"""The axis of values made of constants alone, which are equal everywhere along it."""
 
 
 class MixedAxis(Exception):
-    """A node whose result is not made place by place; its name is the argument."""
+    """Raised for a node that mixes an axis; its name is the argument."""
 
 
 def axis_in(root: Node, places: Mapping[Node, int]) -> int | None:
-    """The axis of a result that is the given one of some nodes; None where it does not depend.
+    """The axis of a result that given axes of some nodes become; None if it has no such axis.
 
     Errors: MixedAxis where a node on the way mixes the axis.
     """

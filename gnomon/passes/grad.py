@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from gnomon.passes.gradient_layouts import GradientLayouts
 
 SHOWS = frozenset({"expand", "permute", "reshape"})
-"""Steps that show a value as it is."""
+"""Operations whose result shows the elements of their input unchanged."""
 Parts = Sequence[Node | None]
-"""For each input its gradient, or none."""
+"""The gradient of each input, or None."""
 CALLED = frozenset({"region", *CONTROL})
 """Operations that may have several results."""
 MANY = 4
-"""So many stretches of a node are joined; fewer are added."""
+"""The fewest gradients of slices that are concatenated; fewer are added."""
 
 
 def pull_back(
@@ -71,7 +71,7 @@ def pull_back(
         add_seed(total, paths.first.get(root, root), seed)
     layouts = gradient_layouts.GradientLayouts(paths) if mesh else None
     slices: dict[Node, list[Node]] = {}
-    """Gradients that reach stretches of a node: they are put together once all are known."""
+    """Node -> gradients of slices of it, which are put together once all are known."""
     for node in reversed(nodes):
         if node in slices:
             g = whole_of(slices.pop(node))
@@ -197,11 +197,11 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
 
 
 PLAIN = frozenset({"map", "reduce", "contract", "gather", "scatter", "slice", "pad"} | SHOWS)
-"""Primitives whose rules look at shapes, dtypes and parameters alone, but for casts of g."""
+"""Primitives whose rules read shapes, dtypes and parameters alone, casts of g excepted."""
 
 
 def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
-    """The gradients of a primitive's inputs; its rule runs once for values of such kinds."""
+    """The gradients of a primitive's inputs; its rule runs once for nodes of one kind."""
     rule = PRIMITIVES[node.op].gradient
     if node.op not in PLAIN or g.params.get("f") == "cast":
         return rule(node, g, needed)

@@ -24,7 +24,7 @@ Values: TypeAlias = "Sequence[Sequence[Node]]"
 
 
 class GradientPaths:
-    """The history behind the roots of a pass."""
+    """The nodes through which gradients go from the roots of a pass to the wanted nodes."""
 
     def __init__(self, roots: Iterable[Node], wanted: Iterable[Node], values: Values = ()) -> None:
         self.wanted, self.nodes = set(wanted), topological(roots)

@@ -1,4 +1,4 @@
-"""Open regions into their bodies, except those that a hand-written kernel claims."""
+"""Inline regions, except those that a hand-written kernel claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Claim = Callable[[Node], bool]
 
 
 def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) -> Graph:
-    """The graph in an arena of its own, regions opened unless claimed.
+    """The graph in an arena of its own, with all regions inlined that are not claimed.
 
     With sites, every node has these; without, each keeps its own.
     """
@@ -27,7 +27,7 @@ def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) 
 
 
 class Inlining:
-    """Regions being opened into one arena.
+    """Inliner of regions into one arena.
 
     bodies: what is known of each body on the same inputs, for the same lines. A region of several
     results is a node for each of them, and all find what the first has built: opened anew for each
@@ -60,7 +60,7 @@ class Inlining:
         return [known[root] for root in roots]
 
     def inside(self, sites: tuple[Site, ...] | None) -> ChangedGraphs:
-        """A change of graphs nested in a region with these sites: they are opened likewise."""
+        """A function that inlines the graphs nested in a region with these sites."""
         return self.graphs.setdefault(
             sites, ChangedGraphs(lambda body: inline(body, self.claimed, sites))
         )

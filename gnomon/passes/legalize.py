@@ -1,4 +1,4 @@
-"""Rewrite what kernels do not compute directly into what they do.
+"""Rewrite operations that kernels do not compute into operations that they do.
 
 Products and scattered sums of narrow floats leave in float32 and are rounded once; products of
 integers, but for those of bytes in int32, become multiplications and exact sums; scatters get their
@@ -34,11 +34,11 @@ SUMMED_IN = {
 }
 """Dtype of factors -> dtype of the sums that the product's kernel gives."""
 FEW_TERMS = 1 << 15
-"""So many products of bytes, even of 255 by 255, cannot overflow int32."""
+"""A sum of fewer products of bytes than this cannot overflow int32, even of 255 by 255."""
 
 
 def legalize(graph: Graph) -> Graph:
-    """The graph with only what kernels compute."""
+    """The graph rewritten to operations that kernels compute."""
     if all(is_legal(x) for x in graph):
         return graph
     return remade(graph, rebuild)
@@ -56,7 +56,7 @@ def is_legal(node: Node) -> bool:
 
 
 def reads_float8(node: Node) -> bool:
-    """Whether a product or an order is asked of floats of 8 bits, which are widened first."""
+    """Whether a product or a sort reads 8-bit floats, which are widened first."""
     return node.op in ("contract", "sort") and node.inputs[0].dtype.is_storage_only
 
 
@@ -98,7 +98,7 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def kernel_layout(spec: str) -> str:
-    """A scatter's spec as the kernel wants it.
+    """A scatter's spec with the axes in the order of the kernel.
 
     Values are (batch, folded, free), the result is (batch, place, free).
     """
@@ -125,7 +125,7 @@ def scatter_in_layout(arena: Arena, node: Node, values: Node, index: Node) -> No
 
 
 def integer_product(node: Node, a: Node, b: Node) -> Node:
-    """An exact product: multiply along all letters, sum some away."""
+    """An exact product of integers: elementwise along all letters, then summed."""
     left, right, out = split_spec(node.params["spec"])
     letters = out + "".join(summed(left, right, out))
     a, b = (along(x, own, letters) for x, own in ((a, left), (b, right)))

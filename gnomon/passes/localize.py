@@ -1,4 +1,4 @@
-"""One node of a global program as nodes of one rank's program, and moves between placements.
+"""Rewrite a global node as nodes of one rank's program, and move values between placements.
 
 Parts have the same shape on every rank: what differs is the rank's number, a runtime input, from
 which offsets follow. Which strategy a node takes was decided in shard.py.
@@ -26,14 +26,14 @@ from gnomon.passes.strategies import Strategy, folded
 
 
 class Locals:
-    """Builds one rank's nodes in an arena; `rank` is the input that holds the rank's number."""
+    """Builder of one rank's nodes in an arena; `rank` is the input with the rank's number."""
 
     def __init__(self, arena: Arena, across: MeshAxis) -> None:
         self.arena, self.across = arena, across
         self.rank = arena.input((), int64, rank_name(across.name))
 
     def build(self, node: Node, strategy: Strategy, inputs: tuple[Node, ...]) -> Node:
-        """A node from its inputs' parts."""
+        """Build one rank's node from the parts of its inputs, by the chosen strategy."""
         if strategy.rule == "lookup":
             return self.lookup(node, *inputs)
         if strategy.rule == "rows":
@@ -48,14 +48,14 @@ class Locals:
         return self.arena.node(node.op, inputs, **{**node.params, **changed})
 
     def boundary(self, node: Node, x: Node) -> Node:
-        """The node over the mesh axes that are left to divide, or x where this was the last one."""
+        """The node over the mesh axes that are left to divide; x itself after the last one."""
         rest = tuple(each for each in node.params["layout"] if each[0] != self.across.name)
         return self.arena.node(node.op, (x,), **{**node.params, "layout": rest}) if rest else x
 
     def move(
         self, x: Node, have: Placement, want: Placement, unit: Unit = ALONE, rows: int = 0
     ) -> Node:
-        """Change the placement of x; what is moved for a unit moves together.
+        """Change the placement of x; values moved for one unit are moved together.
 
         rows: over how many rows it is a sum, where ranks must have given as many.
         """
@@ -97,7 +97,7 @@ class Locals:
         return gather(f"{table},{out[axis]}->{out}", x, self.positions(size, int64))
 
     def lookup(self, node: Node, table: Node, index: Node) -> Node:
-        """Rows of this rank's part of a table; -0.0 for rows of others, which changes no sum."""
+        """Look up rows in the rank's part of a table; -0.0 for others, which changes no sum."""
         names, own, out = split_spec(node.params["spec"])
         letter = next(c for c in names if c not in out)
         size = table.shape[names.index(letter)]
@@ -127,7 +127,7 @@ class Locals:
 
 
 RANK = "rank:"
-"""The beginning of the names of such inputs."""
+"""The prefix of names of inputs that hold a rank's number."""
 
 
 def rank_name(axis: str) -> str:
@@ -156,7 +156,7 @@ def is_alike(x: Node) -> bool:
 
 
 def local_params(node: Node, strategy: Strategy, across: MeshAxis) -> dict[str, Any]:
-    """The parameters that follow from sizes."""
+    """The parameters of a node that are others in one rank's program, since sizes are smaller."""
     given, ranks = strategy.given, across.ranks
     cut = any(isinstance(want, Split) for want in strategy.wanted)
     if isinstance(given, Partial) and "leaves" in node.params and cut:

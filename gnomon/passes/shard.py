@@ -1,4 +1,4 @@
-"""A global program becomes one rank's program, for one mesh axis at a time.
+"""Turn a global program into one rank's program, for one mesh axis at a time.
 
     choose   forward: how each node is divided (choose.py)
     sink     backward: what is only ever read in parts is computed in parts
@@ -41,11 +41,11 @@ class Sharded:
     graph: Graph
     outputs: tuple[Placement, ...]
     plan: Plan
-    """What was decided for each node of the program that was divided."""
+    """The strategy of each node of the program that was divided."""
 
 
 def open_up(graph: Graph) -> Graph:
-    """The graph as primitives whose sums can be cut, and whole regions: what `shard` takes."""
+    """The graph as `shard` takes it: primitives whose sums can be cut, and whole regions."""
     opens = any(x.op in CONTROL or (x.op == "region" and not is_closed(x)) for x in graph)
     return widen(legalize(inline(graph, is_closed) if opens else graph))
 
@@ -56,7 +56,7 @@ def shard(
     inputs: Sequence[Placement],
     outputs: Sequence[Placement | None],
 ) -> Sharded:
-    """One rank's program, given how inputs lie and how outputs shall.
+    """One rank's program, given the placements of inputs and those wanted of outputs.
 
     An output of None leaves as it comes, a pending sum excepted: that is reduced.
     """
@@ -74,7 +74,7 @@ def check(
     inputs: Sequence[Placement],
     outputs: Sequence[Placement | None],
 ) -> None:
-    """Refuse parts of unequal sizes."""
+    """Refuse placements that would give parts of unequal sizes."""
     given = (*zip(graph.inputs, inputs, strict=True), *zip(graph.outputs, outputs, strict=True))
     for x, placement in given:
         if placement is not None and not fits(x.shape, placement, across.ranks):
@@ -98,7 +98,7 @@ def output_placement(x: Node, want: Placement | None, plan: Plan) -> Placement:
 def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> None:
     """Split nodes whose readers all want the same split, if that takes no message."""
     wants: dict[Node, Placement | None] = {}
-    """The placement that all readers want; none where they differ."""
+    """The placement that all readers want; None where they differ."""
 
     def ask(x: Node, want: Placement) -> None:
         known = wants.setdefault(x, want)
@@ -130,14 +130,14 @@ def in_parts(node: Node, want: Split, plan: Plan, across: MeshAxis) -> Strategy 
 
 
 def emit(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> Graph:
-    """One rank's graph."""
+    """Build one rank's graph by the strategies of a plan."""
     made = Emission(graph, across, plan)
     outputs = [made.fetch(x, end) for x, end in zip(graph.outputs, ends, strict=True)]
     return Graph([*made.inputs, made.local.rank], outputs)
 
 
 class Emission:
-    """A graph's nodes on parts: each as its strategy gives it, and moved as readers want it."""
+    """Builder of a graph's nodes on parts: each by its strategy, moved as its readers want."""
 
     def __init__(self, graph: Graph, across: MeshAxis, plan: Plan) -> None:
         arena = Arena()
@@ -166,7 +166,7 @@ class Emission:
             scope.sites = before
 
     def build(self, node: Node, strategy: Strategy) -> Node:
-        """A node of its inputs' parts."""
+        """Build a node from the parts of its inputs, in the placements that it wants."""
         unit = unit_behind(node, self.units)
         if unit is not ALONE:
             self.units[node] = unit
@@ -192,7 +192,7 @@ class Emission:
                 self.compared.add(x)
 
     def build_first(self, node: Node, strategy: Strategy, parts: tuple[Node, ...]) -> Node:
-        """A node whose strategy is met for the first time."""
+        """Build a node whose strategy is met for the first time."""
         make = partial(region_part, local=self.local) if node.op == "region" else self.local.build
         made = make(node, strategy, parts)
         if is_share(node) and strategy.rule == "boundary":
@@ -217,11 +217,11 @@ class Emission:
 
 
 ANY = Unit(-2)
-"""The unit of what depends on no input."""
+"""The unit of values that depend on no input."""
 
 
 def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
-    """The unit whose parameters alone are behind a value; of constants, any unit."""
+    """The only unit whose parameters a value depends on; ALONE if several, ANY if none."""
     if node.op == "from_local":
         return node.params["unit"]
     found = ANY
@@ -234,14 +234,14 @@ def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
 
 
 def unit_of(x: Node, reader: Node | None, units: Mapping[Node, Unit]) -> Unit:
-    """The unit whose gradients, or whose parameters alone, a move serves."""
+    """The unit of the gradients, or of the parameters, that a move serves."""
     if reader is not None and reader.op == "to_local":
         return reader.params["unit"]
     return max(units.get(x, ALONE), ALONE)
 
 
 def computed(x: Node) -> Node:
-    """The node whose result a value shows: its lines are those of a transfer of it."""
+    """The node whose result a value shows by views, for the lines of its transfer."""
     while x.op in CARRIERS:
         (x,) = x.inputs
     return x

@@ -32,7 +32,7 @@ BufferKey = tuple[str, int]
 
 @dataclass(frozen=True)
 class KernelPart:
-    """A kernel, the nodes behind its buffers, and how many elements of how many it computes."""
+    """A kernel, the nodes of its buffers, the elements that it computes, and the domain's."""
 
     kernel: LoopKernel
     buffers: tuple[Node, ...]

@@ -29,7 +29,7 @@ class ClusterOrder:
         self.clusters.append(cluster)
 
     def need(self, cluster: Cluster, needed: Cluster) -> None:
-        """Order a cluster after another one, which must not depend on it."""
+        """Add a dependence and update the order; the needed cluster must not depend on it."""
         cluster.needs.add(needed)
         start, end = self.place[cluster], self.place[needed]
         if end < start:

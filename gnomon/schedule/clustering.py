@@ -229,7 +229,7 @@ class Clustering(Placed):
         return {r.node for r in self.reads[chain] if r.picked or hint(r.node.size) > own}
 
     def _role(self, node: Node, cluster: Cluster) -> bool | str:
-        """Whether a node is per row (True) or per element (False) of a cluster, or why neither."""
+        """Whether a node would be per row (True) or per element (False); else the reason."""
         total = cluster.rows * cluster.inner
         inside = [r for r in self.reads[node] if self.home.get(r.node) is cluster]
         if node.op == "reduce" and node.params["lanes"]:

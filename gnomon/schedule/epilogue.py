@@ -137,7 +137,7 @@ class Candidate:
         return maker is None or self.order[maker] < self.order[self.cluster]
 
     def choices(self) -> list[tuple[Node, ...]]:
-        """All nodes, or only those behind values that are stored in any case."""
+        """Sets of nodes to try, least traffic first: all, or those behind stored values."""
         if not self.nodes:
             return []
         kept: set[Node] = set()

@@ -143,5 +143,5 @@ class Verdicts:
         return self.known.get(excerpt.key)
 
     def settle(self, graph: Graph) -> bool:
-        """Add verdicts for a graph; returns whether there are new ones: here never."""
+        """Measure what is undecided in a graph; returns whether decisions may change: never."""
         return False

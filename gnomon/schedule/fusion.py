@@ -21,7 +21,7 @@ SPARING = ("join", "recompute")
 
 @dataclass(frozen=True)
 class FusionVerdict:
-    """The seconds of a fusion's two forms, what finding out took, and whence it is known."""
+    """The seconds of a fusion's two forms, the seconds of measuring, and the source."""
 
     apart: float
     together: float
@@ -53,7 +53,7 @@ class Fusion:
 
     @property
     def regret(self) -> float:
-        """The regret of bytes: the extra time of the form that they would choose, as a part."""
+        """The regret of deciding by bytes: the extra time of what they choose, as a part."""
         apart, together = (self.measured.apart, self.measured.together) if self.measured else (1, 1)
         return (apart if self.modelled else together) / (apart if self.refused else together) - 1
 

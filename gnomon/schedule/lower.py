@@ -177,7 +177,7 @@ class Lowering:
         )
 
     def beside(self, checked: Node, value: Node) -> Node:
-        """A value that is the same everywhere on an axis, with the check of where it was taken."""
+        """Combine a value that does not depend on a checked position with the check."""
         if checked in topological([value]):
             return value
         true = self.arena.node("map", (checked, number(self.arena, 0)), f="ge")

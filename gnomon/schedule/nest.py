@@ -97,7 +97,7 @@ class LoopNest:
         return []
 
     def _each(self, pieces: Sequence[DomainPiece]) -> Iterator[KernelPart]:
-        """The best kernel of each piece; the cut that was best for one is tried first for the next.
+        """The best kernel of each piece; the split that was best for one is tried first next.
 
         So parts that could be alike are, and few kernels are made in vain.
         """
