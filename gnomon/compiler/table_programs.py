@@ -1,4 +1,4 @@
-"""The programs of tables whose rows step in place, and whose lines they serve.
+"""Programs that look up bags in embedding tables, or step the tables' rows in place.
 
 No graph holds such a table: graphs here say what one call does to each (gnomon/ops/table_rows.py),
 and results are given the memory of what they replace. Who calls them is in
@@ -29,7 +29,7 @@ from gnomon.program.kernel import Kernel
 
 
 class About(NamedTuple):
-    """The parameters that a program's code follows from.
+    """The parameters on which a program's code depends.
 
     kind: "bags" or "step"; tables: rows, width and name of each.
     """
@@ -44,14 +44,14 @@ class About(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """Elements between bags' results: tables lie side by side."""
+        """The number of elements between bags' results: those of all tables are side by side."""
         return sum(width for _, width, _ in self.tables)
 
 
 @memo
 @cache
 def program_of(about: About, sites: Sites) -> Executable:
-    """The program that looks bags up, or steps rows, under lines: one call per table.
+    """The program that looks up bags in tables, or steps their rows: one call for each table.
 
     It reads of each table: the table, what it keeps and its slopes for a step, positions, weights
     if there are any; for a step the optimizer's numbers last. It gives sums, or what stepped. A
@@ -82,7 +82,7 @@ def program_of(about: About, sites: Sites) -> Executable:
 
 
 def call_of(about: About, number: int, numbers: Node) -> tuple[list[Node], OpaqueCall]:
-    """The values that are read of a table, and the call of its kernel."""
+    """The graph inputs that the kernel of one table reads, and its call."""
     rows, width, name = about.tables[number]
     asked, steps = (about.bags, about.size), about.kind == "step"
     leaf, kept = numbers.arena.input, STATE_WIDTH[about.rule]

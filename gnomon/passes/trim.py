@@ -114,7 +114,7 @@ def test_reads(node: Node, k: int) -> bool:
 
 
 def unchanged(node: Node, live: Iterable[int]) -> list[int]:
-    """Those of the carried values `live` that the body returns unchanged."""
+    """The carried values among `live` that the body returns unchanged."""
     body = node.params["body"]
     return [k for k in live if body.outputs[k] is body.inputs[k]]
 
