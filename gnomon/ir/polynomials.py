@@ -1,4 +1,4 @@
-"""Polynomials over whole numbers, and their division: what symbolic sizes are made of.
+"""Polynomials over integers and their division, of which symbolic sizes are made.
 
 Not the sizes themselves, with their values, bounds and guards (sizes.py).
 """
@@ -6,7 +6,7 @@ Not the sizes themselves, with their values, bounds and guards (sizes.py).
 from __future__ import annotations
 
 Monomial = tuple[int, ...]
-"""The atoms that are multiplied, by number, ascending."""
+"""A product of atoms, by their numbers in ascending order."""
 Terms = dict[Monomial, int]
 
 
@@ -41,12 +41,12 @@ def long_division(a: Terms, b: Terms) -> tuple[Terms, int] | None:
 
 
 def order(m: Monomial) -> tuple[int, Monomial]:
-    """The place of a monomial in an order that products keep: by degree, then by atoms."""
+    """The sort key of monomials, which multiplication preserves: by degree, then by atoms."""
     return len(m), m
 
 
 def without(m: Monomial, by: Monomial) -> Monomial | None:
-    """The atoms of a product without those of another; None where it has them not."""
+    """A monomial divided by another one; None if it does not divide."""
     left = list(m)
     for k in by:
         if k not in left:

@@ -21,7 +21,7 @@ PATIENCE = 0.5
 
 
 def log(level: int, text: Callable[[], str], name: str = "") -> None:
-    """Print a text if the dial is at this level or above, and the name is one asked for.
+    """Print a text if the debug level is at least this, and `debug_only` selects the name.
 
     Without a name it belongs to the whole program, and is printed whatever `debug_only` says.
     """
@@ -31,7 +31,7 @@ def log(level: int, text: Callable[[], str], name: str = "") -> None:
 
 
 def since(start: float) -> str:
-    """The time that something took, as the end of a line."""
+    """The time since `start` as text, for the end of a line."""
     return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 
