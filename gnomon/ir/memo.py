@@ -135,6 +135,13 @@ class Recent(Generic[K, V]):
     """A cache of recently used entries: at most twice `most`.
 
     An entry is dropped if it is not used while `most` others are added or used.
+
+    >>> squares = Recent()
+    >>> squares.most = 2
+    >>> for x in range(5):
+    ...     squares[x] = x * x
+    >>> squares.get(0), squares.get(4), len(squares)
+    (None, 16, 3)
     """
 
     most = 2048
