@@ -59,7 +59,7 @@ def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
 
 
 def between(x: Node, low: float, high: float) -> Node:
-    """x cut off at two bounds, flat on the bounds themselves."""
+    """x clamped to two bounds; the gradient on the bounds themselves is 0."""
     cut = where(elementwise("ge", x, high), high, x)
     return where(elementwise("le", x, low), low, cut)
 
@@ -155,7 +155,7 @@ def selu(x: Node) -> Node:
 
 
 def bent(x: Node, alpha: float, rate: float) -> Node:
-    """x above 0, alpha · (exp(rate · x) − 1) below."""
+    """elu of any slope: x above 0, alpha · (exp(rate · x) − 1) below."""
     floats_only("elu", x)
 
     def of(x: Node) -> Node:
@@ -437,7 +437,7 @@ def hypot(x: Operand, y: Operand) -> Node:
 
 
 def length(x: Node, y: Node) -> Node:
-    """sqrt(x² + y²) from the ratio of the two."""
+    """sqrt(x² + y²) of floats, from the ratio of the smaller to the larger."""
     x, y = elementwise("abs", x), elementwise("abs", y)
     long, short = elementwise("maximum", x, y), elementwise("minimum", x, y)
     safe = where(elementwise("eq", long, 0.0), 1.0, long)

@@ -35,7 +35,7 @@ def np_attention(
     scale: Any = None,
     mask: np.ndarray | None = None,
 ):
-    """Attention by numpy."""
+    """Compute attention with numpy."""
     repeats = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
     k, v = (np.repeat(x, repeats, -3) if repeats > 1 else x for x in (k, v))
     scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -57,7 +57,7 @@ def np_attention_forward(
     causal: bool = False,
     scale: Any = None,
 ):
-    """Attention and the logarithm of each query's sum by numpy."""
+    """Compute attention, and the logarithm of each query's sum of exponentials, with numpy."""
     repeats = q.shape[-3] // k.shape[-3]
     scores = q @ np.swapaxes(np.repeat(k, repeats, -3), -1, -2) * scale
     if causal:
@@ -191,14 +191,14 @@ def attention_backward(
 
 
 def summed_shares(spec: str, shares: Node, rows: Node, counts: tuple[int, ...]) -> Node:
-    """Rows by their shares, summed over keys or over queries, in the kernel's leaves."""
+    """Rows weighted by their shares and summed over keys or queries, in the kernel's leaves."""
     return shares.arena.node("contract", (shares, rows), spec=spec, leaves=counts, dtype=rows.dtype)
 
 
 def weights(
     q: Node, k: Node, lse: Node, mask: Node | None, causal: bool, scale: float
 ) -> tuple[Node, Node]:
-    """The share of each key in each query, and queries in groups that share keys."""
+    """The softmax weight of each key for each query, and queries in groups that share keys."""
     scores = scored(q, k, mask, causal, scale)
     group = scores.shape[:4]
     p = elementwise("exp", scores - reshape(lse, (*group, 1)))
@@ -258,7 +258,7 @@ def attention(
 
 
 def added(mask: Node, q: Node, k: Node) -> Node:
-    """A mask as what is added to every score: (*q, t, s)."""
+    """A mask as a tensor that is added to the scores: (*q, t, s)."""
     wide = accumulator(q.dtype)
     if mask.dtype is bool_:
         zero, never = (constant(mask.arena, value, wide) for value in (0.0, float("-inf")))
@@ -280,7 +280,7 @@ def in_heads(x: Node) -> tuple[int, ...]:
 
 
 def check(q: Node, k: Node, v: Node) -> None:
-    """Refuse sizes that do not fit."""
+    """Refuse shapes of q, k and v that do not fit each other."""
     together = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if not 2 <= q.rank == k.rank == v.rank:
         raise ShapeError(f"attention: q, k and v need equally many axes, at least 2: {together}.")
@@ -293,7 +293,7 @@ def check(q: Node, k: Node, v: Node) -> None:
 
 
 def hidden(scores: Node, causal: bool, mask: Node | None) -> Node:
-    """Scores with −inf for what a query may not see."""
+    """Scores plus the mask, with −inf where a query may not see a key."""
     never = float("-inf")
     if causal:
         t, s = scores.shape[-2:]

@@ -29,34 +29,34 @@ __all__ = ["BlockFormat", "FORMATS", "block_product", "decode_blocks"]
 
 
 class BlockFormat(NamedTuple):
-    """A format of blocks: how many numbers one holds, in how many bytes, and what they are."""
+    """A format of quantized blocks: numbers in a block, its bytes, and the decoder."""
 
     elements: int
     nbytes: int
     decode: Callable[[Node], Node]
-    """Given the bytes of blocks (..., nbytes), the numbers (..., elements)."""
+    """The function from bytes of blocks (..., nbytes) to numbers (..., elements)."""
 
 
 def bit_field(x: Node, shift: int, mask: int) -> Node:
-    """Some bits of each byte."""
+    """A bit field of each byte."""
     moved = elementwise("shift_right", x, shift) if shift else x
     return moved if shift and mask == 255 >> shift else elementwise("and", moved, mask)
 
 
 def span(x: Node, start: int, stop: int) -> Node:
-    """Some bytes of each block."""
+    """A range of bytes of each block."""
     return part(x, x.rank - 1, start, stop)
 
 
 def halves(blocks: Node, place: int) -> Node:
-    """The half at a place of each block: float32 (..., 1)."""
+    """The float16 at a byte offset of each block, as float32 (..., 1)."""
     low, high = (cast(span(blocks, place + k, place + k + 1), uint16) for k in (0, 1))
     both = elementwise("or", low, elementwise("shift_left", high, 8))
     return cast(bits(both, float16), float32)
 
 
 def nibbles(content: Node) -> Node:
-    """The low halves of all bytes, then the high ones."""
+    """The low 4 bits of all bytes, then the high 4 bits."""
     return cat([bit_field(content, 0, 15), bit_field(content, 4, 15)], -1)
 
 
@@ -82,7 +82,7 @@ def q4_1(blocks: Node) -> Node:
 
 
 def five_bits(blocks: Node, place: int) -> Node:
-    """The q of 5 bits: the fifth bits of 32 q from a place on, then their other bits."""
+    """The 5-bit q from an offset on: the fifth bits of 32 q, then their other bits."""
     low, own = span(blocks, place + 4, place + 20), span(blocks, place, place + 4)
     return elementwise("or", nibbles(low), fifth_bits(own))
 
@@ -103,7 +103,7 @@ def q8_0(blocks: Node) -> Node:
 
 
 def in_parts(x: Node, parts: int, size: int) -> Node:
-    """The last axis as parts of so many."""
+    """The last axis reshaped to (parts, size)."""
     return reshape(x, (*x.shape[:-1], parts, size))
 
 
@@ -135,7 +135,7 @@ def by_groups(content: Node) -> Node:
 
 
 def joined_parts(x: Node) -> Node:
-    """The last two axes as one."""
+    """The last two axes merged into one."""
     return reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 
 
@@ -208,13 +208,13 @@ def float8_group(blocks: Node) -> Node:
 
 
 GROUPS = (32, 64, 128, 256)
-"""The sizes of groups that share a factor, of matrices that are quantized here."""
+"""The sizes of groups that share a factor, in formats of gnomon/quant."""
 
 
 def grouped(
     name: str, head: int, bits: int, decode: Callable[[Node], Node]
 ) -> dict[str, BlockFormat]:
-    """A format for each size of groups."""
+    """The formats of one kind, one for each size of groups."""
     return {f"{name}_{n}": BlockFormat(n, head + n * bits // 8, decode) for n in GROUPS}
 
 
@@ -245,11 +245,11 @@ def decoded(blocks: Node, kind: str) -> Node:
 
 
 FRACTIONS = "FLOAT8"
-"""Formats whose numbers are no factors times whole numbers."""
+"""The prefix of formats whose numbers are not factors times integers."""
 
 
 def refuse_activations(kind: str, activations: str) -> None:
-    """Refuse what a linear layer's input cannot be rounded to."""
+    """Refuse a rounding of a linear layer's input that a format does not support."""
     if activations not in ("", "int8"):
         raise ArgumentError(
             f"decode_blocks: activations are rounded to 'int8' or not at all: got {activations!r}."
@@ -288,7 +288,7 @@ def is_decoding(node: Node) -> bool:
 
 
 def is_encoded(weight: Node) -> bool:
-    """Whether a weight is stored in blocks, which a product of its own reads as they are."""
+    """Whether a weight is stored in quantized blocks."""
     while weight.op in ("barrier", "detach"):
         (weight,) = weight.inputs
     return is_decoding(weight)

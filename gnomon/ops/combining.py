@@ -1,4 +1,4 @@
-"""Tensors combined or cut: pieces of several sizes, blocks on a diagonal, products of lists.
+"""Operations that combine or cut tensors: splits by sizes, block diagonals, products of lists.
 
 What joins along one axis is in joining.py, what views one tensor in views.py.
 """
@@ -99,7 +99,7 @@ def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
 
 def even_parts(name: str, x: Node, sections: int | Sequence[int], axis: int) -> tuple[Node, ...]:
-    """Parts of one size, or that begin at the places given."""
+    """Split an axis into parts of one size, or at the given positions."""
     count = sections if isinstance(sections, int) and sections > 0 else 1
     if x.rank <= axis or x.shape[axis] % count:
         raise ShapeError(
@@ -110,14 +110,14 @@ def even_parts(name: str, x: Node, sections: int | Sequence[int], axis: int) -> 
 
 
 def lifted_all(x: Node | Sequence[Node], more: Sequence[Node], rank: int) -> Any:
-    """One tensor, or several, with at least so many axes."""
+    """One tensor or several with at least `rank` axes."""
     if isinstance(x, Node) and not more:
         return lifted(x, rank)
     return tuple(lifted(v, rank) for v in listed(f"atleast_{rank}d", (x, *more)))
 
 
 def lifted(x: Node, rank: int) -> Node:
-    """x with at least so many axes; a matrix gets its third behind."""
+    """x with at least `rank` axes; a matrix gets its third axis at the end."""
     if x.rank >= rank:
         return x
     if rank == 3 and x.rank:
@@ -126,7 +126,7 @@ def lifted(x: Node, rank: int) -> Node:
 
 
 def needs_axes(name: str, x: Node, count: int) -> None:
-    """Refuse a tensor of fewer axes."""
+    """Refuse a tensor with fewer than `count` axes."""
     if x.rank < count:
         raise ShapeError(f"{name}: needs at least {count} axes: got {x.shape}.")
 
@@ -212,7 +212,7 @@ def atleast_3d(x: Node | Sequence[Node], *more: Node) -> Any:
 
 
 def np_block_diag(*xs: np.ndarray):
-    """block_diag by numpy."""
+    """Compute block_diag with numpy."""
     blocks = [np.atleast_2d(x) for x in xs]
     made = np.zeros(tuple(sum(x.shape[k] for x in blocks) for k in (0, 1)))
     down = across = 0
@@ -252,7 +252,7 @@ def block_diag(*xs: Node) -> Node:
 
 
 def np_cartesian(*xs: np.ndarray) -> np.ndarray:
-    """cartesian_prod by numpy."""
+    """Compute cartesian_prod with numpy."""
     if len(xs) == 1:
         return xs[0]
     return np.stack([v.reshape(-1) for v in np.meshgrid(*xs, indexing="ij")], -1)
@@ -314,7 +314,7 @@ def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
 
 
 def number_of_powers(size: int, n: int | None) -> int:
-    """The columns of `vander`: n, or one for each element; ArgumentError out of bounds."""
+    """The number of columns of `vander`: n, or the number of elements; raises if out of bounds."""
     count = size if n is None else n
     if not 0 <= count <= MOST_POWERS:
         raise ArgumentError(f"vander: gives 0 to {MOST_POWERS} powers: got {count}.")

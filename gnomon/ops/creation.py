@@ -23,7 +23,7 @@ from gnomon.ops.scalars import where
 
 
 def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None) -> Node:
-    """One number everywhere; its own dtype unless one is given."""
+    """A tensor of one number, in the number's own dtype if none is given."""
     kind = dtype_of_number(value) if dtype is None else dtype_of(dtype)
     if any(n < 0 for n in shape):
         raise ShapeError(f"full: sizes are not negative: got {tuple(shape)}.")
@@ -33,17 +33,17 @@ def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None
 
 
 def zeros(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
-    """0 everywhere."""
+    """A tensor of zeros."""
     return full(arena, shape, 0, dtype)
 
 
 def ones(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
-    """1 everywhere."""
+    """A tensor of ones."""
     return full(arena, shape, 1, dtype)
 
 
 def count(arena: Arena, size: object, dtype: DType) -> Node:
-    """0, 1, 2, ..."""
+    """The integers 0, 1, 2, ... below `size`."""
     if not isinstance(size, int) or size < 0:
         raise ArgumentError(f"arange: sizes are integers, not negative: got {size!r}.")
     return arena.node("iota", (), size=size, dtype=dtype)
@@ -61,7 +61,7 @@ def arange(
     step: int | float = 1,
     dtype: object = None,
 ) -> Node:
-    """start, start + step, ... before stop; from 0 when only one bound is given."""
+    """The numbers start, start + step, ... before stop; with one bound, they start at 0."""
     start, stop = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ArgumentError("arange: the step must not be 0.")
@@ -88,7 +88,7 @@ def linspace(
     *,
     endpoint: bool = True,
 ) -> Node:
-    """num numbers at equal distances from start to stop, counted from the nearer end."""
+    """The `num` numbers at equal distances from start to stop, computed from the nearer end."""
     gaps = num - 1 if endpoint else num
     step = (stop - start) / gaps if gaps > 0 else 0.0
     places = count(arena, num, float64)
@@ -100,7 +100,7 @@ def linspace(
 def eye(
     arena: Arena, rows: int, columns: int | None = None, *, k: int = 0, dtype: object = float32
 ) -> Node:
-    """1 on the k-th diagonal, 0 elsewhere."""
+    """A matrix with 1 on the k-th diagonal and 0 elsewhere."""
     columns = rows if columns is None else columns
     down = reshape(count(arena, rows, int64), (rows, 1))
     across = reshape(count(arena, columns, int64), (1, columns))
@@ -111,7 +111,7 @@ def eye(
 
 
 def like(x: Node, value: Scalar, dtype: object, shape: Shape) -> Node:
-    """A number in the arena and dtype of x."""
+    """A tensor of one number in the arena of x, and in its dtype if none is given."""
     return full(x.arena, shape, value, x.dtype if dtype is None else dtype)
 
 
@@ -152,7 +152,7 @@ def ones_like(x: Node, *, dtype: object = None) -> Node:
 
 
 def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]:
-    """meshgrid by numpy."""
+    """Compute meshgrid with numpy."""
     return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
@@ -188,7 +188,7 @@ def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ..
 
 
 def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """broadcast_tensors by numpy."""
+    """Compute broadcast_tensors with numpy."""
     return tuple(np.broadcast_arrays(*xs))
 
 

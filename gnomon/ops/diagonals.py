@@ -1,4 +1,4 @@
-"""Diagonals and triangles of the last two axes, or of two that are named.
+"""Diagonals and triangles of the last two axes, or of two given ones.
 
 A diagonal is a view: every (m + 1)-th element of the flattened matrix.
 """
@@ -34,7 +34,7 @@ def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 
 
 def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
-    """Flatten two axes and take every (columns + 1)-th element of them."""
+    """A diagonal of two axes, as a slice of them flattened."""
     a, b = (one_axis("diagonal", k, x.rank) for k in (axis1, axis2))
     if a == b:
         raise ArgumentError(f"diagonal: needs two axes: got {axis1} and {axis2} of x {x.shape}.")
@@ -51,7 +51,7 @@ def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Nod
 
 
 def triangle(x: Node, row: str, k: int) -> Node:
-    """x where column − row compares so with k, 0 elsewhere."""
+    """x where column − row has this relation to k, 0 elsewhere."""
     if x.rank < 2:
         raise ShapeError(f"tril and triu: need two axes: got {x.shape}.")
     rows, columns = x.shape[-2:]
@@ -153,7 +153,7 @@ def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node
 
 
 def np_diag_embed(x: np.ndarray, offset: Any, dim1: Any, dim2: Any):
-    """diag_embed by numpy."""
+    """Compute diag_embed with numpy."""
     rows = x.reshape(-1, x.shape[-1])
     made = np.stack([np.diag(row, offset) for row in rows])
     size = made.shape[-1]

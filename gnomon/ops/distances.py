@@ -1,4 +1,4 @@
-"""Distances between rows, and the angles between them."""
+"""Distances and angles between rows."""
 
 from __future__ import annotations
 

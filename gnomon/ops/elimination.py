@@ -1,4 +1,4 @@
-"""LU factors of matrices: by elimination (lapack.py), their gradients by triangles; and products.
+"""LU factors of matrices, computed by lapack.py, with gradients by triangular solves.
 
 Source of the gradient: F. de Hoog, R. Anderssen and M. Lukas, "Differentiation of matrix
 functionals using triangular factorization" (2011).
@@ -27,14 +27,14 @@ from gnomon.ops.sorting import argsort
 
 
 def rows_of(pivots: Node, count: int, caller: str = "lu_factor") -> Node:
-    """The rows of a matrix in the order of its factors."""
+    """The rows of a matrix in the order of its factors, from the pivots."""
     exchanges = unsqueeze(pivots, pivots.rank - 1)
     gives = [((count,), int64)]
     return called("rows", exchanges, gives=gives, count=count, caller=caller)[0]
 
 
 def check_pivots(name: str, factors: Node, pivots: Node) -> None:
-    """Refuse factors and pivots that no lu_factor gives."""
+    """Refuse factors and pivots whose shapes lu_factor does not give."""
     matrices(name, factors)
     wanted = (*factors.shape[:-2], min(factors.shape[-2:]))
     if not pivots.dtype.is_integer or pivots.shape != wanted:
@@ -45,7 +45,7 @@ def check_pivots(name: str, factors: Node, pivots: Node) -> None:
 
 
 def reordered(x: Node, order: Node) -> Node:
-    """The rows of a matrix in another order."""
+    """The rows of a matrix in a given order."""
     return take_along_axis(x, expand(unsqueeze(order, order.rank), x.shape), x.rank - 2)
 
 

@@ -31,7 +31,7 @@ Gradients = Sequence[Node | None]
 
 
 def matrices(name: str, x: Node, square: bool = False) -> Node:
-    """Matrices of floats in the last two axes, in the dtype in which they are computed."""
+    """Matrices in the dtype in which they are computed; raises for other dtypes and shapes."""
     floats_only(f"linalg.{name}", x)
     if x.rank < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
@@ -40,22 +40,22 @@ def matrices(name: str, x: Node, square: bool = False) -> Node:
 
 
 def columns(x: Node, start: int, stop: int) -> Node:
-    """Some columns of a matrix."""
+    """A range of columns of a matrix."""
     return part(x, x.rank - 1, start, stop)
 
 
 def lines(x: Node, start: int, stop: int) -> Node:
-    """Some rows of a matrix."""
+    """A range of rows of a matrix."""
     return part(x, x.rank - 2, start, stop)
 
 
 def scaled_columns(x: Node, s: Node) -> Node:
-    """x · diag(s)."""
+    """The product x · diag(s)."""
     return x * unsqueeze(s, s.rank - 1)
 
 
 def skew(x: Node) -> Node:
-    """x minus its transpose."""
+    """The difference of x and its transpose."""
     return x - turned(x)
 
 
@@ -65,7 +65,7 @@ def apart(s: Node, rest: float) -> Node:
 
 
 def on_diagonal(s: Node) -> Node:
-    """Truth values of a square matrix with as many columns as s."""
+    """A boolean square matrix, True on the diagonal, with as many columns as s has values."""
     return eye(s.arena, s.shape[-1], dtype=bool_)
 
 
@@ -75,7 +75,7 @@ def on_diagonal(s: Node) -> Node:
 def triangular_gradient(
     g: Node, y: Node, a: Node, b: Node, upper: bool, unit: bool = False
 ) -> tuple[Node, Node]:
-    """Gradients of a and b in y = solve(a, b), by the transposed triangle (Giles 2008, 2.3.1)."""
+    """The gradients of a and b in y = solve(a, b), for a triangle a (Giles 2008, 2.3.1)."""
     gb = triangular(turned(a), g, upper=not upper, unit=unit)
     keep = triu if upper else tril
     sign = 1 if upper else -1
@@ -84,7 +84,7 @@ def triangular_gradient(
 
 @internal(gradient=triangular_gradient)
 def triangular(a: Node, b: Node, upper: bool, unit: bool = False) -> Node:
-    """x of a · x = b, where a is a triangle; both are matrices of the same batch."""
+    """Solve a · x = b for x, where a is a triangle; both are matrices of the same batch."""
     return called("triangular", a, b, gives=[(b.shape[-2:], b.dtype)], upper=upper, unit=unit)[0]
 
 
@@ -94,7 +94,7 @@ def triangular(a: Node, b: Node, upper: bool, unit: bool = False) -> Node:
 def cholesky_gradient(
     gs: Gradients, ys: Sequence[Node], x: Node, *, upper: bool = False, **_: bool
 ) -> Node:
-    """L⁻ᵀ Φ(Lᵀ g) L⁻¹, made symmetric; Φ takes the lower triangle and half the diagonal."""
+    """The gradient L⁻ᵀ Φ(Lᵀ g) L⁻¹, made symmetric; Φ: the lower triangle, half the diagonal."""
     (gradient,) = [g for g in gs if g is not None]
     low, g = (wide(turned(v) if upper else v) for v in (ys[0], gradient))
     product = matmul(turned(low), g)
@@ -168,7 +168,7 @@ def orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, complete: bo
 
 @internal(gradient=orthogonal_gradient)
 def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
-    """The factors Q and R."""
+    """The factors Q and R of a matrix."""
     m, n = x.shape[-2:]
     k = m if complete else min(m, n)
     gives = [((m, k), x.dtype), ((k, n), x.dtype)]
@@ -220,7 +220,7 @@ def svd_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full_matrices: bool
 
 
 def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
-    """(U skew(Uᵀ g)/E S + (g − U Uᵀ g)/S) Vᵀ, where g is the gradient of U."""
+    """The gradient (U skew(Uᵀ g)/E S + (g − U Uᵀ g)/S) Vᵀ, where g is the gradient of U."""
     along = matmul(turned(u), g)
     inner = scaled_columns(skew(along) / gaps, s)
     beside = scaled_columns(g - matmul(u, along), 1.0 / s)
@@ -280,7 +280,7 @@ def svdvals(x: Node) -> Node:
 
 
 def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -> Node:
-    """V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E how far eigenvalues are apart (Giles 2008, section 3.1).
+    """The gradient V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E the differences of eigenvalues (Giles 2008).
 
     Its symmetric part: a step along it leaves a symmetric matrix symmetric.
     """
@@ -320,7 +320,7 @@ def eigh(x: Node, UPLO: str = "L") -> tuple[Node, Node]:
 
 
 def is_lower(triangle: str) -> bool:
-    """Whether a triangle is the lower one."""
+    """Whether a triangle, "L" or "U", is the lower one."""
     return choice("linalg.eigh", "UPLO", triangle.upper(), ("L", "U")) == "L"
 
 

@@ -1,4 +1,4 @@
-"""Images read at places that a tensor says: grid_sample, and the grids of affine maps.
+"""Images sampled at given positions: grid_sample, and the grids of affine maps.
 
 A place between pixels is a weighted sum of its neighbours; each neighbour is one lookup, so that
 the gradient of the image is a scatter, and that of the places follows from the weights.
@@ -81,7 +81,7 @@ def grid_sample(
 
 
 def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:
-    """The neighbours of places along one axis, and their weights."""
+    """The neighbours of positions along one axis, with their weights."""
     if mode == "nearest":
         return [(elementwise("round", place), None)]
     below = elementwise("floor", place)
@@ -92,7 +92,7 @@ def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:
 
 
 def settled(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
-    """Places moved inside, unless zeros are outside."""
+    """Positions moved inside by a padding mode; "zeros" moves none."""
     if padding_mode == "zeros":
         return place
     if padding_mode == "reflection":
@@ -101,7 +101,7 @@ def settled(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
 
 
 def reflected(place: Node, low: float, span: float) -> Node:
-    """Places thrown back at both ends of [low, low + span]."""
+    """Positions reflected at both ends of [low, low + span]."""
     if span == 0:
         return place * 0.0
     away = elementwise("abs", place - low)
@@ -113,7 +113,7 @@ def reflected(place: Node, low: float, span: float) -> Node:
 
 
 def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool) -> Node:
-    """The elements of x at whole places, 0 outside."""
+    """The elements of x at integer positions; outside as the padding mode says."""
     flat, outside = None, None
     for size, place in zip(x.shape[2:], places, strict=True):
         place = settled(place, size, padding_mode, corners)
@@ -166,7 +166,7 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
 
 
 def along(theta: Node, size: int, corners: bool) -> Node:
-    """The coordinates of an axis from −1 to 1: of its ends, or of its pixels' middles."""
+    """The coordinates from −1 to 1 along an axis: to its corners, or to its pixels' centres."""
     count = cast(theta.arena.node("iota", (), size=size, dtype=int64), theta.dtype)
     if corners:
         return count * (2 / (size - 1)) - 1.0 if size > 1 else count * 0.0

@@ -1,4 +1,4 @@
-"""Products of groups of rows with matrices of their own: what experts and other routed layers need.
+"""Grouped products: runs of rows, each times a matrix of its own, as for experts.
 
 Groups are runs of one axis, given by the positions at which they end: numbers that are known only
 when a program runs. The regions `grouped_rows` and `grouped_steps` are what a hand-written kernel
@@ -28,11 +28,11 @@ from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import permute
 
 Op = Callable[[Node, Node, Node], Node]
-"""A product of two operands by groups, which end at the third."""
+"""A product of two operands by groups, which end at positions in the third."""
 
 
 def np_grouped_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
-    """grouped_rows by numpy."""
+    """Compute grouped_rows with numpy."""
     y = np.zeros((len(x), mats.shape[2]), np.result_type(x, mats))
     for group, (low, high) in enumerate(runs_of(ends[:, -1:])):
         y[low:high] = x[low:high] @ mats[group]
@@ -40,14 +40,14 @@ def np_grouped_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
 
 
 def np_grouped_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray):
-    """grouped_steps by numpy."""
+    """Compute grouped_steps with numpy."""
     parts = [x[:, low:high] @ y[low:high] for low, high in runs_of(ends)]
     shape = (*ends.shape, x.shape[0], y.shape[1])
     return np.reshape(parts, shape).sum(1) if parts else np.zeros((0, *shape[2:]), x.dtype)
 
 
 def np_grouped_mm(mat_a: np.ndarray, mat_b: np.ndarray, offs: np.ndarray | None = None):
-    """grouped_mm by numpy."""
+    """Compute grouped_mm with numpy."""
     if offs is None:
         return mat_a @ mat_b
     ends = np.reshape(offs, (len(offs), -1))
@@ -59,7 +59,7 @@ def np_grouped_mm(mat_a: np.ndarray, mat_b: np.ndarray, offs: np.ndarray | None 
 
 
 def runs_of(ends: np.ndarray) -> list[tuple[int, int]]:
-    """The bounds of runs, from where each ends."""
+    """The bounds of runs, from their ends."""
     flat = [int(end) for end in ends.reshape(-1)]
     return list(zip([0, *flat[:-1]], flat, strict=True))
 
@@ -103,7 +103,7 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
 
 
 def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
-    """Raise an error where ranks, sizes or offsets do not describe groups."""
+    """Refuse ranks, sizes or offsets that do not describe groups."""
     floats_only("grouped_mm", mat_a, mat_b)
     ranks, shapes = (mat_a.rank, mat_b.rank), f"got {mat_a.shape} and {mat_b.shape}"
     if not {*ranks} <= {2, 3}:
@@ -127,7 +127,7 @@ def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
 
 
 def turned(x: Node) -> Node:
-    """The last two axes exchanged."""
+    """x with its last two axes exchanged."""
     return permute(x, (*range(x.rank - 2), x.rank - 1, x.rank - 2))
 
 
@@ -135,7 +135,7 @@ def turned(x: Node) -> Node:
 
 
 def gradients_of_rows(rows: Op, steps: Op, g: Node, x: Node, mats: Node, ends: Node):
-    """Gradients of a product of rows: of its rows again by rows, of its matrices by steps."""
+    """The gradients of a product of rows: of the rows by rows, of the matrices by steps."""
     g = narrow_gradient(g, x)
     gradient = rows(g, cast(turned(mats), g.dtype), ends)
     of_mats = steps(cast(turned(x), g.dtype), g, ends)
@@ -143,7 +143,7 @@ def gradients_of_rows(rows: Op, steps: Op, g: Node, x: Node, mats: Node, ends: N
 
 
 def gradients_of_steps(rows: Op, g: Node, x: Node, y: Node, ends: Node):
-    """Gradients of a product of steps, both by rows."""
+    """The gradients of a product of steps, both by rows."""
     g = narrow_gradient(g, x)
     left = turned(rows(cast(y, g.dtype), turned(g), ends))
     right = rows(cast(turned(x), g.dtype), g, ends)
@@ -151,17 +151,17 @@ def gradients_of_steps(rows: Op, g: Node, x: Node, y: Node, ends: Node):
 
 
 def rows_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of grouped_rows."""
+    """The gradients of grouped_rows."""
     return gradients_of_rows(grouped_rows, grouped_steps, g, *operands)
 
 
 def steps_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of grouped_steps."""
+    """The gradients of grouped_steps."""
     return gradients_of_steps(grouped_rows, g, *operands)
 
 
 def narrow_gradient(g: Node, x: Node) -> Node:
-    """A gradient that was only widened, as narrow as the factor it meets."""
+    """A gradient cast back to the dtype of its factor, if it was only widened from that."""
     return before_widening(g, x.dtype)
 
 
@@ -227,16 +227,16 @@ def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:
-    """The beginning and end of each run, whatever the groups."""
+    """The first and last position of each run, of all groups."""
     last = reshape(ends, (ends.size,))
     return cat([count_up(ends.arena, 1), part(last, 0, 0, max(ends.size - 1, 0))], 0), last
 
 
 def count_up(arena: Arena, size: int) -> Node:
-    """0, 1, 2, ..."""
+    """The integers 0, 1, 2, ... below `size`."""
     return arena.node("iota", (), size=size, dtype=int64)
 
 
 def inside(places: Node, first: Node, last: Node) -> Node:
-    """Whether places lie in runs."""
+    """A mask of the positions that are inside of runs."""
     return elementwise("and", elementwise("ge", places, first), elementwise("lt", places, last))
