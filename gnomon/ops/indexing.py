@@ -1,4 +1,4 @@
-"""Lookups and writes along one axis by tensors of positions: take, gather, scatter and their kin.
+"""Lookups and writes along one axis by tensors of positions: take, gather, scatter and others.
 
 x[...] itself belongs to the tensor layer. Where several values meet in one place, sums add them all
 in canonical order, and assignments keep the last: positions are folded first, then values fetched.
@@ -30,7 +30,7 @@ WORDS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add
 
 
 def counted_from_front(index: Node, size: int) -> Node:
-    """Positions in which negative ones count from the end."""
+    """Positions counted from the front; negative ones count from the end."""
     if index.dtype.kind == "uint":
         return index
     index = cast(index, int64)
@@ -38,7 +38,7 @@ def counted_from_front(index: Node, size: int) -> Node:
 
 
 def of_one_axis(function: Any, x: Node, axis: int, *given: Any, **words: Any) -> Node:
-    """A function of tensors without axes: that of tensors of one axis and one element."""
+    """Apply a function to tensors of rank 0 as tensors of one axis and one element."""
     row = [reshape(v, (1,)) if isinstance(v, Node) and not v.rank else v for v in (x, *given)]
     return reshape(function(row[0], axis, *row[1:], **words), ())
 
@@ -87,7 +87,7 @@ def index_select(x: Node, axis: int, index: Node) -> Node:
 
 
 def vector_of_positions(name: str, x: Node, axis: int, index: Node) -> tuple[int, Node]:
-    """The axis, and the index once it is known to be a vector of positions, or one."""
+    """The axis counted from the front, and the index as a vector; raises for other indices."""
     positions_only(name, index)
     if index.rank > 1:
         raise ShapeError(f"{name}: positions must be a vector: got {index.shape}.")
@@ -95,7 +95,7 @@ def vector_of_positions(name: str, x: Node, axis: int, index: Node) -> tuple[int
 
 
 def slices_match(name: str, x: Node, axis: int, index: Node, values: Node) -> None:
-    """Refuse values that are not one slice of x per position."""
+    """Refuse values that are not one slice of x for each position."""
     wanted = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
     if values.shape != wanted:
         raise ShapeError(
@@ -105,13 +105,13 @@ def slices_match(name: str, x: Node, axis: int, index: Node, values: Node) -> No
 
 
 def spec_of_rows(rank: int, axis: int) -> str:
-    """Slices by the letter y, put along the axis z."""
+    """The scatter spec that folds slices, with letter y, into positions of an axis, letter z."""
     own = LETTERS[:rank]
     return f"{own[:axis]}y{own[axis + 1 :]},y->{own[:axis]}z{own[axis + 1 :]}"
 
 
 def np_index_add(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, alpha: float = 1):
-    """index_add by numpy."""
+    """Compute index_add with numpy."""
     y = np.moveaxis(x.copy(), axis, 0)
     np.add.at(y, index, alpha * np.moveaxis(values, axis, 0))
     return np.moveaxis(y, 0, axis)
@@ -136,7 +136,7 @@ def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 
 
 
 def np_index_copy(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray):
-    """index_copy by numpy."""
+    """Compute index_copy with numpy."""
     y = np.moveaxis(x.copy(), axis, 0)
     y[index] = np.moveaxis(values, axis, 0)
     return np.moveaxis(y, 0, axis)
@@ -187,13 +187,13 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
 
 
 def spec_of_elements(rank: int, axis: int) -> tuple[str, str]:
-    """Letters of a table, whose axis is looked up, and of positions shaped like the result."""
+    """The letters of a table whose axis, letter z, is looked up, and of the positions."""
     own = LETTERS[:rank]
     return f"{own[:axis]}z{own[axis + 1 :]}", own
 
 
 def fits(name: str, x: Node, axis: int, index: Node) -> int:
-    """The axis, once the index is known to have the axes of x and no larger ones elsewhere."""
+    """The axis counted from the front; raises if an axis of the index is larger than x's."""
     positions_only(name, index)
     axis = one_axis(name, axis, x.rank)
     smaller = index.rank == x.rank and all(
@@ -208,7 +208,7 @@ def fits(name: str, x: Node, axis: int, index: Node) -> int:
 
 
 def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
-    """The corner of x with this shape, whole along an axis."""
+    """The leading part of x with this shape; one axis may stay whole."""
     for k, n in enumerate(shape):
         x = x if k == axis or n == x.shape[k] else part(x, k, 0, n)
     return x
@@ -241,7 +241,7 @@ def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Nod
 
 
 def cut_like(x: np.ndarray, index: np.ndarray, axis: int):
-    """The corner by numpy."""
+    """Compute with numpy the leading part of x that has the shape of an index."""
     axis %= x.ndim
     return x[tuple(slice(None) if k == axis else slice(n) for k, n in enumerate(index.shape))]
 
@@ -290,7 +290,7 @@ def take_along_dim(x: Node, index: Node, axis: int | None = None) -> Node:
 
 
 def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
-    """One value per position, in the dtype of x."""
+    """One value per position, in the dtype of x, from a tensor or a number."""
     if not isinstance(values, Node):
         return expand(constant(x.arena, values, x.dtype, name), index.shape)
     if values.rank != index.rank or any(
@@ -303,7 +303,7 @@ def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
 
 
 def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
-    """Values folded into places of x's shape; what no value reaches holds the fill."""
+    """Fold values into positions of a tensor of x's shape; other positions hold the fill."""
     table, own = spec_of_elements(x.rank, axis)
     made = lookup_primitives.scatter(monoid, f"{own},{own}->{table}", values, index, x.shape[axis])
     for k, n in enumerate(x.shape):
@@ -312,7 +312,7 @@ def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Sca
 
 
 def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold: Any = None):
-    """Scatter by numpy: assignment, or a ufunc."""
+    """Compute a scatter with numpy: assignment, or a ufunc."""
     y = x.copy()
     places: list[Any] = list(np.indices(index.shape))
     places[axis] = index

@@ -1,4 +1,4 @@
-"""Linear layers that multiply whole numbers: the input is rounded to int8, weights are blocks.
+"""Linear layers in integers: inputs are rounded to int8, weights are quantized blocks.
 
 The definition, which a weight is given and no processor chooses. A row of x is cut into groups as
 long as a block of the weight. Of a group, d is its largest |x| over 127, in float32, and q is x / d
@@ -48,37 +48,37 @@ from gnomon.ops.scalars import where
 __all__ = ["INT8", "MOST", "TERMS", "block_product_int8", "linear_int8"]
 
 INT8 = "int8"
-"""The name of the definition, as weights carry it."""
+"""The value of `activations` that selects this definition."""
 MOST = 127.0
-"""The largest q."""
+"""The largest int8 of a rounded input."""
 Term = tuple[Node, Node]
-"""Factors (..., 1), and whole numbers (..., elements), of which there may be one for all."""
+"""The factors (..., 1) and the integers (..., elements) of one term of a block."""
 
 
 def whole(x: Node, minus: int = 0) -> Node:
-    """Whole numbers as int32, moved by a constant."""
+    """Integers as int32, less a constant."""
     wide = cast(x, int32)
     return wide - minus if minus else wide
 
 
 def signed(content: Node) -> Node:
-    """Bytes as signed whole numbers."""
+    """Bytes as signed integers, in int32."""
     return cast(bits(content, int8), int32)
 
 
 def ones(q: Node) -> Node:
-    """A one for each number."""
+    """A tensor of ones in the shape of q."""
     return q * 0 + 1
 
 
 def with_offset(blocks: Node, q: Node) -> list[Term]:
-    """The terms d * q and m * 1."""
+    """The terms d * q and m * 1 of blocks."""
     q = whole(q)
     return [(halves(blocks, 0), q), (halves(blocks, 2), ones(q))]
 
 
 def int4_group(blocks: Node) -> list[Term]:
-    """The terms of groups of 4-bit numbers, in stretches of 16 bytes."""
+    """The terms of groups of 4-bit numbers, in runs of 16 bytes."""
     content = span(blocks, 4, blocks.shape[-1])
     parts = nibbles(in_parts(content, content.shape[-1] // 16, 16))
     return with_offset(blocks, joined_parts(parts))
@@ -116,11 +116,11 @@ TERMS: Mapping[str, Callable[[Node], list[Term]]] = MappingProxyType(
         **{f"INT4_{n}": int4_group for n in GROUPS},
     }
 )
-"""The terms of blocks (..., nbytes), by the names of the formats that have such."""
+"""Format -> the function from blocks (..., nbytes) to their terms."""
 
 
 def rounded(x: Node, size: int) -> tuple[Node, Node]:
-    """Rows (t, k) in groups: whole numbers (t, k / size, size) in int32, and their d."""
+    """Rows (t, k) rounded in groups: int32 (t, k / size, size), and the factor d of each group."""
     groups = reshape(x, (x.shape[0], x.shape[1] // size, size))
     d = largest(elementwise("abs", groups), axis=2, keepdims=True) / MOST
     usable = elementwise("and", elementwise("gt", d, 0.0), elementwise("lt", d, math.inf))
@@ -129,7 +129,7 @@ def rounded(x: Node, size: int) -> tuple[Node, Node]:
 
 
 def sum_of(q: Node, d: Node, term: Term) -> tuple[Node, Node]:
-    """The whole sums of blocks with each row's groups (t, n, b), and the factors of these."""
+    """The integer sums (t, n, b) of blocks and groups of rows, and their factors."""
     factor, weights = term
     total = contract("tbk,nbk->tnb", q, weights, int32)
     rows, columns, count = total.shape
@@ -138,7 +138,7 @@ def sum_of(q: Node, d: Node, term: Term) -> tuple[Node, Node]:
 
 
 def gradient_of_x(g: Node, y: Node, x: Node, blocks: Node, *, kind: str) -> tuple[Node, None]:
-    """The gradient as if nothing was rounded: g times the decoded weight."""
+    """The gradient of x without rounding: g times the decoded weight."""
     return contract("tn,nk->tk", g, decoded(blocks, kind)), None
 
 

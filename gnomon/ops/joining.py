@@ -23,7 +23,7 @@ from gnomon.ops.view_parts import part
 
 
 def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> tuple[Node, ...]:
-    """Each part's stretch of the gradient."""
+    """The gradient of cat: each part's slice of it."""
     if axis is None:
         flat = cat_gradient(g, y, [primitives.reshape(x, (x.size,)) for x in xs], 0)
         return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
@@ -38,7 +38,7 @@ def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> 
 
 
 def np_cat(xs: np.ndarray, axis: int = 0):
-    """numpy's concatenate, with our promotion."""
+    """Compute cat with numpy."""
     return np.concatenate(xs, axis)
 
 
@@ -71,7 +71,7 @@ def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
 
 
 def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
-    """The parts; an empty vector, which may stand beside any, has the axes of the others."""
+    """The parts to concatenate; an empty vector gets the other parts' axes, as in PyTorch."""
     most = max((x.shape for x in xs), key=len, default=())
     if len(most) < 2 or all(x.shape != (0,) for x in xs):
         return xs
@@ -81,7 +81,7 @@ def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
 
 
 def check(xs: Sequence[Node], axis: int) -> None:
-    """Refuse parts that differ elsewhere than along the axis."""
+    """Refuse parts whose ranks differ, or sizes other than along the axis."""
     if len({x.rank for x in xs}) > 1 or not xs[0].rank:
         raise ShapeError(f"cat: needs equally many axes, at least one: got {shapes(xs)}.")
     axis = one_axis("cat", axis, xs[0].rank)
@@ -90,12 +90,12 @@ def check(xs: Sequence[Node], axis: int) -> None:
 
 
 def shapes(xs: Sequence[Node]) -> str:
-    """The shapes, for a message."""
+    """The shapes as text for a message."""
     return " and ".join(str(x.shape) for x in xs)
 
 
 def join(xs: Sequence[Node], axis: int) -> Node:
-    """The choice by position, halved: about log2(n) questions for every element."""
+    """Concatenate tensors of any dtypes, by selecting halves: about log2(n) tests per element."""
     kind = xs[0].dtype
     for x in xs[1:]:
         kind = promote(kind, x.dtype)
@@ -103,7 +103,7 @@ def join(xs: Sequence[Node], axis: int) -> Node:
 
 
 def joined(xs: Sequence[Node], axis: int) -> Node:
-    """The parts, already alike, as one."""
+    """Concatenate tensors of one dtype by halves."""
     if len(xs) == 1:
         return xs[0]
     half = len(xs) // 2
@@ -196,7 +196,7 @@ def column_stack(xs: Sequence[Node]) -> Node:
 
 
 def roll_gradient(g: Node, y: Node, x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
-    """The gradient rolled back."""
+    """The gradient of roll: rolled back."""
     back = -shift if isinstance(shift, int) else tuple(-k for k in shift)
     return roll(g, back, axis)
 
@@ -230,7 +230,7 @@ def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
 
 
 def rolled(x: Node, step: int, axis: int) -> Node:
-    """x rolled along one axis."""
+    """x rolled along one axis by `step`."""
     size = x.shape[axis]
     cut = -step % size if size else 0
     return join([part(x, axis, cut, size), part(x, axis, 0, cut)], axis)
@@ -240,7 +240,7 @@ def rolled(x: Node, step: int, axis: int) -> Node:
 
 
 def np_pad(x: np.ndarray, pad: Any, mode: Any = "constant", value: Any = 0) -> np.ndarray:
-    """PyTorch's order of pads, by numpy."""
+    """Compute pad with numpy, with widths in PyTorch's order."""
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     names: dict[str, Any] = {"replicate": "edge", "circular": "wrap"}
@@ -283,7 +283,7 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | Non
 
 
 def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
-    """A constant around one axis; negative widths cut."""
+    """Pad one axis with a constant; negative widths cut."""
     start, stop = max(-low, 0), x.shape[axis] - max(-high, 0)
     if start > stop:
         raise ShapeError(f"pad: cuts of {low} and {high} do not fit axis {axis} of {x.shape}.")
@@ -295,7 +295,7 @@ def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
 
 
 def continued(x: Node, axis: int, low: int, high: int, mode: str) -> Node:
-    """One axis continued by its own elements."""
+    """Pad one axis with its own elements, by a mode; negative widths cut."""
     if min(low, high) < 0:
         # what is cut leaves an edge for a replicate pad to continue
         least = 1 - x.shape[axis] if mode == "replicate" else min(low, high)

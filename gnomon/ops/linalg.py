@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and tensors; each is one contraction, its sums in canonical order.
+"""Products of vectors, matrices and tensors, each as one contraction in canonical order.
 
 einsum is in einsum.py. Axes of size 1 that the other operand lacks or repeats are dropped, not
 expanded: a contraction broadcasts by not naming an axis.
@@ -27,7 +27,7 @@ from gnomon.ops.view_parts import split
 
 
 def alike(name: str, *xs: Node) -> list[Node]:
-    """The operands in one dtype."""
+    """The operands in one dtype; raises for booleans."""
     kind = xs[0].dtype
     for x in xs[1:]:
         kind = promote(kind, x.dtype)
@@ -37,7 +37,7 @@ def alike(name: str, *xs: Node) -> list[Node]:
 
 
 def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, Node, str, str]:
-    """Letters for the axes before the last `inner`; sizes 1 that the other grows are dropped."""
+    """Letters for the axes before the last `inner`; sizes 1 that broadcast are dropped."""
     batches = [v.shape[: v.rank - inner] for v in (x, y)]
     out = joint_shape(name, batches)
     letters = LETTERS[: len(out)]
@@ -82,7 +82,7 @@ def matmul(x: Node, y: Node) -> Node:
 
 
 def fitting(name: str, x: Node, y: Node) -> None:
-    """Refuse a product of sizes that do not fit."""
+    """Refuse a product whose inner sizes differ."""
     inner, side = x.shape[-1], y.shape[-1 if y.rank == 1 else -2]
     if inner != side:
         where = "starts with" if y.rank < 3 else "has"
@@ -93,7 +93,7 @@ def fitting(name: str, x: Node, y: Node) -> None:
 
 
 def exactly(name: str, x: Node, ranks: int, y: Node, also: int) -> None:
-    """Refuse other numbers of axes, and inner sizes that differ."""
+    """Refuse operands of other ranks, or with inner sizes that differ."""
     if (x.rank, y.rank) != (ranks, also):
         raise ShapeError(
             f"{name}: needs {ranks} and {also} axes: got {x.shape} and {y.shape}. Use matmul."
@@ -275,7 +275,7 @@ def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node
 
 
 def grown_to(x: Node, axes: Sequence[int], y: Node, others: Sequence[int]) -> Node:
-    """x whose axes of size 1 have the sizes of the axes of y that they meet."""
+    """x with its axes of size 1 expanded to the sizes of the axes of y that they meet."""
     sizes = {k: y.shape[m] for k, m in zip(axes, others, strict=False) if x.shape[k] == 1}
     return expand(x, tuple(sizes.get(k, n) for k, n in enumerate(x.shape)))
 
@@ -340,7 +340,7 @@ def cross(x: Node, y: Node, axis: int | None = None) -> Node:
 
 
 def np_linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None):
-    """linear by numpy."""
+    """Compute linear with numpy."""
     return x @ weight.T + (0 if bias is None else bias)
 
 
@@ -399,11 +399,11 @@ def linears(
 
 
 FEW_ROWS = 16
-"""With fewer, a product costs what reading its weights costs, and stacking would double it."""
+"""The rows below which a product costs as much as reading its weights, so none are stacked."""
 
 
 def in_groups(parts: Sequence[Node], groups: int) -> Node:
-    """Parts as one along the first axis: of each its first stretch, then of each its second."""
+    """Parts joined along the first axis by groups: the first of each part, then the second."""
     cut = [reshape(x, (groups, x.shape[0] // groups, *x.shape[1:])) for x in parts]
     return reshape(cat(cut, 1), (sum(x.shape[0] for x in parts), *parts[0].shape[1:]))
 

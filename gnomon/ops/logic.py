@@ -1,4 +1,4 @@
-"""Questions about single elements, and what their answers do: comparisons, logic, bits, choices.
+"""Comparisons, logic, bits and selection, element by element.
 
 Answers are truth values. Whole tensors are asked by `any` and `all` in reductions.py.
 """
@@ -25,12 +25,12 @@ ml_dtypes = Lazy("ml_dtypes")
 
 
 def as_truth(name: str, *xs: Operand) -> list[Operand]:
-    """The operands as truth values."""
+    """The operands as booleans."""
     return [truth(x) if isinstance(x, Node) else bool(x) for x in xs]
 
 
 def no_floats(name: str, *xs: Operand) -> list[Node]:
-    """The operands promoted; floats are refused."""
+    """The operands promoted; raises for floats."""
     nodes = promoted(name, *xs)
     if nodes[0].dtype.is_floating_point:
         raise DtypeError(f"{name}: needs integers or truth values: got {nodes[0].dtype.name}.")
@@ -105,7 +105,7 @@ greater_equal = binary(
 def test_of_floats(
     name: str, sentence: str, reference: Reference, of_integer: bool, shows: str
 ) -> Op:
-    """An operation that asks what kind of float this is; integers answer at once."""
+    """Create a test of floats that is the same for all integers."""
 
     def function(x: Node) -> Node:
         if whole(x):
@@ -301,7 +301,7 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
 
 
 def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
-    """yes where the condition holds, else no, once dtypes agree."""
+    """Select yes where the condition holds, else no; raises if the condition is not boolean."""
     if condition.dtype is not bool_:
         raise DtypeError(f"{name}: the condition must be bool: got {condition.dtype.name}.")
     return scalars.where(condition, yes, no)
@@ -327,7 +327,7 @@ def masked_fill(x: Node, mask: Node, value: Operand) -> Node:
 def clip_gradient(
     g: Node, y: Node, x: Node, min: Operand | None = None, max: Operand | None = None
 ):
-    """Inside and on the bounds x has the gradient; outside, a bound that is a tensor has it."""
+    """The gradients of clip: x's inside and on the bounds; outside, that of a tensor bound."""
     low = None if min is None else elementwise("lt", x, min)
     high = None if max is None else elementwise("gt", x, max)
     outside = low if high is None else high if low is None else elementwise("or", low, high)
@@ -388,7 +388,7 @@ def clamp_max(x: Node, max: Operand) -> Node:
 
 
 def unless_nan(row: str, x: Operand, y: Operand) -> Node:
-    """A row of the table, or the other operand where one is not a number."""
+    """Apply a scalar function; if one operand is NaN, the other one is the result."""
     x, y = promoted(row, x, y)
     if whole(x):
         return elementwise(row, x, y)
@@ -397,7 +397,7 @@ def unless_nan(row: str, x: Operand, y: Operand) -> Node:
 
 
 def to_the_first(row: str, g: Node, _: Node, *given: Operand) -> tuple[Node | None, ...]:
-    """The gradient of fmax or fmin: all of it is the first operand's where both are equal."""
+    """The gradients of fmax or fmin: all of it goes to the first operand where both are equal."""
     x, y = promoted(row, *given)
     won = elementwise("or", elementwise(row, x, y), elementwise("isnan", y))
     parts = zip((scalars.where(won, g, 0.0), scalars.where(won, 0.0, g)), given, strict=True)

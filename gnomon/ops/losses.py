@@ -1,4 +1,4 @@
-"""Losses: distances between a guess and a target, of numbers and of chances.
+"""Losses between predictions and targets: of numbers, and of probabilities.
 
 Of elements or rows, reduced by "mean", "sum" or "none"; means divide by a count or by weights.
 """
@@ -25,7 +25,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def reduced(name: str, terms: Node, reduction: str) -> Node:
-    """The terms, their sum or their mean."""
+    """Reduce the terms of a loss: "none", "sum" or "mean"."""
     choice(name, "reduction", reduction, REDUCTIONS)
     axes = tuple(range(terms.rank))
     if reduction == "none":
@@ -38,7 +38,7 @@ def reduced(name: str, terms: Node, reduction: str) -> Node:
 def weighed(
     name: str, terms: Node, weight: Node | None, x: Node, reduction: str, by_weights: bool = True
 ) -> Node:
-    """Terms reduced, each times its weight; a mean divides by the weights' sum, or by the count."""
+    """Reduce terms times their weights; a mean divides by the weights' sum, or by the count."""
     if weight is None:
         return reduced(name, terms, reduction)
     if weight.shape != x.shape:
@@ -52,12 +52,12 @@ def weighed(
 
 
 def np_reduced(terms: np.ndarray, reduction: str = "mean") -> Any:
-    """The reduction of a loss's terms by numpy."""
+    """Compute the reduction of a loss's terms with numpy."""
     return terms if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](terms)
 
 
 def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
-    """A guess and what was wanted, in one dtype and shape."""
+    """A prediction and its target, broadcast to one dtype and shape; raises for integers."""
     x, target = broadcast(name, x, target)
     floats_only(name, x)
     return x, target
@@ -105,13 +105,13 @@ def l1_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | No
 
 
 def np_huber(x: np.ndarray, target: np.ndarray, delta: Any):
-    """The Huber function of a difference by numpy."""
+    """Compute the Huber function of a difference with numpy."""
     away = np.abs(x - target)
     return np.where(away < delta, 0.5 * away**2, delta * (away - 0.5 * delta))
 
 
 def huber(x: Node, target: Node, delta: float) -> Node:
-    """Half a square near 0, a line further out."""
+    """The Huber function of a difference: half the square near 0, linear beyond delta."""
     away = x - target
     size = elementwise("abs", away)
     line = (size - 0.5 * delta) * delta
@@ -242,13 +242,13 @@ def poisson_nll_loss(
 
 
 def chance_gradient(g: Node, y: Node, x: Node, target: Node):
-    """(x − target) / (x · (1 − x)), the divisor at least 1e-12."""
+    """The gradients of x and target; for x (x − target) / (x · (1 − x)), divisor at least 1e-12."""
     divisor = elementwise("maximum", x * (1.0 - x), 1e-12)
     return g * (x - target) / divisor, g * (bounded_log(1.0 - x) - bounded_log(x))
 
 
 def bounded_log(x: Node) -> Node:
-    """log(x), at least −100."""
+    """The logarithm of x, but at least −100."""
     return elementwise("maximum", elementwise("log", x), -100.0)
 
 

@@ -1,4 +1,4 @@
-"""Losses of pairs and margins: near or far, above or below, by so much.
+"""Losses of pairs and margins.
 
 Distances between a guess and a target are in losses.py.
 """

@@ -51,7 +51,7 @@ def matrix_power(x: Node, n: int) -> Node:
 
 
 def exponential_gradient(g: Node, y: Node, x: Node) -> Node:
-    """The corner of the exponential of [[xᵀ, g], [0, xᵀ]] (Najfeld and Havel 1995)."""
+    """The gradient: a block of the exponential of [[xᵀ, g], [0, xᵀ]] (Najfeld and Havel 1995)."""
     n, xt = x.shape[-1], turned(x)
     both = cat([cat([xt, g], -1), cat([xt * 0.0, xt], -1)], -2)
     return columns(lines(exponential(both), 0, n), n, 2 * n)

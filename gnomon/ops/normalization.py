@@ -26,14 +26,14 @@ from gnomon.ops.view_primitives import pad, window
 
 
 def softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
-    """Only the result is needed, not the exponentials."""
+    """The gradient of softmax, from its result alone."""
     axes = many_axes("softmax", axis, x.rank)
     g, z = wide(g), wide(y)
     return cast(z * (g - expand(fold("add", g * z, axes, True), x.shape)), x.dtype)
 
 
 def np_softmax(x: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
-    """Softmax by numpy."""
+    """Compute softmax with numpy."""
     e = np.exp(x - np.max(x, axis, keepdims=True))
     return e / np.sum(e, axis, keepdims=True)
 
@@ -69,19 +69,19 @@ def softmin(x: Node, axis: int) -> Node:
 
 
 def one_axis_only(axis: object) -> int:
-    """The axis, which must be given as one integer."""
+    """Return the axis; raises if it is not one integer."""
     if not isinstance(axis, int):
         raise ArgumentError(f"softmax: needs one axis: got {axis!r}. Use axis=-1 for the last.")
     return axis
 
 
 def result_kind(x: Node, dtype: object):
-    """The dtype asked for, or that of x as floats."""
+    """The dtype asked for, else that of x as floats."""
     return floating(x).dtype if dtype is None else dtype_of(dtype)
 
 
 def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
-    """Only the result is needed."""
+    """The gradient of log_softmax, from its result alone."""
     axes = many_axes("log_softmax", axis, x.rank)
     g, z = wide(g), wide(y)
     return cast(g - elementwise("exp", z) * fold("add", g, axes, True), x.dtype)
@@ -111,7 +111,7 @@ def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
 
 
 def normalized_axes(name: str, x: Node, shape: int | Sequence[int], *weights: Node | None):
-    """The last axes of x, whose sizes and weights' sizes must be the shape."""
+    """The last axes of x that `shape` covers; raises if sizes of x or weights differ from it."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if not shape or x.shape[-len(shape) :] != shape:
         raise ShapeError(f"{name}: x must end in {shape}: got {x.shape}.")
@@ -125,7 +125,7 @@ def normalized_axes(name: str, x: Node, shape: int | Sequence[int], *weights: No
 
 
 def scaled(y: Node, weight: Node | None, bias: Node | None) -> Node:
-    """weight · y + bias, in y's dtype."""
+    """weight · y + bias, in the dtype of y; None is skipped."""
     y = y if weight is None else y * cast(weight, y.dtype)
     return y if bias is None else y + cast(bias, y.dtype)
 
@@ -137,12 +137,12 @@ def standardized(x: Node, axes: tuple[int, ...], eps: float) -> Node:
 
 
 def np_standardized(x: np.ndarray, axes: Any, eps: Any):
-    """Standardize x over axes, by numpy."""
+    """Standardize x over axes with numpy."""
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
 def np_scaled(y: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None):
-    """weight · y + bias by numpy."""
+    """Compute weight · y + bias with numpy."""
     return y * (1 if weight is None else weight) + (0 if bias is None else bias)
 
 
@@ -218,7 +218,7 @@ def rms_norm(
 
 
 def per_channel(x: Node, value: Node) -> Node:
-    """A vector over channels, shaped to broadcast along axis 1 of x."""
+    """A vector over channels, reshaped to broadcast along axis 1 of x."""
     if x.rank < 2 or value.shape != (x.shape[1],):
         raise ShapeError(
             f"norm: what is per channel must be (c,), c the size of axis 1 of x {x.shape}: "
@@ -266,7 +266,7 @@ def batch_norm_gradient(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> tuple[Node | None, ...]:
-    """Two sums per channel say all: of the gradient, and of it times the standard values."""
+    """The gradient of batch norm, from two sums per channel."""
     if gs[0] is None:
         return tuple(None for v in (x, weight, bias) if v is not None)
     axes = tuple(k for k in range(x.rank) if k != 1)

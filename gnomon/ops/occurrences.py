@@ -1,4 +1,4 @@
-"""Counts of positions, and elements that are put in order where a mask holds.
+"""Counts of positions, and elements selected by a mask.
 
 Lookups and writes by positions are in indexing.py.
 """
@@ -22,7 +22,7 @@ from gnomon.ops.scan_primitives import scan
 
 
 def np_masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray):
-    """masked_scatter by numpy."""
+    """Compute masked_scatter with numpy."""
     x, mask = np.broadcast_arrays(x, mask)
     y = x.copy()
     y[mask] = source.reshape(-1)[: mask.sum()]
