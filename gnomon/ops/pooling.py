@@ -1,4 +1,4 @@
-"""Windows folded: largest, mean, norm. Bins of adaptive sizes are in adaptive_pooling.py.
+"""Pooling: fold windows to their maximum, mean or norm.
 
 A window's largest element is found by position, so its gradient goes to the first of equals.
 """
@@ -31,7 +31,7 @@ Numbers = int | Sequence[int]
 
 
 def largest_gradient(g: Node, y: Node, x: Node) -> Node:
-    """The gradient stands where the largest stands first."""
+    """The gradient of a maximum, which goes to the first of equal elements."""
     last = x.rank - 1
     here = elementwise("eq", along(x, last), position("max", x, last, True))
     return where(here, expand(unsqueeze(g, last), x.shape), 0.0)
@@ -53,7 +53,7 @@ def largest(x: Node) -> Node:
 
 
 def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: bool) -> int:
-    """The overhang of windows past the padding at the end, so that the last one is not lost."""
+    """The number of elements past the padding that the last window needs, by `ceil_mode`."""
     reach = (kernel - 1) * gap + 1
     span = size + 2 * pad - reach
     steps = -(-span // step) if ceil_mode else span // step
@@ -64,7 +64,7 @@ def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: b
 
 
 def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Numbers | None):
-    """x with samples, whether it had none, and kernel and stride per axis."""
+    """x with an axis of samples, whether it had none, and kernel and stride per axis."""
     if x.rank not in (count + 1, count + 2):
         raise ShapeError(
             f"{name}: x must be (n, c, ...) with {count} more axes, or without n: got {x.shape}."
@@ -85,7 +85,7 @@ def ends(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Pairs:
-    """Padding before and after each axis."""
+    """The padding before and after each axis."""
     pads = repeated(name, padding, len(kernel), "padding", 0)
     if any(2 * p > k for p, k in zip(pads, kernel, strict=True)):
         raise ArgumentError(
@@ -99,7 +99,7 @@ def ends(
 
 
 def first_of_largest(windows: Node, y: Node) -> Node:
-    """The place in each window of its largest element, the first of equals."""
+    """The position in each window of its largest element, the first of equal ones."""
     won = elementwise("eq", windows, unsqueeze(y, 2))
     if y.dtype.is_floating_point:
         won = elementwise("or", won, elementwise("isnan", windows))
@@ -113,7 +113,7 @@ def max_pool_gradient(
     *given: Any,
     return_indices: bool = False,
 ):
-    """The gradient of each window stands where its largest stands first; `given` as max_pool's.
+    """The gradient of max_pool, which goes to the first largest element of each window.
 
     With return_indices there are two results, and as many gradients.
     """
@@ -167,7 +167,7 @@ def plane_position(
     padding: Pairs,
     dilation: Sequence[int],
 ) -> Node:
-    """A place within a window as a place within the flattened plane."""
+    """A position in a window as a position in the flattened plane."""
     flat, inner = None, prod(kernel)
     for k, size in enumerate(kernel):
         inner //= size
@@ -180,7 +180,7 @@ def plane_position(
 
 
 def max_pool_over(count: int) -> Op:
-    """max_pool1d, max_pool2d or max_pool3d."""
+    """Create max_pool1d, max_pool2d or max_pool3d, by the number of axes."""
     name = f"max_pool{count}d"
 
     def function(
@@ -221,7 +221,7 @@ max_pool1d, max_pool2d, max_pool3d = map(max_pool_over, (1, 2, 3))
 
 
 def avg_pool_gradient(g: Node, y: Node, x: Node, *given: Any, divisor: int | None = None) -> Node:
-    """Every element collects its share of the gradients of its windows; `given` as avg_pool's."""
+    """The gradient of avg_pool: each element gets its share of its windows' gradients."""
     kernel, stride, padding, counted, *more = given
     divisor = more[0] if more else divisor
     g, ones = cast(g, accumulator(x.dtype)), (1,) * len(kernel)
@@ -263,7 +263,7 @@ def avg_pool(
 def elements(
     y: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, counted: Pairs
 ) -> Node | float:
-    """The number of each window's elements: one number, or one per place along some axes.
+    """The number of elements in each window: one number, or one per place along some axes.
 
     Along an axis it first grows, then falls: it is one number if the ends and the second agree.
     """
@@ -283,7 +283,7 @@ def elements(
 
 
 def avg_pool_over(count: int) -> Op:
-    """avg_pool1d, avg_pool2d or avg_pool3d."""
+    """Create avg_pool1d, avg_pool2d or avg_pool3d, by the number of axes."""
     name = f"avg_pool{count}d"
 
     def function(
@@ -322,7 +322,7 @@ avg_pool1d, avg_pool2d, avg_pool3d = map(avg_pool_over, (1, 2, 3))
 
 
 def lp_pool_over(count: int) -> Op:
-    """lp_pool1d, lp_pool2d or lp_pool3d."""
+    """Create lp_pool1d, lp_pool2d or lp_pool3d, by the number of axes."""
     name, mean = f"lp_pool{count}d", (avg_pool1d, avg_pool2d, avg_pool3d)[count - 1]
 
     def function(
@@ -358,11 +358,11 @@ lp_pool1d, lp_pool2d, lp_pool3d = map(lp_pool_over, (1, 2, 3))
 def unpooled_gradient(
     g: Node, y: Node, x: Node, index: Node, *, size: int
 ) -> tuple[Node, Node | None]:
-    """The gradient at each element's place, also of those that another one covers, as PyTorch's."""
+    """The gradient at each element's position, also if another one overwrote it, as in PyTorch."""
     return take_along_axis(g, index, 1), None
 
 
 @internal(gradient=unpooled_gradient)
 def unpooled(x: Node, index: Node, *, size: int) -> Node:
-    """Each row's elements at their positions in zeros; of several for a place the last stays."""
+    """Rows of zeros with elements put at their positions; of several at one, the last counts."""
     return scatter(zeros(x.arena, (x.shape[0], size), x.dtype), 1, index, x)

@@ -25,7 +25,7 @@ from gnomon.ops.view_primitives import slice_
 
 
 def words_of(key: Node) -> tuple[Node, Node]:
-    """The two words of a key."""
+    """The two words of a key; raises DtypeError if it is not one."""
     if key.shape != (2,) or key.dtype is not uint32:
         raise DtypeError(f"random: a key is two uint32 words: got {key.dtype.name} {key.shape}.")
     first, second = (reshape(slice_(key, ((k, k + 1, 1),)), ()) for k in (0, 1))
@@ -33,17 +33,17 @@ def words_of(key: Node) -> tuple[Node, Node]:
 
 
 def hashed(key: Node, counter: Node) -> Node:
-    """The noise of a key and a counter, uint64; every dtype stays as it is."""
+    """The hash of a key and a counter, as uint64."""
     return key.arena.node("map", (*words_of(key), counter), f="threefry")
 
 
 def halves(noise: Node) -> tuple[Node, Node]:
-    """The two words of a uint64, the lower first."""
+    """The two words of a uint64, the lower one first."""
     return cast(noise, uint32), cast(elementwise("shift_right", noise, 32), uint32)
 
 
 def positions(key: Node, shape: Shape) -> Node:
-    """The place of each element in the flattened tensor."""
+    """The position of each element in the flattened tensor."""
     total = math.prod(shape)
     kind = uint32 if total < 2**32 else uint64
     return cast(reshape(key.arena.node("iota", (), size=total, dtype=kind), shape), uint64)
@@ -78,13 +78,13 @@ def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
 
 
 def noise(key: Node, shape: Shape) -> tuple[Node, Node]:
-    """Two words of noise for every element."""
+    """Two random words for each element."""
     first, second = halves(hashed(key, positions(key, shape)))
     return expand(first, shape), expand(second, shape)
 
 
 def fraction(words: tuple[Node, Node], kind: DType) -> Node:
-    """A number in [0, 1), a multiple of 2^-24, or of 2^-53 in float64."""
+    """Random numbers in [0, 1), multiples of 2^-24, or of 2^-53 in float64."""
     if kind is not float64:
         top = elementwise("shift_right", words[0], 8)
         # through int32, whose conversion every machine has
@@ -95,7 +95,7 @@ def fraction(words: tuple[Node, Node], kind: DType) -> Node:
 
 
 def floating_kind(name: str, dtype: object) -> DType:
-    """A dtype that must be a float."""
+    """The dtype; raises DtypeError if it is not a float."""
     kind = dtype_of(dtype)
     if not kind.is_floating_point:
         raise DtypeError(f"{name}: gives floats: got {kind.name}.")
@@ -223,7 +223,7 @@ def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) ->
 
 
 def below(key: Node, p: float, shape: Shape) -> Node:
-    """The mask of noise below a share of all words."""
+    """A mask that is True with probability p."""
     bound = round(p * 2**32)
     if bound in (0, 2**32):
         return expand(constant(key.arena, bound > 0, bool_), shape)
@@ -231,7 +231,7 @@ def below(key: Node, p: float, shape: Shape) -> Node:
 
 
 def dropout_gradient(g: Node, y: Node, x: Node, key: Node, p: float = 0.5):
-    """Drop and scale the gradient at the places of x: the noise is recomputed, not kept."""
+    """The gradient of dropout: the same mask, recomputed from the key, applied to g."""
     return dropout(g, key, p), None
 
 

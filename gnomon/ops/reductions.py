@@ -1,4 +1,4 @@
-"""Folds over axes: sums, means, extremes and where they stand, variances, norms, counts.
+"""Reductions over axes: sums, means, extremes and their positions, variances, norms, counts.
 
 Sums run in canonical order (gnomon/ops/canonical.py) and are rounded once. Extremes that also say
 where they stand find positions first and then fetch values, so equals never share a gradient.
@@ -36,13 +36,13 @@ from gnomon.ops.view_primitives import pad, permute, slice_
 
 
 def fold(monoid: str, x: Node, axes: Sequence[int], keepdims: bool, dtype: DType | None = None):
-    """Fold axes away, or to size 1."""
+    """Fold axes away, or to size 1 if `keepdims`."""
     folded = cast(reduce(monoid, x, tuple(axes), dtype), dtype or x.dtype)
     return reshape(folded, kept_sizes(x.shape, axes)) if keepdims else folded
 
 
 def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
-    """An axis as numpy wants it."""
+    """An axis argument as numpy takes it."""
     return axis if axis is None or isinstance(axis, int) else tuple(axis)
 
 
@@ -85,7 +85,7 @@ def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = 
 
 
 def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
-    """The mean, still in the accumulator's dtype."""
+    """The mean over axes, in the accumulator's dtype."""
     count = math.prod(x.shape[k] for k in axes)
     total = fold("add", x, axes, keepdims, accumulator(x.dtype))
     return total / count if count else total * float("nan")
@@ -125,7 +125,7 @@ def nanmean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object
 def prod_gradient(
     g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False, **_: Any
 ) -> Node:
-    """The product of the others: those before times those after, so that zeros do no harm."""
+    """The gradient of prod: products before and after each element, so that zeros are allowed."""
     axes = many_axes("prod", axis, x.rank)
     if not axes:
         return g
@@ -139,7 +139,7 @@ def prod_gradient(
 
 
 def before(x: Node) -> Node:
-    """Along the last axis, the product of all elements that stand before each."""
+    """The product of all elements before each one, along the last axis."""
     none = (0,) * x.rank
     shifted = pad(x, (*none[:-1], 1), none, 1.0)
     kept = tuple((0, n, 1) for n in x.shape)
@@ -170,7 +170,7 @@ def refuse_empty(name: str, x: Node, axes: tuple[int, ...]) -> None:
 
 
 def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
-    """The largest or smallest over axes."""
+    """The largest or smallest element over axes; raises if there is none."""
     axes = many_axes(name, axis, x.rank)
     refuse_empty(name, x, axes)
     if x.dtype is bool_:
@@ -179,7 +179,7 @@ def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
 
 
 def to_equals(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The gradient of a choice over axes: equals of it share it, over all axes together."""
+    """The gradient of an extreme over axes, which equal elements share."""
     axes = many_axes("max", axis, x.rank)
     kept = kept_sizes(x.shape, axes)
     g, y = reshape(g, kept), reshape(y, kept)
@@ -306,7 +306,7 @@ def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
 
 
 def position(name: str, x: Node, axis: int | None, keepdims: bool) -> Node:
-    """The first position of an extreme."""
+    """The position of an extreme, the first of equal ones."""
     if axis is None:
         found = position(name, reshape(x, (x.size,)), 0, False)
         return reshape(found, (1,) * x.rank) if keepdims else found
@@ -323,18 +323,18 @@ def position(name: str, x: Node, axis: int | None, keepdims: bool) -> Node:
 
 
 def zero_of(x: Node) -> Node:
-    """Position 0, for a scalar."""
+    """The position 0, for a tensor of rank 0."""
     return elementwise("mul", cast(truth(x), int64), 0)
 
 
 def along(x: Node, axis: int, dtype: DType = int64) -> Node:
-    """0, 1, 2, ... along one axis of x, with size 1 along the others."""
+    """The integers 0, 1, 2, ... along one axis of x, with size 1 along the others."""
     count = x.arena.node("iota", (), size=x.shape[axis], dtype=dtype)
     return reshape(count, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
 
 
 def pick_gradient(g: Node, y: Node, x: Node, index: Node, axis: int):
-    """The gradient stands where the value was picked: a choice, not a scatter."""
+    """The gradient of pick: g at the picked elements, by selection."""
     axis = one_axis("pick", axis, x.rank)
     here = elementwise("eq", along(x, axis, index.dtype), unsqueeze(index, axis))
     return where(here, expand(unsqueeze(g, axis), x.shape), 0.0), None
@@ -361,7 +361,7 @@ def pick(x: Node, index: Node, axis: int) -> Node:
 
 
 def extreme_with_positions(name: str, x: Node, axis: int, keepdims: bool) -> tuple[Node, Node]:
-    """The extreme of every row, and where it stands first."""
+    """The extreme of every row, and its first position."""
     if not x.rank:
         return x, zero_of(x)
     found = position(name, x, axis, False)

@@ -23,52 +23,52 @@ from gnomon.ops.scalars import where
 
 OfNode = Callable[[Node], Node]
 TRIES = 6
-"""Proposals of a gamma number: each is accepted with a chance above 0.95."""
+"""The number of proposals of a gamma number; each is accepted with probability above 0.95."""
 POINTS = 64
 LOW, HIGH = -3.5, 4.0
-"""The points of the quadrature behind the gradient of gamma numbers; its error is below 1e-7."""
+"""The interval of the quadrature for the gradient of gamma numbers; the error is below 1e-7."""
 TERMS = 15
-"""Of the series that is taken for gamma numbers below 1."""
+"""The number of terms of the series for gamma numbers below 1."""
 COUNTS = 44
-"""Counts below which those of a mean below 10 lie, with a chance of 1 − 1e-14."""
+"""The bound of counts of a mean below 10, with probability 1 − 1e-14."""
 FEW = 10.0
-"""Below this mean a count is found by its cumulative chances, above by rejection."""
+"""The mean below which counts come from cumulative probabilities, and from rejection above."""
 ANGLE_TRIES = 20
-"""Proposals of an angle: each is accepted with a chance above 0.65."""
+"""The number of proposals of an angle; each is accepted with probability above 0.65."""
 COUNT_TRIES = 12
-"""Proposals of a count: each is accepted with a chance above 0.75."""
+"""The number of proposals of a count; each is accepted with probability above 0.75."""
 
 
 def shares(key: Node, number: int, shape: tuple[int, ...]) -> Node:
-    """Uniform draws of (0, 1], by a key of their own."""
+    """Uniform draws in (0, 1], by a key derived from a number."""
     return 1.0 - random_uniform(fold_in(key, number), shape, dtype=float64)
 
 
 def log(x: Node) -> Node:
-    """The natural logarithm."""
+    """The natural logarithm of x."""
     return elementwise("log", x)
 
 
 def first(accepted: Node, x: Node) -> Node:
-    """The first accepted of the proposals along the last axis."""
+    """The first accepted proposal along the last axis; the very first if none was accepted."""
     return pick(x, argmax(cast(accepted, int64), -1), -1)
 
 
 def gamma_gradient(g: Node, y: Node, key: Node, alpha: Node) -> tuple[None, Node]:
-    """The slope of the quantile that a draw is, over alpha (Figurnov and others 2018)."""
+    """The gradient of a gamma draw for alpha, as a quantile's (Figurnov and others 2018)."""
     slope = slope_of_gamma(cast(alpha, float64), cast(y, float64))
     return None, g * cast(slope, g.dtype)
 
 
 def slope_of_gamma(a: Node, x: Node) -> Node:
-    """−(∂P / ∂a) / (∂P / ∂x) of the regularized gamma function P(a, x)."""
+    """The slope −(∂P / ∂a) / (∂P / ∂x) of the regularized gamma function P(a, x)."""
     small = elementwise("lt", x, 1.0)
     near = by_series(a, elementwise("minimum", x, 1.0))
     return where(small, near, by_quadrature(a, where(small, 1.0, x)))
 
 
 def by_series(a: Node, x: Node) -> Node:
-    """The slope of the gamma function for x below 1, by the power series of P."""
+    """The slope of P for x below 1, by its power series."""
     wide_a, wide_x = unsqueeze(a, a.rank), unsqueeze(x, x.rank)
     step = cast(a.arena.node("iota", (), size=TERMS, dtype=int64), float64) + 1.0
     above = wide_a + step
@@ -128,7 +128,7 @@ def random_gamma(key: Node, alpha: Node) -> Node:
 
 
 def by_chances(key: Node, first_chance: Node, ratio: Callable[[int], Node]) -> Node:
-    """A count by its chances one after another: ratio(k) times the one before."""
+    """A count from probabilities: each is ratio(k) times the one before."""
     share = 1.0 - shares(key, 1, first_chance.shape)
     chance = total = first_chance
     count = cast(elementwise("ge", share, total), float64)
@@ -154,7 +154,7 @@ def by_hat(key: Node, hat: tuple[Node, Node, Node, Node], log_chance: OfNode) ->
 
 
 def log_factorial(k: Node) -> Node:
-    """log of k!, by Stirling's series of k + 8.
+    """The logarithm of k!, by Stirling's series of k + 8.
 
     Its code is a tenth of lgamma's, which serves negative numbers too.
     """
@@ -215,7 +215,7 @@ def random_binomial(key: Node, count: Node, p: Node) -> Node:
 
 
 def many_successes(key: Node, n: Node, p: Node) -> Node:
-    """Successes, where at least ten are expected and p is at most a half."""
+    """The number of successes, for at least ten expected ones and p of at most a half."""
     spread = elementwise("sqrt", n * p * (1.0 - p))
     b = spread * 2.53 + 1.15
     a = b * 0.0248 + p * 0.01 - 0.0873

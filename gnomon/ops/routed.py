@@ -38,11 +38,11 @@ from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
 
 SHARES = "p"
-"""The letter of shares of groups that are apart."""
+"""The letter of the axis of shares."""
 
 
 def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """routed_rows by numpy."""
+    """Compute routed_rows with numpy."""
     if ends.ndim == 3:
         shares = zip(x, np.split(mats, len(ends)), ends, strict=True)
         return np.stack([np_routed_rows(*each) for each in shares])
@@ -51,7 +51,7 @@ def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray) -> np.ndar
 
 
 def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """routed_steps by numpy."""
+    """Compute routed_steps with numpy."""
     if ends.ndim == 3:
         return np.concatenate([np_routed_steps(*each) for each in zip(x, y, ends, strict=True)])
     parts = zip(np.split(x, len(ends), 1), np.split(y, len(ends)), ends, strict=True)
@@ -86,7 +86,7 @@ of x: got (3, 2).
 
 
 def check(x: Node, mats: Node, ends: Node) -> None:
-    """Refuse what does not fit together."""
+    """Refuse shapes that do not fit each other."""
     came = f"got {x.shape}, {mats.shape} and {ends.shape}"
     ranks = (x.rank, mats.rank, ends.rank)
     fits = ranks in ((2, 3, 2), (3, 3, 3)) and x.shape[:-2] == ends.shape[:-2]
@@ -106,12 +106,12 @@ def check(x: Node, mats: Node, ends: Node) -> None:
 
 
 def routed_rows_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of routed_rows."""
+    """The gradients of routed_rows."""
     return gradients_of_rows(routed_rows, routed_steps, g, *operands)
 
 
 def routed_steps_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of routed_steps."""
+    """The gradients of routed_steps."""
     return gradients_of_steps(routed_rows, g, *operands)
 
 
@@ -181,7 +181,7 @@ def routed_steps(x: Node, y: Node, ends: Node) -> Node:
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:
-    """The beginning and end of each run within its block, as many as ends."""
+    """The first position and the end of each run within its block, shaped like `ends`."""
     *lead, groups = ends.shape
     every = [(0, n, 1) for n in lead]
     before = slice_(ends, (*every, (0, max(groups - 1, 0), 1)))
@@ -190,12 +190,12 @@ def bounds_of(ends: Node) -> tuple[Node, Node]:
 
 
 def np_reordered(x: np.ndarray, order: np.ndarray, inverse: np.ndarray):
-    """reordered by numpy."""
+    """Compute reordered with numpy."""
     return np.take_along_axis(x, order[..., None], 1)
 
 
 def reordered_rule(g: Node, _result: Node, x: Node, order: Node, inverse: Node):
-    """The rows of a gradient, moved back."""
+    """The gradient of reordered: rows moved back."""
     return reordered(g, inverse, order), None, None
 
 

@@ -1,4 +1,4 @@
-"""Slices put at positions along an axis, which a kernel writes where they belong."""
+"""Writes of slices at positions along an axis, for a kernel that writes in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["put_rows", "slices_put"]
 
 @internal(claim=Claim("put_rows", floats=False, over=True))
 def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
-    """x with slices put at positions along an axis, the last of those that meet.
+    """x with slices put at positions along an axis; of several at one, the last counts.
 
     index: a vector, or one for each place of the first axes, which x and values have too.
     """
@@ -38,7 +38,7 @@ def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
 
 
 def slices_put(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node | None:
-    """A scatter whose positions were expanded to slices, which move as such; None of another one.
+    """A scatter as put_rows, if its positions were expanded to slices; None for others.
 
     axis: counted from the front, of x and of the index, which has the axes of x.
     """

@@ -40,14 +40,14 @@ PLACES, KERNEL = "xyz", "uvw"
 
 
 def grouped(x: Node, axis: int, groups: int) -> Node:
-    """An axis as (groups, size / groups); as it is for one group."""
+    """An axis reshaped to (groups, size / groups); unchanged for one group."""
     if groups == 1:
         return x
     return reshape(x, (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :]))
 
 
 def windows_of(x: Node, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]):
-    """x (n, c, *s) as (n, c, *kernel, *places), without the kernel's axes of size 1."""
+    """The windows (n, c, *kernel, *places) of x (n, c, *s), without kernel axes of size 1."""
     first = x.rank
     for k, (size, step, gap) in enumerate(zip(kernel, stride, dilation, strict=True)):
         if size == 1:
@@ -58,12 +58,12 @@ def windows_of(x: Node, kernel: Sequence[int], stride: Sequence[int], dilation: 
 
 
 def split(groups: int) -> tuple[tuple[int, ...], str]:
-    """The axis of groups and its letter, where there are several."""
+    """The axis of groups and its letter; empty for one group."""
     return ((groups,), "g") if groups > 1 else ((), "")
 
 
 def convolved(x: Node, weight: Node, geometry: Geometry) -> Node:
-    """Windows of x contracted with the kernel, in the accumulator's dtype; x is padded already."""
+    """Contract the windows of padded x with the kernel, in the accumulator's dtype."""
     stride, dilation, groups = geometry
     windows = windows_of(x, weight.shape[2:], stride, dilation)
     return contracted(windows, weight, weight.rank - 2, groups)
@@ -85,7 +85,7 @@ def contracted(windows: Node, weight: Node, count: int, groups: int) -> Node:
 
 
 def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
-    """The gradient of the kernel: what each element met of padded x, over samples and places."""
+    """The gradient of the kernel: windows of padded x times g, over samples and places."""
     stride, dilation, groups = geometry
     lead, letter = split(groups)
     windows = windows_of(x, weight.shape[2:], stride, dilation)
@@ -104,7 +104,7 @@ def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
 
 
 def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
-    """The kernel's gradient where a channel meets only itself: sums plane by plane, no matrices.
+    """The kernel's gradient if each channel meets only itself: sums over planes, no matrices.
 
     Rows of a plane are added first, then along a row, then samples.
     """
@@ -122,7 +122,7 @@ def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
 def spread_back(
     g: Node, weight: Node, size: Sequence[int], padding: Pairs, geometry: Geometry
 ) -> Node:
-    """The transpose of `convolved`: from places back to an input of this size, without padding."""
+    """The transpose of `convolved`: from places to an input of this size, without padding."""
     stride, dilation, groups = geometry
     kernel = weight.shape[2:]
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
@@ -137,7 +137,7 @@ def spread_back(
 
 
 def tiled(g: Node, weight: Node, groups: int) -> Node:
-    """The transpose when windows neither overlap nor leave gaps: each place fills its own tile."""
+    """The transpose if windows neither overlap nor leave gaps: each place fills its own tile."""
     count = g.rank - 2
     places, inner, letter = PLACES[:count], KERNEL[:count], "g" if groups > 1 else ""
     pairs = "".join(a + b for a, b in zip(places, inner, strict=True))
@@ -154,7 +154,7 @@ def tiled(g: Node, weight: Node, groups: int) -> Node:
 def slid_back(
     g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
 ) -> Node:
-    """The transpose in general: a convolution per phase, then the phases side by side.
+    """The general transpose: one convolution per phase, with phases interleaved.
 
     g has its margins already.
     """
@@ -169,14 +169,14 @@ def slid_back(
 def slide_back(
     g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
 ) -> Node:
-    """`slid_back` of several phases, as a region that a kernel claims."""
+    """The general transpose of several phases, as a region that a kernel claims."""
     return slid_back(g, weight, size, lows, geometry)
 
 
 def of_phase(
     g: Node, weight: Node, chosen: Sequence[Phase], begin: Sequence[int], groups: int
 ) -> Node:
-    """One phase's elements; the places in g begin at `begin`."""
+    """The elements of one phase; the places in g begin at `begin`."""
     counts = tuple(p.elements for p in chosen)
     if not all(p.taps[1] for p in chosen):
         zero = constant(g.arena, 0.0, accumulator(g.dtype))

@@ -37,14 +37,14 @@ Threshold = Node | float | None
 
 
 def same_batches(name: str, a: Node, b: Node) -> tuple[Node, Node]:
-    """Two matrices of floats in one dtype, their batches broadcast."""
+    """Two matrices of floats in one dtype, with their batches broadcast."""
     a, b = alike(f"linalg.{name}", matrices(name, a), matrices(name, b))
     batch = joint_shape(f"linalg.{name}", [a.shape[:-2], b.shape[:-2]])
     return expand(a, (*batch, *a.shape[-2:])), expand(b, (*batch, *b.shape[-2:]))
 
 
 def fitting_sides(name: str, a: Node, b: Node, left: bool) -> None:
-    """Refuse sides of equations whose sizes differ."""
+    """Refuse equations whose right sides have another size."""
     if a.shape[-1] != b.shape[-2 if left else -1]:
         side = "rows" if left else "columns"
         raise ShapeError(
@@ -53,7 +53,7 @@ def fitting_sides(name: str, a: Node, b: Node, left: bool) -> None:
 
 
 def identity(x: Node) -> Node:
-    """The identity for each matrix of a batch."""
+    """The identity matrix for each matrix of a batch."""
     return expand(eye(x.arena, x.shape[-1], dtype=x.dtype), x.shape)
 
 
@@ -101,11 +101,11 @@ def cholesky_solve(x: Node, L: Node, upper: bool = False) -> Node:
 
 
 numpys: Any = np.linalg
-"""The references."""
+"""numpy's functions, as references."""
 
 
 def inverse_of_square(x: Any, upper: bool = False) -> Any:
-    """numpy's inverse of x · xᵀ, or of xᵀ · x."""
+    """Compute with numpy the inverse of x · xᵀ, or of xᵀ · x if `upper`."""
     return numpys.inv(x.mT @ x if upper else x @ x.mT)
 
 
@@ -123,19 +123,19 @@ def cholesky_inverse(x: Node, upper: bool = False) -> Node:
 
 
 def solved_gradient(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
-    """A⁻ᵀ g, and minus that times yᵀ (Giles 2008, section 2.3.1)."""
+    """The gradients of solve: A⁻ᵀ g for b, and −(A⁻ᵀ g) yᵀ for A (Giles 2008, section 2.3.1)."""
     gb = solved(turned(a), g)
     return -matmul(gb, turned(y)), gb
 
 
 @internal(gradient=solved_gradient)
 def solved(a: Node, b: Node) -> Node:
-    """x of a · x = b."""
+    """Solve a · x = b for x."""
     return called("solve", a, b, gives=[(b.shape[-2:], b.dtype)])[0]
 
 
 def np_solve(a: np.ndarray, b: np.ndarray, left: bool = True):
-    """solve by numpy."""
+    """Compute solve with numpy."""
     vector = b.ndim == 1 or b.shape == a.shape[:-1]
     b = b[..., None] if vector else b
     made = np.linalg.solve(a, b) if left else np.linalg.solve(a.mT, b.mT).mT
@@ -186,12 +186,12 @@ def inverse(x: Node) -> Node:
 
 
 def det_gradient(g: Node, y: Node, x: Node) -> Node:
-    """g · det · A⁻ᵀ (Giles 2008, section 2.2.4)."""
+    """The gradient of a determinant: g · det · A⁻ᵀ (Giles 2008, section 2.2.4)."""
     return spread(x, g * y)
 
 
 def spread(x: Node, g: Node) -> Node:
-    """g · A⁻ᵀ, g a number for each matrix."""
+    """The product g · A⁻ᵀ, for one number g per matrix."""
     made = solved(turned(wide(x)), identity(wide(x)))
     return cast(made * reshape(wide(g), (*g.shape, 1, 1)), x.dtype)
 
@@ -212,7 +212,7 @@ def det(x: Node) -> Node:
 
 
 def slogdet_gradient(gs: Sequence[Node | None], ys: Sequence[Node], x: Node) -> Node | None:
-    """A⁻ᵀ; the sign has none."""
+    """The gradient of slogdet: g · A⁻ᵀ for the logarithm; the sign has none."""
     return None if gs[1] is None else spread(x, gs[1])
 
 
@@ -266,7 +266,7 @@ def threshold(s: Node, shape: Sequence[int], atol: Threshold, rtol: Threshold) -
 
 
 def inverted_gradient(g: Node, y: Node, x: Node, *_: object, **__: object) -> Node:
-    """−Yᵀ g Yᵀ + (1 − A Y) gᵀ Y Yᵀ + Yᵀ Y gᵀ (1 − Y A) (Golub and Pereyra 1973)."""
+    """The gradient of the pseudoinverse Y (Golub and Pereyra 1973)."""
     gt, yt = turned(g), turned(y)
     beside = matmul(gt, y) - matmul(matmul(x, y), matmul(gt, y))
     first = matmul(matmul(yt, g), yt)
@@ -276,7 +276,7 @@ def inverted_gradient(g: Node, y: Node, x: Node, *_: object, **__: object) -> No
 
 @internal(gradient=inverted_gradient)
 def inverted(x: Node, atol: Threshold, rtol: Threshold, hermitian: bool) -> Node:
-    """V · diag(1 / s) · Uᵀ over the singular values, or eigenvalues, that are not nearly 0."""
+    """The pseudoinverse V · diag(1 / s) · Uᵀ, over singular values that are not nearly 0."""
     if hermitian:
         s, u = eigh(x)
         v = u
@@ -289,7 +289,7 @@ def inverted(x: Node, atol: Threshold, rtol: Threshold, hermitian: bool) -> Node
 
 
 def pseudoinverse(x: Any, rcond: Any = None, **_: Any) -> Any:
-    """numpy's."""
+    """Compute the pseudoinverse with numpy."""
     return numpys.pinv(x, rcond)
 
 

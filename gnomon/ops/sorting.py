@@ -1,4 +1,4 @@
-"""Order along an axis: sort, topk, medians, quantiles, places in sorted rows.
+"""Order along an axis: sort, topk, medians, quantiles, positions in sorted rows.
 
 All compute positions by one stable sort, then fetch values by position; NaN counts as largest.
 """
@@ -36,7 +36,7 @@ def fetched(x: Node, positions: Node, axis: int) -> Node:
 
 
 def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_: Any) -> np.ndarray:
-    """A stable order by numpy."""
+    """Compute a stable order with numpy."""
     if not descending:
         return np.argsort(x, axis, kind="stable")
     back = np.argsort(np.flip(x, axis), axis, kind="stable")
@@ -139,7 +139,7 @@ def kthvalue(x: Node, k: int, axis: int = -1, keepdims: bool = False) -> tuple[N
 
 
 def at_rank(x: Node, axis: int, found: Node, keepdims: bool) -> tuple[Node, Node]:
-    """One element per row, and its position, which keeps the axis of size 1 when it comes."""
+    """One element per row, and its position; both have an axis of size 1 if `keepdims`."""
     lone = reshape(found, (*x.shape[:axis], *x.shape[axis + 1 :]))
     values = pick(x, lone, axis)
     return (unsqueeze(values, axis), found) if keepdims else (values, lone)
@@ -152,7 +152,7 @@ def to_all_of_one(g: Node, y: Node, x: Node, chosen: Node) -> tuple[Node, None]:
 
 @internal(gradient=to_all_of_one)
 def one_of(x: Node, chosen: Node) -> Node:
-    """An element of x, whatever its place: all that equal it share its gradient."""
+    """An element of x, whose gradient all elements equal to it share."""
     return chosen.arena.node("detach", (chosen,))
 
 
@@ -254,7 +254,7 @@ def quantile(
 
 
 def at_share(x: Node, q: float, axis: int | None, keepdims: bool, interpolation: str) -> Node:
-    """The value at one share of every row."""
+    """The quantile of every row at one share."""
     if not 0 <= q <= 1:
         raise ArgumentError(f"quantile: q is a share between 0 and 1: got {q}.")
     rank = x.rank
@@ -291,7 +291,7 @@ def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
 
 
 def between(lower: Node, upper: Node, share: float) -> Node:
-    """The value at a share of the way from one to another; from an infinity there is none to go."""
+    """The value at a share of the way from lower to upper; lower itself if that is infinite."""
     below = elementwise(
         "and", elementwise("eq", lower, -math.inf), elementwise("lt", upper, math.inf)
     )
@@ -303,7 +303,7 @@ def between(lower: Node, upper: Node, share: float) -> Node:
 
 
 def np_searchsorted(sorted_sequence: np.ndarray, values: np.ndarray, right: bool = False, **_: Any):
-    """searchsorted by numpy, for one sorted row."""
+    """Compute searchsorted with numpy, for one sorted row."""
     return np.searchsorted(sorted_sequence, values, "right" if right else "left")
 
 
@@ -346,7 +346,7 @@ def searchsorted(
 
 
 def bisected(ordered: Node, values: Node, row: str) -> Node:
-    """The first place whose element is not before a value: halving, as far as the size asks.
+    """The first position whose element is not before a value, by bisection.
 
     A NaN is after all, and nothing is before it.
     """
@@ -366,7 +366,7 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
 
 
 def halvings(size: int) -> int:
-    """The halvings after which one of so many places is left: one number for many sizes.
+    """The number of halvings for so many positions; sizes in a range share one number.
 
     >>> [halvings(size) for size in (0, 255, 256, 70_000)]
     [8, 8, 16, 32]

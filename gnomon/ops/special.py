@@ -19,7 +19,7 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import SCALARS, where
 
 WINITZKI = 0.147
-"""The constant of Winitzki's approximation, from which erfinv starts: within 0.2 %."""
+"""The constant of Winitzki's approximation, the start of erfinv, which errs by up to 0.2 %."""
 
 
 def slope_of_erf(x: Node) -> Node:
@@ -40,7 +40,7 @@ def erfc(x: Node) -> Node:
 
 
 def erfinv_gradient(g: Node, y: Node, x: Node) -> Node:
-    """One over the slope of erf at the result."""
+    """The gradient of erfinv: 1 / the slope of erf at the result."""
     return g / slope_of_erf(y)
 
 
@@ -63,7 +63,7 @@ def inverse_of_erf(x: Node) -> Node:
 
 
 def inverse_of_tail(size: Node, tail: Node) -> Node:
-    """A rough start, and the three steps: erf of the result is a size, erfc of it the tail."""
+    """The inverse of erf of a size, and of erfc of the tail 1 - size, by three steps."""
     rest = elementwise("log", tail * (size + 1.0))
     half = rest * 0.5 + 2 / (pi * WINITZKI)
     y = elementwise("sqrt", elementwise("sqrt", half * half - rest / WINITZKI) - half)
@@ -103,7 +103,7 @@ TANHSHRINK_TERMS = 15
 
 
 def series(z: Node, factors: Sequence[float]) -> Node:
-    """Σ factors[k] · z^k, from the highest down."""
+    """The polynomial Σ factors[k] · z^k, by Horner's rule."""
     total = z * factors[-1]
     for factor in reversed(factors[1:-1]):
         total = (total + factor) * z
@@ -170,7 +170,7 @@ def sinc(x: Node) -> Node:
 
 
 def sine_over_angle(x: Node) -> Node:
-    """sin(πx) / (πx)."""
+    """The function sin(πx) / (πx)."""
     whole = elementwise("round", x)
     half = whole * 0.5
     # a half turn more changes the sign; taken off first, so that no digit of the rest is lost

@@ -1,4 +1,4 @@
-"""Parts of a tensor along its axes, and the same elements in another order.
+"""Parts of a tensor along its axes, and its elements in another order.
 
 All are made of view primitives, which dissolve into index arithmetic. Other axes are in views.py.
 """
@@ -19,7 +19,7 @@ from gnomon.ops.views import reshape, transpose
 
 
 def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
-    """x[start:stop:step] along one axis."""
+    """The slice x[start:stop:step] along one axis."""
     whole = [(0, n, 1) for n in x.shape]
     return view_primitives.slice_(x, (*whole[:axis], (start, stop, step), *whole[axis + 1 :]))
 
@@ -64,7 +64,7 @@ def select(x: Node, axis: int, index: int) -> Node:
 
 
 def np_split(x: np.ndarray, sections: Any, axis: int = 0):
-    """Parts of a size, or of sizes, by numpy."""
+    """Compute parts of one size, or of several sizes, with numpy."""
     if isinstance(sections, int):
         cuts = range(sections, x.shape[axis], sections)
     else:
@@ -141,7 +141,7 @@ def unbind(x: Node, axis: int = 0) -> tuple[Node, ...]:
 
 
 def np_flip(x: np.ndarray, axis: Axes = None, *more: int) -> np.ndarray:
-    """The reference of flip."""
+    """Compute flip with numpy."""
     return np.flip(x, axis if axis is None else sizes(axis, more))
 
 
@@ -187,7 +187,7 @@ def unfold(x: Node, axis: int, size: int, step: int) -> Node:
 
 
 def np_windows(x: np.ndarray, axis: int, size: Any, step: Any):
-    """Overlapping stretches by numpy."""
+    """Compute overlapping windows of an axis with numpy."""
     views = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return np.take(views, range(0, views.shape[axis], step), axis)
 

@@ -18,7 +18,7 @@ from gnomon.ops.registry import view
 
 
 def np_reshape(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarray:
-    """reshape by numpy."""
+    """Compute reshape with numpy."""
     return x.reshape(sizes(shape, more))
 
 
@@ -63,7 +63,7 @@ def reshape_as(x: Node, y: Node) -> Node:
 
 
 def np_permute(x: np.ndarray, axes: int | Sequence[int], *more: int) -> np.ndarray:
-    """permute by numpy."""
+    """Compute permute with numpy."""
     return np.transpose(x, sizes(axes, more))
 
 
@@ -180,7 +180,7 @@ def movedim(x: Node, source: int | Sequence[int], destination: int | Sequence[in
 
 
 def refuse_wide_axes(x: Node, axis: Axes = ()) -> None:
-    """Refuse to take away axes that are not of size 1."""
+    """Refuse to remove axes that are not of size 1."""
     larger = [k for k in many_axes("squeeze", axis, x.rank) if x.shape[k] != 1]
     if larger:
         raise ShapeError(
@@ -268,7 +268,7 @@ def unflatten(x: Node, axis: int, shape: Sequence[int]) -> Node:
 
 
 def grown(name: str, x: Node, shape: Shape) -> Shape:
-    """A shape to expand to, in which -1 keeps a size."""
+    """A shape to expand to, with -1 replaced by the size that it keeps."""
     if len(shape) < x.rank:
         raise ShapeError(f"{name}: {x.shape} has more axes than {shape}.")
     own = (*(1,) * (len(shape) - x.rank), *x.shape)
@@ -281,7 +281,7 @@ def grown(name: str, x: Node, shape: Shape) -> Shape:
 
 
 def np_expand(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarray:
-    """expand by numpy."""
+    """Compute expand with numpy."""
     return np.broadcast_to(x, sizes(shape, more))
 
 
