@@ -145,7 +145,7 @@ class Tiers:
         self.tried: list[Tier] = []
         self.thread: Thread | None = None
         self.remark = ""
-        """Which tier runs and why, where that was measured."""
+        """Which tier runs and why; empty if nothing was measured."""
         known = not seconds or is_built(graph, self.context)
         if made is None:
             made = build(graph, name, self.context if known else self.context.by_model)

@@ -69,7 +69,7 @@ class NumberPlaces:
         self.leaves: list[int] = []
         self.fixed: list[int] = []
         self.rows: list[int] = []
-        """Which of the graphs inside are the same."""
+        """Per nested graph, a number that equal graphs share."""
 
     def add(self, part: KindParts | NumberPlaces) -> None:
         """Append the numbers of a part."""

@@ -166,9 +166,10 @@ class Arena:
         self.shared = shared
         self._interned: dict[tuple[Any, ...], Interned] = {}
         self.constants: dict[tuple[Any, ...], Node] = {}
-        """Constants used lately, kept alive to be found again."""
+        """Recently used constants, kept alive so that they are found again."""
         self.latest: dict[str, Node] = {}
-        """Of groups of ranks whose meetings keep their order, the latest: the next one follows."""
+        """Group of ranks whose messages are ordered -> its latest message, which the next one
+        follows."""
         self._serial = count()
         interned = self._interned
 
@@ -295,7 +296,7 @@ def topological(roots: Iterable[Node], known: Iterable[Node] = (), to: Any = REA
     order: list[Node] = []
     seen: set[Node] = {*known}
     path: list[Node] = []
-    """Nodes with operands that are not in order yet, and the iterators that go on after them."""
+    """Nodes whose operands are being visited, each with the iterator over those left."""
     later: list[Iterator[Node]] = []
     coming = iter(roots)
     while True:

@@ -71,7 +71,8 @@ class Relations:
             elif len(set(columns[k])) > 1:
                 raise Unsized("its leaves follow from no sizes")
         self.given_by = choosing(self.sizes, self.numbers, self.places)
-        """The given ones among the numbers of a graph; None where the others do not follow."""
+        """Function that picks the independent numbers of a graph; None if the others do not follow.
+        """
 
     def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
         """Create a symbol for a number that follows from no other."""

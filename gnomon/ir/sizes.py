@@ -54,15 +54,16 @@ class ShapeEnv:
         self.atoms: list[Atom] = []
         self.symbols = 0
         self.functions: list[Callable[..., int]] = []
-        """Functions that are called when sizes are known."""
+        """Functions that are called once sizes are known."""
         self.thread = 0
-        """The thread in which Python code sees sizes of it, while a function is captured."""
+        """Identifier of the thread in which Python code sees symbolic sizes during a capture."""
         self.is_left = False
-        """Whether a size as it sees it was met where only the library's own may be."""
+        """Whether a size as Python code sees it reached a place where only the library's own may
+        be."""
         self.shown: dict[SymInt, Any] = {}
-        """Sizes as that code sees them."""
+        """Size -> the object that Python code sees for it."""
         self.guards: dict[str, bool] = {}
-        """Texts of what was decided, and how it fell."""
+        """Text of each comparison that was decided -> its outcome."""
         self._decided: list[SymInt] = []
         self._places: dict[str, int] = {}
         self._made: dict[tuple[tuple[Monomial, int], ...], SymInt] = {}

@@ -231,7 +231,8 @@ class ChangedGraphs:
     def __init__(self, change: Callable[[Graph], Graph]) -> None:
         self.change = change
         self.made: dict[int, tuple[Graph, Graph]] = {}
-        """The identity of a graph -> the graph, which stays alive, and what it became."""
+        """Identity of a graph -> (the graph, kept alive so that the identity stays its own; its
+        result)."""
 
     def __call__(self, graph: Graph) -> Graph:
         if id(graph) not in self.made:

@@ -47,7 +47,7 @@ class Tiles:
         self.rows = (prod(rows),) if flat else rows
         self.classes = self.given.weight.shape[0]
         self.inside = prod(self.rows[1:])
-        """Rows of one index along the first axis."""
+        """Number of rows per index of the first axis."""
 
     def space(self, *shape: int) -> Node:
         """Reserve memory that chunks share, one after another."""

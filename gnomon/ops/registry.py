@@ -83,10 +83,10 @@ class Traced:
         self.results = tuple(
             places.get(out, pattern_of(kind_of("region", p), "region", p, out)) for out, p in pairs
         )
-        """Per result the number of the input that it is, or a node like it."""
+        """Per result: the index of the input that it is, or a pattern node to repeat."""
         first = self.results[0] if self.results and not several else None
         self.only = first if isinstance(first, Node) else None
-        """A node like the result, where it is one that is made."""
+        """The pattern node of the only result; None if it is an input or there are several."""
 
     def emit(self, nodes: Sequence[Node]) -> Any:
         """Create the region nodes, one per result; a returned argument stays that argument."""
@@ -137,7 +137,7 @@ class Op:
         self.__wrapped__ = function
         self._traced: dict[tuple[Any, ...], Traced] = {}
         self._patterns: dict[tuple[Any, ...], Node] = {}
-        """Of calls of an inline operation that made one node of their nodes: a node like it."""
+        """Key of an inline call that created a single node -> that node, as a pattern to repeat."""
 
     @cached_property
     def words(self) -> tuple[str, ...]:

@@ -78,27 +78,26 @@ class Choices:
         self.across, self.shares = across, shares
         self.plan: Plan = {}
         self.types: dict[Node, Placement] = {}
-        """The placement in which a program of each node alone leaves it, whatever its readers cost.
-        """
+        """The placement that each node's own strategy results in, before readers move it."""
         self.state: dict[Node, int] = {}
-        """All that readers ask of a value, as a number: its shape, its dtype, its placement."""
+        """Value -> number that stands for its shape, dtype and placement, for use in keys."""
         self.states: dict[object, int] = {}
         self.bits: dict[Placement, int] = {}
         self.moved: dict[Node, int] = defaultdict(int)
-        """The placements in which readers wanted each value, as bits."""
+        """Value -> bit set of the placements in which readers want it."""
         self.rows: set[Node] = set()
         self.gradients: set[Node] = set()
-        """Rows of a gradient: each rank's count of them may differ, and no sum depends on it."""
+        """Rows of gradients: ranks may have different numbers of them, and no sum depends on it."""
         self.own = False
-        """Whether the rows are the ranks' own: each says for itself how many it gave."""
+        """Whether each rank passes its own rows, and their number."""
         self.uneven = False
-        """Whether the ranks' own rows are not whole leaves of all rows."""
+        """Whether the rows of some rank are not whole leaves of the sum over all rows."""
         self.weights: set[Node] = set()
         self.constant: set[Node] = set()
-        """Nodes made of constants alone, which a rank may have computed before."""
+        """Nodes that depend on constants alone, so that a rank may compute them once."""
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
         self.met: dict[object, ChosenStrategy] = {}
-        """All that a choice depends on -> the choice: layers repeat each other."""
+        """Key of everything a choice depends on -> the choice, since layers repeat."""
 
     def give(self, node: Node, placement: Placement) -> None:
         """Record the placement that an input has."""

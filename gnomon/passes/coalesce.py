@@ -39,7 +39,7 @@ def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
     """The collectives of units, grouped by the message in which they are sent together."""
     found: dict[MessageKey, list[Node]] = defaultdict(list)
     behind: dict[Node, int] = {}
-    """Node -> whether it depends on a gathered parameter or a scattered gradient, as bits."""
+    """Node -> bits: depends on a gathered parameter, on a scattered gradient."""
     for node in graph:
         waits = 0
         for x in node.inputs:
@@ -63,7 +63,7 @@ class Coalescing:
         self.group = {node: members for members in groups.values() for node in members}
         self.images: dict[tuple[Node, str], Node] = {}
         self.whole: set[Node] = set()
-        """Whole parameters and views of them: each pass has its own."""
+        """Gathered parameters and views of them, which are computed once per pass."""
         for node in graph:
             views = node.op in CARRIERS and node.inputs[0] in self.whole
             if views or (node in self.group and node.op == "all_gather"):

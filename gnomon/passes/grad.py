@@ -71,7 +71,7 @@ def pull_back(
         add_seed(total, paths.first.get(root, root), seed)
     layouts = gradient_layouts.GradientLayouts(paths) if mesh else None
     slices: dict[Node, list[Node]] = {}
-    """Node -> gradients of slices of it, which are put together once all are known."""
+    """Node -> gradients of slices of it, joined into one gradient at the end."""
     for node in reversed(nodes):
         if node in slices:
             g = whole_of(slices.pop(node))

@@ -31,10 +31,10 @@ class GradientLayouts:
         self.mesh = paths.mesh
         ordered = current().numerics != "fast"
         self.passed_through: set[Node] = in_several_layouts(paths) if ordered else set()
-        """Layouts whose gradients are added up at the values that they are layouts of."""
+        """Layout nodes whose gradients are summed at the value whose layout they are."""
         self.kinds: dict[str, dict[Node, Placement]] = {}
         self.own: dict[str, set[Node]] = {}
-        """By mesh axis the whole values whose gradients are each rank's own."""
+        """Mesh axis -> replicated values whose gradient each rank has for itself."""
         if any(map(mixes, paths.nodes)):
             values = [x for x in paths.nodes if axes_of(x)]
             self.kinds = types_of(paths.nodes, values, self.mesh)

@@ -28,17 +28,17 @@ class GradientPaths:
 
     def __init__(self, roots: Iterable[Node], wanted: Iterable[Node], values: Values = ()) -> None:
         self.wanted, self.nodes = set(wanted), topological(roots)
-        """What gradients are computed for, and the history in order, operands first."""
+        """The nodes to differentiate by, and the history of the roots in topological order."""
         self.first: dict[Node, Node] = {}
-        """For each further value of a leaf the first one in order."""
+        """Further value of a leaf -> the first one in topological order."""
         self.images: dict[Node, Node] = {}
-        """For each result of an opened function the value in a copy of its body."""
+        """Result of an opened function -> its value in the inlined copy of the body."""
         self.opens = False
         self.closed: set[Node] = set()
         regions = [x for x in self.nodes if x.op == "region"]
         captured, others = (any(map(f, regions)) for f in (is_captured, has_other_history))
         self.is_plain = not (captured or others)
-        """Whether each node passes its gradient to all of its inputs."""
+        """Whether every node passes its gradient to all of its inputs."""
         if captured:
             self._open(roots, values)
         elif others:
@@ -46,7 +46,7 @@ class GradientPaths:
         self.first = first_values(self.nodes, values)
         to = READ if self.is_plain else self.predecessors
         self.on_the_way = depends_on(self.nodes, self.wanted, to)
-        """The nodes through which gradients reach the wanted ones."""
+        """The nodes through which gradients reach the wanted nodes."""
         self.mesh = axes_in(self.nodes)
 
     def predecessors(self, node: Node) -> Sequence[Node]:

@@ -98,7 +98,7 @@ def output_placement(x: Node, want: Placement | None, plan: Plan) -> Placement:
 def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> None:
     """Split nodes whose readers all want the same split, if that takes no message."""
     wants: dict[Node, Placement | None] = {}
-    """The placement that all readers want; None where they differ."""
+    """Value -> the placement that all of its readers want; None where they differ."""
 
     def ask(x: Node, want: Placement) -> None:
         known = wants.setdefault(x, want)
@@ -145,10 +145,9 @@ class Emission:
         self.images: dict[Node, Node] = {}
         self.moved: dict[tuple[Node, Placement], Node] = {}
         self.alike: dict[int, Node] = {}
-        """By the identity of a strategy, which is one of nodes of one kind and shape alone: a part.
-        """
+        """Identity of a strategy -> the first node built by it, which equal nodes repeat."""
         self.units: dict[Node, Unit] = {}
-        """Where parameters of one unit alone are behind a value, or constants, which."""
+        """Value -> the only unit whose parameters it depends on, besides constants."""
         self.compares = current().verify
         self.compared: set[Node] = set()
         self.inputs: list[Node] = []

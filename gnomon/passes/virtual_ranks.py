@@ -68,7 +68,7 @@ class VirtualRanks:
         self.graph, self.mesh, self.virtual, self.ranks = graph, mesh, virtual, ranks
         self.arena = Arena()
         self.share = -(-virtual // ranks)
-        """The number of virtual ranks of a rank."""
+        """The number of virtual ranks per rank."""
         self.images: dict[Node, list[Node]] = {}
 
     def run(self) -> Graph:

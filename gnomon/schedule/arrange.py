@@ -107,9 +107,10 @@ class Arrangement:
         self.fresh: set[int] = set()
         """Kernels that ran since the last barrier."""
         self.now: list[tuple[bool, int]] = []
-        """Kernels that need no barrier, best first; some more than once."""
+        """Heap of ready kernels that need no barrier, best first; a kernel may occur more than
+        once."""
         self.later: list[tuple[bool, int]] = []
-        """Those that need one."""
+        """Heap of ready kernels that need a barrier first."""
 
     def _delay(self) -> None:
         """Delay a kernel with a single reader until all else that the reader needs is computed.

@@ -64,14 +64,15 @@ class Clustering(Placed):
         self.required |= {x for x in graph.nodes if x.op == "gather" and is_gathered(x.inputs[0])}
         self.free: dict[Node, tuple[int, bool]] = {}
         self.parts: dict[Node, int] = {}
-        """How many padded tensors a value chooses from, joins that are not stored seen through."""
+        """Value -> number of padded tensors that it chooses from, through joins that are not
+        stored."""
         self.depth: dict[Node, int] = {}
-        """How many values deep a node is: above what is stored, or among its cluster's members."""
+        """Value -> number of nodes computed in a chain up to it, in its cluster or recomputed."""
         self.calls: dict[object, Cluster] = {}
-        """Results of one call of a claimed region are computed together."""
+        """Call of a claimed region -> the cluster that computes all of its results."""
         self.order = ClusterOrder()
         self.chains: dict[object, dict[int, Cluster]] = {}
-        """The clusters that chains opened, numbered, by their shapes and each tensor they read."""
+        """(Chain key, tensor read) -> the clusters that such chains opened, by number."""
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)

@@ -37,7 +37,7 @@ class Excerpt:
         self.members = [x for c in self.clusters for x in c.members if x in self.known]
         self.nodes = tuple(x for x in fusion.nodes if x in self.known)
         self.whole = fusion.maker in self.known and len(self.nodes) > 0
-        """Whether the fusion is in it: what nobody reads any more is not."""
+        """Whether both the fusion's maker and its nodes are still read."""
         self.key = self._key() if self.whole else ""
 
     def _key(self) -> str:

@@ -61,7 +61,7 @@ class Glance:
         self.size = prod(shape)
         self.inner = shape[-1] if shape else 1
         self.narrow = bool(shape) and self.inner == 1
-        """Whether an element is a row."""
+        """Whether each row has a single element."""
 
     def at(self, x: Node) -> list[Reading] | None:
         """The readings behind one operand; None if shapes do not tell."""

@@ -113,7 +113,7 @@ class PlacedValues:
 
     def __init__(self, most: int) -> None:
         self.columns, self.count = np.zeros((4, most), np.int64), 0
-        """Of each value its start and end, the first and the last call; by ascending starts."""
+        """Columns: start and end offset, first and last call of each value; sorted by start."""
 
     def place(self, size: int, first: int, last: int) -> int:
         """Place a value at the lowest offset that is free during its live interval."""

@@ -27,14 +27,14 @@ class Placed:
         self.home: dict[Node, Cluster] = {}
         self.reads: dict[Node, list[Reading]] = {}
         self.bases: dict[Node, Sequence[Node]] = {}
-        """Opaque node -> what is stored for its operands."""
+        """Opaque node -> the stored values behind its operands."""
         self.results = {x for x in graph.outputs if x.op != "input"}
         self.required: set[Node] = {*self.results}
-        """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
+        """Nodes that are stored whatever fusion decides: results, and operands of opaque calls."""
         self.rematerialized: set[Node] = set()
-        """What other kernels recompute: they would read it without waiting, were it stored."""
+        """Values that their readers' kernels recompute, instead of reading them from memory."""
         self.decisions: list[Decision] = []
-        """The decisions and refusals so far, only where they are not plain to see."""
+        """The decisions and refusals so far, without the obvious ones."""
 
     def read_by(self, node: Node) -> Sequence[Node]:
         """The nodes that a node of a cluster reads."""

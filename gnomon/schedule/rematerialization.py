@@ -68,7 +68,8 @@ class Rematerialized:
     def __init__(self, node: Node, outside: list[Node], placed: Placed) -> None:
         self.node, self.outside, self.home, self.reads = node, outside, placed.home, placed.reads
         self.bytes = 0
-        """What it would spare memory to recompute it, where that can be done."""
+        """Number of bytes that recomputing the value would save; 0 where it cannot be recomputed.
+        """
 
     def refused(self) -> str:
         """The reason why readers do not recompute the value; empty if they do.
