@@ -281,7 +281,7 @@ def pattern_of(kind: int, op: str, params: Params, like: Node) -> Node:
 
 
 def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
-    """Whether nodes have the shapes and dtypes of others, as an operation's result then has."""
+    """Whether nodes have the same shapes and dtypes as other nodes, one by one."""
     if len(some) != len(others):
         return False
     for x, y in zip(some, others, strict=True):

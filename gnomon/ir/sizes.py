@@ -58,8 +58,7 @@ class ShapeEnv:
         self.thread = 0
         """Identifier of the thread in which Python code sees symbolic sizes during a capture."""
         self.is_left = False
-        """Whether a size as Python code sees it reached a place where only the library's own may
-        be."""
+        """Whether a size as Python code sees it got where only the library's own may be."""
         self.shown: dict[SymInt, Any] = {}
         """Size -> the object that Python code sees for it."""
         self.guards: dict[str, bool] = {}

@@ -46,7 +46,7 @@ def check_sizes(name: str, x: Node, sizes: Sequence[int]) -> None:
 
 @op
 def adaptive_avg_pool(x: Node, sizes: Sequence[int]) -> Node:
-    """The mean of bins that cut the last axes into so many parts.
+    """The mean of each of the bins that divide the last axes into the given numbers of parts.
 
     Shapes: x (*a, *s) -> (*a, *sizes)
 
@@ -74,7 +74,7 @@ def adaptive_avg_pool(x: Node, sizes: Sequence[int]) -> Node:
 def adaptive_max_pool(
     x: Node, sizes: Sequence[int], return_indices: bool = False
 ) -> Node | tuple[Node, Node]:
-    """The largest of bins that cut the last axes into so many parts, and where it stands first.
+    """The maximum of each bin of adaptive_avg_pool, and on request the index of its first place.
 
     Shapes: x (*a, *s) -> (*a, *sizes)
 

@@ -130,7 +130,7 @@ def wide_queries(q: Node) -> tuple[int, ...]:
 def attention_forward(
     q: Node, k: Node, v: Node, mask: Node | None = None, *, causal: bool, scale: float
 ) -> tuple[Node, Node]:
-    """Attention, and log(sum(exp(scores))) of each query, which its gradient reads.
+    """Attention, and log(sum(exp(scores))) of each query, which its gradient needs.
 
     Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e) -> (b, h, t, e), (b, h, t)
 
@@ -224,7 +224,7 @@ def attention(
     scale: float | None = None,
     mask: Node | None = None,
 ) -> Node:
-    """Mix the rows of v by how well each query matches each key.
+    """Average the rows of v, weighted by how well each query matches each key.
 
     Shapes: q (*q, t, d), k (*k, s, d), v (*k, s, e) -> (*q, t, e)
 

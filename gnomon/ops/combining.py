@@ -31,7 +31,7 @@ MOST_POWERS = MOST_PARTS = 1 << 16
     spelled="indices=sections indices_or_sections=sections",
 )
 def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
-    """Split x into so many parts of nearly one size, or at the positions given.
+    """Split x into a number of parts of nearly equal size, or at the given positions.
 
     Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
 
@@ -59,7 +59,7 @@ def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple
 
 @view(reference=np.hsplit, spelled="indices=sections")
 def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
-    """Parts along axis 1, of vectors along axis 0.
+    """Split along axis 1, or vectors along axis 0.
 
     Shapes: x (n, sum(m_k), *s) -> (n, m_k, *s); x (sum(n_k)) -> (n_k)
 
@@ -71,7 +71,7 @@ def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
 @view(reference=np.vsplit, spelled="indices=sections")
 def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
-    """Parts along axis 0.
+    """Split along axis 0.
 
     Shapes: x (sum(n_k), *s) -> (n_k, *s)
 
@@ -88,7 +88,7 @@ def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
 @view(reference=np.dsplit, spelled="indices=sections")
 def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
-    """Parts along axis 2.
+    """Split along axis 2.
 
     Shapes: x (n, m, sum(p_k), *s) -> (n, m, p_k, *s)
 
@@ -133,7 +133,7 @@ def needs_axes(name: str, x: Node, count: int) -> None:
 
 @op(inline=True, reference=np.flipud, complex="parts")
 def flipud(x: Node) -> Node:
-    """Backwards along the first axis.
+    """Reverse the order of elements along the first axis.
 
     Shapes: x (...) -> (...)
 
@@ -147,7 +147,7 @@ def flipud(x: Node) -> Node:
 
 @op(inline=True, reference=np.fliplr, complex="parts")
 def fliplr(x: Node) -> Node:
-    """Backwards along the second axis.
+    """Reverse the order of elements along the second axis.
 
     Shapes: x (...) -> (...)
 
@@ -161,7 +161,7 @@ def fliplr(x: Node) -> Node:
 
 @view(reference=np.expand_dims)
 def expand_dims(x: Node, axis: int | Sequence[int] = 0) -> Node:
-    """An axis of size 1 more, or one at each of several places in the result.
+    """Insert axes of size 1 at the given positions of the result.
 
     Shapes: x (*s) -> (*p); prod(p) == prod(s)
 
@@ -224,7 +224,7 @@ def np_block_diag(*xs: np.ndarray):
 
 @op(reference=np_block_diag, complex="formula")
 def block_diag(*xs: Node) -> Node:
-    """A matrix with these on its diagonal, one after another, and 0 elsewhere.
+    """A block diagonal matrix of the given matrices, 0 elsewhere.
 
     Shapes: xs (?) -> (?)
 
@@ -264,7 +264,7 @@ def np_cartesian(*xs: np.ndarray) -> np.ndarray:
     complex="formula",
 )
 def cartesian_prod(*xs: Node) -> Node:
-    """All choices of one element from each vector, a row each.
+    """The Cartesian product of vectors, one combination of elements per row.
 
     Shapes: xs (n_k) -> (prod(n_k), len(xs)) if len(xs) > 1 else (prod(n_k))
 
@@ -292,7 +292,7 @@ def cartesian_prod(*xs: Node) -> Node:
     spelled="N=n",
 )
 def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
-    """The powers of a vector's elements as columns, the highest first.
+    """The powers of a vector's elements as columns, the highest first unless increasing.
 
     Shapes: x (m) -> (m, m) if n is None else (m, n)
 

@@ -73,7 +73,7 @@ def convolution_gradient(
 def convolution(
     x: Node, weight: Node, bias: Node | None, padding: Pairs, geometry: Geometry
 ) -> Node:
-    """A kernel slid over x: sums of products over channels and kernel at every place.
+    """Convolution (cross-correlation, as in PyTorch) over all axes after batch and channels.
 
     Shapes: x (b, c, *s), weight (o, c // geometry[2], *k) -> (b, o, *p)
 
@@ -122,7 +122,7 @@ def transposed_convolution(
     size: tuple[int, ...],
     geometry: Geometry,
 ) -> Node:
-    """The transpose of a convolution: what its input would get as a gradient.
+    """Transposed convolution: the gradient of a convolution with respect to its input.
 
     Shapes: x (b, c, *p), weight (c, o, *k) -> (b, o * geometry[2], *size)
 

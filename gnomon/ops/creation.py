@@ -117,7 +117,7 @@ def like(x: Node, value: Scalar, dtype: object, shape: Shape) -> Node:
 
 @op(inline=True, reference=lambda x, value: np.full_like(x, value))
 def full_like(x: Node, fill_value: Scalar, *, dtype: object = None) -> Node:
-    """One number in the shape and dtype of x.
+    """A tensor of one value, with the shape and dtype of x.
 
     Shapes: x (...) -> (...)
 
@@ -129,7 +129,7 @@ def full_like(x: Node, fill_value: Scalar, *, dtype: object = None) -> Node:
 
 @op(inline=True, reference=np.zeros_like, aliases=("empty_like",))
 def zeros_like(x: Node, *, dtype: object = None) -> Node:
-    """0 in the shape and dtype of x.
+    """Zeros with the shape and dtype of x.
 
     Shapes: x (...) -> (...)
 
@@ -141,7 +141,7 @@ def zeros_like(x: Node, *, dtype: object = None) -> Node:
 
 @op(inline=True, reference=np.ones_like)
 def ones_like(x: Node, *, dtype: object = None) -> Node:
-    """1 in the shape and dtype of x.
+    """Ones with the shape and dtype of x.
 
     Shapes: x (...) -> (...)
 
@@ -200,7 +200,7 @@ def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:
     complex="formula",
 )
 def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
-    """All of them in the shape that they share when broadcast.
+    """Broadcast all tensors to their common shape.
 
     Shapes: xs (...) -> (...)
 

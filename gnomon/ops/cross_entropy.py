@@ -107,13 +107,13 @@ def cross_entropy(
     label_smoothing: float = 0.0,
     axis: int | None = None,
 ) -> Node:
-    """−log of the chance that softmax(x) gives to the right class, or to each by its share.
+    """−log of the probability that softmax(x) gives to the target class, or the mean over shares.
 
     Shapes: x (*a, c, *b), target (*a, *b) -> (*a, *b) if reduction == "none" else (); x (*s),
     target (*s) -> ()
 
-    target holds class numbers, or with floats a share per class. Rows whose target is ignore_index
-    count for nothing.
+    target holds class indices or, as floats, a share per class. Rows whose target is ignore_index
+    are left out.
 
     −log(softmax(x)[target]); label_smoothing mixes in a uniform share (Szegedy et al. 2015,
     arXiv:1512.00567, section 7).
@@ -204,7 +204,7 @@ def nll_loss(
     reduction: str = "mean",
     axis: int | None = None,
 ) -> Node:
-    """−x at the right class, where x holds logarithms of chances.
+    """−x at the target class, where x holds log-probabilities.
 
     Shapes: x (*a, c, *b), target (*a, *b) -> (*a, *b) if reduction == "none" else ()
 

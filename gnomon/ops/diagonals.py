@@ -23,7 +23,7 @@ from gnomon.ops.view_parts import part
 
 @view(reference=np.diagonal)
 def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
-    """The elements whose places on two axes differ by an offset, along a new last axis.
+    """The diagonal of two axes, shifted by an offset, as a new last axis.
 
     Shapes: x (*a, n, *b, m, *c) -> (*a, *b, *c, min(n, m, n + offset, m - offset))
 
@@ -88,7 +88,7 @@ def triu(x: Node, k: int = 0) -> Node:
 
 @op(reference=np.diag, complex="parts")
 def diag(x: Node, diagonal: int = 0) -> Node:
-    """The matrix with this diagonal, or the diagonal of this matrix.
+    """The diagonal of a matrix, or a matrix with the given vector on its diagonal.
 
     Shapes: x (n) -> (n + abs(diagonal), n + abs(diagonal)); x (n, m) -> (min(n, m, n + diagonal, m
     - diagonal))
@@ -130,7 +130,7 @@ def trace(x: Node) -> Node:
     complex="parts",
 )
 def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node:
-    """Matrices with the rows of x on a diagonal, along two axes of the result.
+    """Matrices with the last axis of x on a diagonal of two axes, 0 elsewhere.
 
     Shapes: x (*s, n) -> (*p); sorted(p) == sorted([*s, n + abs(offset), n + abs(offset)])
 

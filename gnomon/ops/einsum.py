@@ -118,7 +118,7 @@ def np_einsum(spec: str, *xs: np.ndarray) -> Any:
 
 @op(reference=np_einsum, autocast="narrow", views=True, complex="product")
 def einsum(spec: str | Node, *xs: Node | Sequence[Any]) -> Node:
-    """Sums of products over the letters that the result lacks.
+    """Sums of products by Einstein's notation: letters missing from the result are summed.
 
     Without letters, each tensor is followed by a list of numbers of its axes, 0 to 51, and the
     result's list comes last.

@@ -25,7 +25,7 @@ from gnomon.ops.view_parts import part
 
 @op(reference=lambda index, weight, padding_idx=None: weight[index])
 def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node:
-    """The rows of a table whose numbers are given; the row padding_idx gets no gradient.
+    """Rows of a table by their indices; the row padding_idx gets no gradient.
 
     Shapes: index (...), weight (v, d) -> (..., d)
 
@@ -72,13 +72,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Node:
-    """Rows of a table folded bag by bag: their sum, mean or maximum.
+    """The sum, mean or maximum of each bag of table rows.
 
     Shapes: index (b, t), weight (v, d) -> (b, d); index (t), weight (v, d), offsets (b) -> (b -
     include_last_offset, d)
 
-    Bags are the rows of index, or begin at offsets in an index of one axis. A sum may weigh its
-    rows. The row padding_idx counts for nothing, and bags of nothing give 0.
+    Bags are the rows of index or, if it has one axis, begin at offsets. Only a sum takes
+    per_sample_weights. The row padding_idx is left out, and empty bags give 0.
 
     >>> embedding_bag(tensor([0, 1, 2]), tensor([[1.0], [2.0], [4.0]]), tensor([0, 1]), mode="sum")
     Tensor([[1.],
@@ -180,7 +180,7 @@ def shared_out(total: Node, count: Node) -> Node:
 
 @op(reference=lambda index, num_classes: np.eye(num_classes, dtype=np.int64)[index])
 def one_hot(index: Node, num_classes: int) -> Node:
-    """1 at each number's place among so many, 0 elsewhere.
+    """Vectors of num_classes elements: 1 at each index, 0 elsewhere.
 
     Shapes: index (...) -> (..., num_classes)
 

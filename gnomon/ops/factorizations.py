@@ -113,11 +113,11 @@ def cholesky_gradient(
     complex="formula",
 )
 def cholesky_ex(x: Node, *, upper: bool = False, check_errors: bool = False) -> tuple[Node, Node]:
-    """The factor of cholesky, and 0 or the order of the first leading minor that is not positive.
+    """Result of cholesky, and the order of the first leading minor that is not positive, or 0.
 
     Shapes: x (*b, n, n) -> (*b, n, n), (*b)
 
-    Where there is no factor it is NaN.
+    The factor is NaN where there is none.
 
     >>> gn.linalg.cholesky_ex(tensor([[1.0, 2.0], [2.0, 1.0]])).info
     Tensor(2, dtype=gnomon.int32)
@@ -131,7 +131,7 @@ def cholesky_ex(x: Node, *, upper: bool = False, check_errors: bool = False) -> 
 
 @op(reference=np.linalg.cholesky, linalg=True, prompt=True, complex="formula")
 def cholesky(x: Node, upper: bool = False) -> Node:
-    """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ.
+    """The lower triangle L of L · Lᵀ = x, for x symmetric positive definite; or the upper one, Lᵀ.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -178,7 +178,7 @@ def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
 
 @op(reference=np.linalg.qr, linalg=True, results=("Q", "R"), complex="formula", spelled="A=x")
 def qr(x: Node, mode: str = "reduced") -> tuple[Node, Node]:
-    """Orthonormal columns Q and an upper triangle R of Q · R = x.
+    """Q with orthonormal columns and an upper triangle R such that Q · R = x.
 
     Shapes: x (*b, m, n) -> (*b, m, min(m, n)), (*b, min(m, n), n) if mode == "reduced"; x (*b, m,
     n) -> (*b, m, m), (*b, m, n) if mode == "complete"; x (*b, m, n) -> (0), (*b, min(m, n), n) if
@@ -239,7 +239,7 @@ def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
     spelled="A=x",
 )
 def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
-    """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest.
+    """U, S and Vᵀ such that U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 descending.
 
     Shapes: x (*b, m, n) -> (*b, m, m), (*b, min(m, n)), (*b, n, n) if full_matrices else (*b, m,
     min(m, n)), (*b, min(m, n)), (*b, min(m, n), n)
@@ -269,7 +269,7 @@ def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     spelled="A=x",
 )
 def svdvals(x: Node) -> Node:
-    """Singular values, from the largest.
+    """Singular values, in descending order.
 
     Shapes: x (*b, m, n) -> (*b, min(m, n))
 
@@ -304,11 +304,11 @@ def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -
     complex="formula",
 )
 def eigh(x: Node, UPLO: str = "L") -> tuple[Node, Node]:
-    """Eigenvalues of a symmetric matrix, from the smallest, and its eigenvectors as columns.
+    """Eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns.
 
     Shapes: x (*b, n, n) -> (*b, n), (*b, n, n)
 
-    Only the lower triangle is read, or the upper one.
+    Only the lower triangle is read, or with UPLO="U" the upper one.
 
     >>> gn.linalg.eigh(tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     Tensor([1., 3.])
@@ -326,7 +326,7 @@ def is_lower(triangle: str) -> bool:
 
 @op(reference=np.linalg.eigvalsh, linalg=True, alone=True, prompt=True, complex="formula")
 def eigvalsh(x: Node, UPLO: str = "L") -> Node:
-    """Eigenvalues of a symmetric matrix, from the smallest.
+    """Eigenvalues of a symmetric matrix, in ascending order.
 
     Shapes: x (*b, n, n) -> (*b, n)
 

@@ -35,7 +35,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Node:
-    """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first.
+    """Sample x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], last coordinate first.
 
     Shapes: x (n, c, *s), grid (n, *p, len(s)) -> (n, c, *p)
 
@@ -133,7 +133,7 @@ def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool)
 
 @op(functional=True)
 def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = None) -> Node:
-    """The places that affine maps send the places of an image (n, c, h, w), or volume, to.
+    """A grid for grid_sample: affine maps applied to the coordinates of an image or volume.
 
     Shapes: theta (n, k, k + 1) -> (n, *p, k); p = size[2:]
 
@@ -166,7 +166,7 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
 
 
 def along(theta: Node, size: int, corners: bool) -> Node:
-    """The coordinates from −1 to 1 along an axis: to its corners, or to its pixels' centres."""
+    """Pixel coordinates along an axis; −1 and 1 are the outer pixels' centres, or their edges."""
     count = cast(theta.arena.node("iota", (), size=size, dtype=int64), theta.dtype)
     if corners:
         return count * (2 / (size - 1)) - 1.0 if size > 1 else count * 0.0

@@ -66,7 +66,7 @@ def runs_of(ends: np.ndarray) -> list[tuple[int, int]]:
 
 @op(reference=np_grouped_mm)
 def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
-    """Products of matrices, one per group; groups are runs of an axis that end at offs.
+    """One matrix product per group; groups are runs along an axis that end at offs.
 
     Shapes: mat_a (t, k), mat_b (g, k, n), offs (g) -> (t, n); mat_a (g, m, k), mat_b (k, t), offs
     (g) -> (m, t); mat_a (m, t), mat_b (t, n), offs (g, *l) -> (g, m, n); mat_a (g, m, k), mat_b (g,
@@ -171,7 +171,7 @@ def narrow_gradient(g: Node, x: Node) -> Node:
     claim=Claim("grouped_rows", (2, 3), floats=False, sums=True, counted=Counted(0, 0, 2)),
 )
 def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
-    """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows.
+    """Multiply each row by the matrix of its group, a run of rows, in the dtype of sums.
 
     Shapes: x (t, k), mats (g, k, n), ends (g, l) -> (t, n)
 
@@ -200,7 +200,7 @@ def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
     claim=Claim("grouped_steps", (2, 3), floats=False),
 )
 def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
-    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
+    """The product over each group's steps, in the dtype of sums; 0 for an empty group.
 
     Shapes: x (m, t), y (t, n), ends (g, l) -> (g, m, n)
 

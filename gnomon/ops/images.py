@@ -51,14 +51,14 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Node:
-    """x (n, c, ...) resized over its last axes, to sizes or by factors.
+    """Resize x (n, c, ...) along its last axes, to sizes or by factors.
 
     Shapes: x (n, c, *s) -> (n, c, *size) if scale_factor is None else (n, c, *p); p = s *
     scale_factor // 1
 
     mode: "nearest", "nearest-exact", "linear" and its relatives, "bicubic", or "area".
-    antialias: smaller images mix all that a pixel covers. Bytes are mixed in float32 along
-    each axis and rounded; other integers have nearest pixels alone.
+    antialias: when shrinking, each pixel mixes all that it covers. Bytes are mixed in float32 along
+    each axis and rounded; other integers have the nearest modes alone.
 
     >>> interpolate(tensor([[[1.0, 2.0]]]), scale_factor=2)
     Tensor([[[1., 1., 2., 2.]]])
@@ -272,7 +272,7 @@ def whole_parts(name: str, n: int, factor: int) -> int:
 
 @op(functional=True, complex="parts")
 def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
-    """Channels spread out into finer pixels.
+    """Rearrange groups of channels into blocks of pixels of a finer image.
 
     Shapes: x (..., c, h, w) -> (..., c // upscale_factor**2, h * upscale_factor, w *
     upscale_factor)
@@ -293,7 +293,7 @@ def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
 
 @op(functional=True, complex="parts")
 def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
-    """Blocks of pixels gathered into channels.
+    """Rearrange blocks of pixels into channels of a coarser image.
 
     Shapes: x (..., c, h, w) -> (..., c * downscale_factor**2, h // downscale_factor, w //
     downscale_factor)
@@ -311,7 +311,7 @@ def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
 
 @op(inline=True, functional=("channel_shuffle", "native_channel_shuffle"), complex="parts")
 def channel_shuffle(x: Node, groups: int) -> Node:
-    """Channels dealt out in turn: the first of every group, then the second, ...
+    """Interleave groups of channels: the first of every group, then the second, ...
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -339,7 +339,7 @@ def geometry(name: str, kernel_size: Numbers, dilation: Numbers, padding: Number
 def im2col(
     x: Node, kernel_size: Numbers, dilation: Numbers = 1, padding: Numbers = 0, stride: Numbers = 1
 ) -> Node:
-    """Every window of an image as a column: PyTorch's nn.functional.unfold.
+    """The windows of an image as columns: PyTorch's nn.functional.unfold.
 
     Shapes: x (n, c, *s) -> (n, c * prod(k), prod(p)); k = kernel_size; p = (s + padding * 2
     - dilation * (k - 1) - 1) // stride + 1
@@ -365,7 +365,7 @@ def col2im(
     padding: Numbers = 0,
     stride: Numbers = 1,
 ) -> Node:
-    """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold.
+    """Add columns at their windows' places in an image: PyTorch's nn.functional.fold.
 
     Shapes: x (n, c * prod(k), prod(p)) -> (n, c, *s); s = output_size; k = kernel_size; p =
     (s + padding * 2 - dilation * (k - 1) - 1) // stride + 1

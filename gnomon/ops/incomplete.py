@@ -136,7 +136,7 @@ MOST_DIMENSIONS = 4096
 
 @op(special=("multigammaln",))
 def mvlgamma(x: Node, p: int) -> Node:
-    """The logarithm of the gamma function of p dimensions.
+    """The logarithm of the multivariate gamma function of dimension p.
 
     Shapes: x (...) -> (...)
 
@@ -266,7 +266,7 @@ def igammac_gradient(g: Node, y: Node, a: Operand, x: Operand) -> tuple[None, No
 
 @op(gradient=igamma_gradient, special=("gammainc",))
 def igamma(x: Operand, y: Operand) -> Node:
-    """The share of Γ(x) whose integral is below y: P(x, y).
+    """The regularized lower incomplete gamma function P(x, y).
 
     >>> igamma(tensor([1.0, 3.0]), tensor([1.0, 2.0]))
     Tensor([0.6321, 0.3233])
@@ -277,7 +277,7 @@ def igamma(x: Operand, y: Operand) -> Node:
 
 @op(gradient=igammac_gradient, special=("gammaincc",))
 def igammac(x: Operand, y: Operand) -> Node:
-    """The share of Γ(x) whose integral is above y: Q(x, y).
+    """The regularized upper incomplete gamma function Q(x, y) = 1 − P(x, y).
 
     >>> igammac(tensor([1.0, 3.0]), tensor([1.0, 2.0]))
     Tensor([0.3679, 0.6767])

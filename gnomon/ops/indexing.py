@@ -56,7 +56,7 @@ def rows(x: Node, axis: int, index: Node) -> Node:
 
 @op(reference=lambda x, index, axis=None: np.take(x, index, axis), complex="parts")
 def take(x: Node, index: Node, axis: int | None = None) -> Node:
-    """The slices at positions along an axis, negative ones from the end; no axis: of flattened x.
+    """Slices of x by index along an axis, negative ones from the end; None: of flattened x.
 
     Shapes: x (*a, n, *b), index (*i) -> (*a, *i, *b) if axis is not None else (*i)
 
@@ -72,7 +72,7 @@ def take(x: Node, index: Node, axis: int | None = None) -> Node:
 
 @op(reference=lambda x, axis, index: np.take(x, index, axis), complex="parts")
 def index_select(x: Node, axis: int, index: Node) -> Node:
-    """The slices at positions along an axis.
+    """Slices of x by index along an axis.
 
     Shapes: x (*a, n, *b), index (m) -> (*a, m, *b)
 
@@ -119,7 +119,7 @@ def np_index_add(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray
 
 @op(reference=np_index_add, complex=("parts", 0, 3))
 def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 1) -> Node:
-    """x plus slices, each at its position along an axis.
+    """x plus alpha times each slice of values at its index along an axis.
 
     Shapes: x (*a, n, *b), index (m), values (*a, m, *b) -> (*a, n, *b)
 
@@ -144,7 +144,7 @@ def np_index_copy(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarra
 
 @op(reference=np_index_copy, complex=("parts", 0, 3))
 def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
-    """x with slices put at positions along an axis, the last of those that meet.
+    """x with slices replaced at indices along an axis; of repeated indices the last one counts.
 
     Shapes: x (*a, n, *b), index (m), values (*a, m, *b) -> (*a, n, *b)
 
@@ -165,7 +165,7 @@ def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
     )
 )
 def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
-    """x with one value in the slices at positions along an axis.
+    """x with the slices at indices along an axis filled by one value.
 
     Shapes: x (...), index (n) -> (...)
 
@@ -219,7 +219,7 @@ def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
     complex="parts",
 )
 def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Node:
-    """For every position, the element of x there along an axis, at the same place on the others.
+    """For each index, the element of x there along an axis, at the same place of other axes.
 
     Shapes: x (*s), index (*i) -> (*i); len(s) == len(i)
 
@@ -248,7 +248,7 @@ def cut_like(x: np.ndarray, index: np.ndarray, axis: int):
 
 @op(reference=np.take_along_axis, complex="parts")
 def take_along_axis(x: Node, index: Node, axis: int = -1) -> Node:
-    """gather, whose other axes broadcast and whose negative positions count from the end.
+    """gather with broadcasting of the other axes, and negative indices from the end.
 
     Shapes: x (*a, n, *b), index (*a, m, *b) -> (*a, m, *b)
 
@@ -329,7 +329,7 @@ def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, 
 def scatter(
     x: Node, axis: int, index: Node, values: Node | Scalar, *, reduce: str | None = None
 ) -> Node:
-    """x with values at positions along an axis, the last of those that meet.
+    """x with values at indices along an axis; of repeated indices the last one counts.
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
@@ -348,7 +348,7 @@ def scatter(
 
 @op(reference=np_scatter)
 def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
-    """x with values at positions along an axis: a fold decides which value stays, and fetches it.
+    """scatter by a fold that finds which value stays, and a gather that fetches it.
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
@@ -379,7 +379,7 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
 
 @op(reference=lambda x, k, index, v: np_scatter(x, k, index, v, np.add), complex=("parts", 0, 3))
 def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
-    """x plus values, each at its position along an axis.
+    """x plus each value at its index along an axis.
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
@@ -403,12 +403,12 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Node:
-    """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin".
+    """x reduced with values at indices along an axis: "sum", "prod", "mean", "amax" or "amin".
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
-    Without include_self, places that values reach forget what x held. Values that meet in a
-    largest or smallest share its gradient.
+    Without include_self, elements that values reach ignore what x held. Equal values of a maximum
+    or minimum share its gradient.
 
     >>> scatter_reduce(tensor([5, 5]), 0, tensor([0, 0]), tensor([3, 9]), "amax")
     Tensor([9, 5])

@@ -50,7 +50,7 @@ def np_cat(xs: np.ndarray, axis: int = 0):
     joins=True,
 )
 def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
-    """Tensors one after the other along an axis; None lays them flat first.
+    """Concatenate tensors along an axis; None flattens them first.
 
     Shapes: xs (*a, n_k, *b) -> (*a, sum(n_k), *b)
 
@@ -125,7 +125,7 @@ def joined(xs: Sequence[Node], axis: int) -> Node:
 
 @op(inline=True, reference=np.stack, complex=("parts", 0))
 def stack(xs: Sequence[Node], axis: int = 0) -> Node:
-    """Tensors of one shape side by side along a new axis.
+    """Join tensors of one shape along a new axis.
 
     Shapes: xs (*a, *b) -> (*a, len(xs), *b)
 
@@ -144,7 +144,7 @@ def stack(xs: Sequence[Node], axis: int = 0) -> Node:
 
 @op(inline=True, reference=np.hstack, complex=("parts", 0))
 def hstack(xs: Sequence[Node]) -> Node:
-    """Tensors side by side along axis 1, vectors along axis 0.
+    """Concatenate along axis 1, or vectors along axis 0.
 
     Shapes: xs (n, m_k, *s) -> (n, sum(m_k), *s); xs (n_k) -> (sum(n_k))
 
@@ -157,7 +157,7 @@ def hstack(xs: Sequence[Node]) -> Node:
 
 @op(inline=True, reference=np.vstack, aliases=("row_stack",), complex=("parts", 0))
 def vstack(xs: Sequence[Node]) -> Node:
-    """Tensors below each other, vectors as rows.
+    """Concatenate along axis 0; vectors become rows.
 
     Shapes: xs (?) -> (?)
 
@@ -170,7 +170,7 @@ def vstack(xs: Sequence[Node]) -> Node:
 
 @op(inline=True, reference=np.dstack, complex=("parts", 0))
 def dstack(xs: Sequence[Node]) -> Node:
-    """Tensors behind each other along axis 2, matrices as slices.
+    """Concatenate along axis 2; matrices get a third axis.
 
     Shapes: xs (n, m) -> (n, m, len(xs)); xs (n, m, l_k, *s) -> (n, m, sum(l_k), *s)
 
@@ -184,7 +184,7 @@ def dstack(xs: Sequence[Node]) -> Node:
 
 @op(inline=True, reference=np.column_stack, complex=("parts", 0))
 def column_stack(xs: Sequence[Node]) -> Node:
-    """Tensors side by side along axis 1, vectors as columns.
+    """Concatenate along axis 1; vectors become columns.
 
     Shapes: xs (?) -> (?)
 
@@ -207,7 +207,7 @@ def roll_gradient(g: Node, y: Node, x: Node, shift: int | Sequence[int], axis: A
     complex="parts",
 )
 def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
-    """Elements moved along axes; what leaves at the end enters at the start.
+    """Shift elements along axes; those pushed off the end reappear at the start.
 
     Shapes: x (...) -> (...)
 
@@ -253,7 +253,7 @@ BORDERS = ("reflect", "replicate", "circular")
 
 @op(reference=np_pad, functional=True, complex="formula")
 def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | None = None) -> Node:
-    """x with more around it; pad names before and after for the last axis, then the one before, ...
+    """Pad x; pairs (before, after) begin with the last axis.
 
     Shapes: x (*s) -> (*p); sum(p) == sum(s) + sum(pad)
 

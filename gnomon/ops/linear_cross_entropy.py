@@ -77,7 +77,7 @@ def linear_cross_entropy(
     max_memory: int | None = None,
     most_rows: int | None = None,
 ) -> Node | tuple[Node, Node]:
-    """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory.
+    """cross_entropy(linear(x, linear_weight), target), chunk by chunk to save memory.
 
     Shapes: x (*s, d), linear_weight (c, d), target (*s) -> (*s) if reduction == "none" else ()
 

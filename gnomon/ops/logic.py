@@ -142,7 +142,7 @@ isfinite = test_of_floats(
 
 @op(inline=True, reference=np.signbit)
 def signbit(x: Node) -> Node:
-    """Whether the sign is minus, −0 included.
+    """Whether the sign bit is set; −0 has it too.
 
     Shapes: x (...) -> (...)
 
@@ -256,7 +256,7 @@ bitwise_right_shift = binary(
 
 @op(inline=True, reference=np.logical_not, complex="formula")
 def logical_not(x: Node) -> Node:
-    """Whether x is zero.
+    """Whether x is zero or False.
 
     Shapes: x (...) -> (...)
 
@@ -268,7 +268,7 @@ def logical_not(x: Node) -> Node:
 
 @op(inline=True, reference=np.bitwise_not, aliases=("bitwise_invert",), operator="__invert__")
 def bitwise_not(x: Node) -> Node:
-    """The other bits.
+    """Invert every bit of x; logical not for booleans.
 
     Shapes: x (...) -> (...)
 
@@ -283,7 +283,7 @@ def bitwise_not(x: Node) -> Node:
 
 @op(inline=True, reference=np.where, method=False, complex=("parts", 1, 2))
 def where(condition: Node, x: Operand, y: Operand) -> Node:
-    """x where the condition holds, else y.
+    """x where the condition is True, else y.
 
     Shapes: condition (...), x (...), y (...) -> (...)
 
@@ -313,7 +313,7 @@ def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
     complex=("parts", 0, 2),
 )
 def masked_fill(x: Node, mask: Node, value: Operand) -> Node:
-    """x with a value where the mask holds, in x's dtype.
+    """x with a value where the mask is True, in x's dtype.
 
     Shapes: x (...), mask (...) -> (...)
 
@@ -352,7 +352,7 @@ def clip_gradient(
     bare="at least one of min or max must not be None",
 )
 def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Node:
-    """x, but at least min and at most max, where these are given.
+    """Clamp x to [min, max]; None means no bound.
 
     Shapes: x (...) -> (...)
 
@@ -365,7 +365,7 @@ def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Nod
 
 @op(inline=True, reference=lambda x, min: np.maximum(x, min))
 def clamp_min(x: Node, min: Operand) -> Node:
-    """x, but at least min.
+    """Clamp x to at least min.
 
     Shapes: x (...) -> (...)
 
@@ -377,7 +377,7 @@ def clamp_min(x: Node, min: Operand) -> Node:
 
 @op(inline=True, reference=lambda x, max: np.minimum(x, max))
 def clamp_max(x: Node, max: Operand) -> Node:
-    """x, but at most max.
+    """Clamp x to at most max.
 
     Shapes: x (...) -> (...)
 
@@ -406,7 +406,7 @@ def to_the_first(row: str, g: Node, _: Node, *given: Operand) -> tuple[Node | No
 
 @op(reference=np.fmax, gradient=partial(to_the_first, "ge"))
 def fmax(x: Operand, y: Operand) -> Node:
-    """The larger; a number wins over NaN.
+    """The larger of x and y, ignoring NaN where the other is a number.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -418,7 +418,7 @@ def fmax(x: Operand, y: Operand) -> Node:
 
 @op(reference=np.fmin, gradient=partial(to_the_first, "le"))
 def fmin(x: Operand, y: Operand) -> Node:
-    """The smaller; a number wins over NaN.
+    """The smaller of x and y, ignoring NaN where the other is a number.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -437,7 +437,7 @@ def fmin(x: Operand, y: Operand) -> Node:
 def nan_to_num(
     x: Node, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Node:
-    """x with finite numbers for NaN and the infinities; the largest ones by default.
+    """Replace NaN and infinities by finite numbers; None means the dtype's extremes.
 
     Shapes: x (...) -> (...)
 

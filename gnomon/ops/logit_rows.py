@@ -103,7 +103,7 @@ def row_of(packed: Node, k: int) -> Node:
 def logit_rows(
     given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: LogitCut | None
 ) -> Node:
-    """Reduce each row of logits: log of the sum of exponentials, and what a loss asks for besides.
+    """The reductions of each row of logits that a loss needs.
 
     Shapes: given (?) -> (?)
 

@@ -73,7 +73,7 @@ def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
     order="size_average reduce reduction weight",
 )
 def mse_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:
-    """The squared difference, each times its weight; the mean then divides by the weights' sum.
+    """The squared difference times the weight; the mean divides by the sum of weights.
 
     >>> mse_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
     Tensor(4.5)
@@ -95,7 +95,7 @@ def mse_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | N
     order="size_average reduce reduction weight",
 )
 def l1_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:
-    """The absolute difference, each times its weight; the mean then divides by the weights' sum.
+    """The absolute difference times the weight; the mean divides by the sum of weights.
 
     >>> l1_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
     Tensor(1.5)
@@ -127,7 +127,7 @@ def huber(x: Node, target: Node, delta: float) -> Node:
     order="size_average reduce reduction beta",
 )
 def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:
-    """The absolute difference, rounded off within beta of 0.
+    """The absolute difference, quadratic where it is below beta.
 
     d² / (2 · beta) where d = |x − target| < beta, else d − beta / 2 (Girshick 2015,
     arXiv:1504.08083, eq. 3, with beta 1).
@@ -158,7 +158,7 @@ def huber_loss(
     delta: float = 1.0,
     weight: Node | None = None,
 ) -> Node:
-    """Half the squared difference, growing only linearly beyond delta, each times its weight.
+    """Half the squared difference, linear beyond delta, times the weight.
 
     d² / 2 where d = |x − target| < delta, else delta · (d − delta / 2) (Huber 1964). The mean
     divides by the count, also of weighted terms, as PyTorch's does.
@@ -181,7 +181,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Node:
-    """−log of the density at target of a normal distribution with mean x and this variance.
+    """−log of the normal density with mean x and variance var, at target.
 
     (log(var) + (x − target)² / var) / 2, var at least eps; full adds log(2π) / 2 (Nix and
     Weigend 1994).
@@ -220,7 +220,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Node:
-    """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x.
+    """−log of the Poisson probability of target, where the mean is exp(x), or x.
 
     >>> poisson_nll_loss(tensor([0.0]), tensor([2.0]))
     Tensor(1.)
@@ -259,7 +259,7 @@ def bounded_log(x: Node) -> Node:
     gradient=chance_gradient,
 )
 def surprise(x: Node, target: Node) -> Node:
-    """−log of the chance of a yes-or-no answer; logarithms are at least −100.
+    """The negative log-likelihood of a probability, with logarithms clamped to at least −100.
 
     Shapes: x (...), target (...) -> (...)
 
@@ -281,7 +281,7 @@ def surprise(x: Node, target: Node) -> Node:
 def binary_cross_entropy(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
 ) -> Node:
-    """−log of the chance that x gives to a yes-or-no answer.
+    """−log of the probability that x gives to a binary target.
 
     >>> binary_cross_entropy(tensor([0.5, 1.0]), tensor([1.0, 1.0]))
     Tensor(0.3466)
@@ -307,7 +307,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Node | None = None,
 ) -> Node:
-    """binary_cross_entropy of sigmoid(x), without its overflow.
+    """binary_cross_entropy of sigmoid(x), without overflow.
 
     >>> binary_cross_entropy_with_logits(tensor([0.0, 1000.0]), tensor([1.0, 1.0]))
     Tensor(0.3466)
@@ -330,7 +330,7 @@ def binary_cross_entropy_with_logits(
     order="size_average reduce reduction log_target",
 )
 def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
-    """target · (log(target) − x), where x is a logarithm already.
+    """The Kullback-Leibler divergence target · (log(target) − x), where x holds log-probabilities.
 
     reduction "batchmean" divides the sum by the first size.
 

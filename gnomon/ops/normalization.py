@@ -40,7 +40,7 @@ def np_softmax(x: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
 
 @op(reference=np_softmax, gradient=softmax_gradient, autocast="wide", special=True)
 def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """Exponentials along an axis, scaled to sum to 1.
+    """Exponentials along an axis, divided by their sum.
 
     exp(x − m) / sum(exp(x − m)), m the maximum.
 
@@ -94,7 +94,7 @@ def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node
     autocast="wide",
 )
 def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """The logarithm of softmax, without its underflow.
+    """log(softmax(x)), without underflow.
 
     Shapes: x (...) -> (...)
 
@@ -162,7 +162,7 @@ def layer_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """x with mean 0 and variance 1 over its last axes, then scaled and moved.
+    """Normalize x to mean 0 and variance 1 over its last axes, then scale and shift.
 
     Shapes: x (..., *normalized_shape), weight (*normalized_shape), bias (*normalized_shape) ->
     (..., *normalized_shape)
@@ -196,7 +196,7 @@ def rms_norm(
     weight: Node | None = None,
     eps: float | None = None,
 ) -> Node:
-    """x divided by its root mean square over its last axes, then scaled.
+    """Divide x by its root mean square over its last axes, then scale.
 
     Shapes: x (..., *normalized_shape), weight (*normalized_shape) -> (..., *normalized_shape)
 
@@ -241,7 +241,7 @@ def batch_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved.
+    """Normalize each channel (axis 1) by a given mean and variance, then scale and shift.
 
     Shapes: x (n, c, ...), mean (c), var (c) -> (n, c, ...)
 
@@ -289,7 +289,7 @@ def batch_norm_gradient(
 def batch_norm_training(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> tuple[Node, Node, Node]:
-    """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased.
+    """batch_norm by the batch's own mean and variance, returned too, the variance unbiased.
 
     Shapes: x (n, c, ...) -> (n, c, ...), (c), (c)
 
@@ -326,7 +326,7 @@ def group_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """x standard within each sample's groups of channels (axis 1), scaled and moved per channel.
+    """Normalize each sample over groups of channels (axis 1), then scale and shift per channel.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -353,7 +353,7 @@ def group_norm(
 def instance_norm(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> Node:
-    """x standard within each sample's channel, then scaled and moved per channel.
+    """Normalize each channel of each sample, then scale and shift per channel.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -378,7 +378,7 @@ def instance_norm(
 def local_response_norm(
     x: Node, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Node:
-    """x divided by a power of the mean square of channels (axis 1) nearby.
+    """Divide x by a power of the mean square of neighbouring channels (axis 1).
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -411,7 +411,7 @@ def local_response_norm(
 
 @op(functional=True)
 def normalize(x: Node, p: float = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Node:
-    """x divided by its p-norm along an axis, which counts as at least eps.
+    """Divide x by its p-norm along an axis, with norms at least eps.
 
     Shapes: x (...) -> (...)
 

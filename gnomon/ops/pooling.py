@@ -39,7 +39,7 @@ def largest_gradient(g: Node, y: Node, x: Node) -> Node:
 
 @op(reference=lambda x: np.max(x, -1), gradient=largest_gradient)
 def largest(x: Node) -> Node:
-    """The largest of every row; the first of equals has the gradient.
+    """The maximum of each row; the first of equal elements gets the gradient.
 
     Shapes: x (..., n) -> (...)
 
@@ -143,7 +143,7 @@ def max_pool(
     dilation: Sequence[int],
     return_indices: bool = False,
 ) -> Node | tuple[Node, Node]:
-    """The largest of every window of x (n, c, ...), and on request where in its plane it stands.
+    """The maximum of each window of x (n, c, ...), and on request its index in the plane.
 
     Shapes: x (b, c, *s) -> (b, c, *p)
 
@@ -244,7 +244,7 @@ def avg_pool(
     counted: Pairs,
     divisor: int | None = None,
 ) -> Node:
-    """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements.
+    """The mean of each window of x (n, c, ...); `counted` is the padding included in means.
 
     Shapes: x (b, c, *s) -> (b, c, *p)
 

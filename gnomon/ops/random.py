@@ -51,7 +51,7 @@ def positions(key: Node, shape: Shape) -> Node:
 
 @op
 def fold_in(key: Node, number: Node | int) -> Node:
-    """A new key, as good as independent, for a number.
+    """Derive a new key, practically independent, from a key and a number.
 
     Shapes: key (2) -> (2)
 
@@ -67,7 +67,7 @@ def fold_in(key: Node, number: Node | int) -> Node:
 
 @op
 def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
-    """Two uint32 words of noise for every element.
+    """Two random uint32 words per element.
 
     Shapes: key (2) -> (*shape), (*shape)
 
@@ -111,7 +111,7 @@ def random_uniform(
     *,
     dtype: object = float32,
 ) -> Node:
-    """Numbers spread evenly over [low, high).
+    """Uniformly distributed numbers in [low, high).
 
     Shapes: key (2) -> (*shape)
 
@@ -135,7 +135,7 @@ def random_normal(
     *,
     dtype: object = float32,
 ) -> Node:
-    """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each.
+    """Normally distributed numbers, by the Box–Muller transform.
 
     Shapes: key (2) -> (*shape)
 
@@ -162,7 +162,7 @@ def random_normal(
 def random_integers(
     key: Node, low: int, high: int, shape: Sequence[int], *, dtype: object = int64
 ) -> Node:
-    """Integers from low up to, not including, high; the bias is below (high − low) / 2^64.
+    """Uniform integers in [low, high); the bias is below (high − low) / 2^64.
 
     Shapes: key (2) -> (*shape)
 
@@ -185,7 +185,7 @@ def random_integers(
 
 @op
 def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
-    """0 … size − 1 in a random order.
+    """A random permutation of 0 … size − 1.
 
     Shapes: key (2) -> (size)
 
@@ -202,7 +202,7 @@ def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
 
 @op
 def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) -> Node:
-    """True with probability p, for every element of p or of a shape.
+    """True with probability p, for each element of p or of a shape.
 
     Shapes: key (2), p (*s) -> (*s) if shape is None else (*shape)
 
@@ -237,7 +237,7 @@ def dropout_gradient(g: Node, y: Node, x: Node, key: Node, p: float = 0.5):
 
 @op(gradient=dropout_gradient)
 def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
-    """x with each element set to 0 with probability p, and the others divided by 1 − p.
+    """Set each element to 0 with probability p, and divide the others by 1 − p.
 
     Shapes: x (...), key (2) -> (...)
 
@@ -259,7 +259,7 @@ def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
 
 @op
 def random_choice(key: Node, logits: Node, axis: int = -1) -> Node:
-    """A position along an axis, drawn with the chances softmax(logits).
+    """An index along an axis, drawn with probabilities softmax(logits).
 
     Shapes: key (2), logits (*a, n, *b) -> (*a, *b)
 

@@ -54,7 +54,7 @@ def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
     none_is_all=True,
 )
 def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The sum over axes; integers and truth values are summed in 64 bits.
+    """The sum over axes; booleans and integers are summed in 64 bits.
 
     >>> sum(tensor([[1, 2], [3, 4]]), axis=0)
     Tensor([4, 6])
@@ -71,7 +71,7 @@ def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = N
     none_is_all=True,
 )
 def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The sum over axes divided by how many elements it has.
+    """The mean over axes.
 
     >>> mean(tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0, keepdims=True)
     Tensor([[2., 3.]])
@@ -96,7 +96,7 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     none_is_all=True,
 )
 def nansum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The sum over axes of what is a number.
+    """The sum over axes, ignoring NaN.
 
     >>> nansum(tensor([1.0, nan, 2.0]))
     Tensor(3.)
@@ -109,7 +109,7 @@ def nansum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object 
     none_is_all=True,
 )
 def nanmean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The mean over axes of what is a number.
+    """The mean over axes, ignoring NaN.
 
     >>> nanmean(tensor([1.0, nan, 2.0]))
     Tensor(1.5)
@@ -154,7 +154,7 @@ def before(x: Node) -> Node:
     widens_unsigned=True,
 )
 def prod(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The product over axes; integers and truth values are multiplied in 64 bits.
+    """The product over axes; booleans and integers are multiplied in 64 bits.
 
     >>> prod(tensor([[1, 2], [3, 4]]), axis=1)
     Tensor([ 2, 12])
@@ -197,7 +197,7 @@ def to_equals(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = Fal
     none_is_all=True,
 )
 def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The largest over axes; NaN wins. Equals share the gradient.
+    """The maximum over axes; NaN if any is. Equal elements share the gradient.
 
     >>> max(tensor([3, 1, 2]))
     Tensor(3)
@@ -218,7 +218,7 @@ def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     none_is_all=True,
 )
 def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The smallest over axes; NaN wins. Equals share the gradient.
+    """The minimum over axes; NaN if any is. Equal elements share the gradient.
 
     >>> min(tensor([3.0, nan, 2.0]))
     Tensor(nan)
@@ -228,7 +228,7 @@ def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 
 @op(inline=True, reference=lambda x, axis=None, keepdims=False: (np.min(x, axis), np.max(x, axis)))
 def aminmax(x: Node, axis: int | None = None, keepdims: bool = False) -> tuple[Node, Node]:
-    """The smallest and the largest over an axis, or of all.
+    """The minimum and the maximum over an axis; None means all elements.
 
     >>> aminmax(tensor([3, 1, 2]))
     (Tensor(1), Tensor(3))
@@ -241,7 +241,7 @@ def aminmax(x: Node, axis: int | None = None, keepdims: bool = False) -> tuple[N
     complex="truth",
 )
 def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """Whether an element over axes differs from 0.
+    """Whether any element over axes differs from 0.
 
     >>> any(tensor([[0, 1], [0, 0]]), axis=1)
     Tensor([ True, False])
@@ -254,7 +254,7 @@ def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     complex="truth",
 )
 def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """Whether every element over axes differs from 0.
+    """Whether all elements over axes differ from 0.
 
     >>> all(tensor([[1, 1], [0, 1]]), axis=1)
     Tensor([ True, False])
@@ -268,7 +268,7 @@ def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     none_is_all=True,
 )
 def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The number of elements over axes that differ from 0.
+    """The number of nonzero elements over axes.
 
     >>> count_nonzero(tensor([0, 3, 0, 4]))
     Tensor(2)
@@ -283,7 +283,7 @@ def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmax(x, axis, keepdims=keepdims),
 )
 def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x.
+    """Index of the maximum, first of equal elements; NaN is largest. None: in flattened x.
 
     >>> argmax(tensor([[1, 5], [7, 2]]))
     Tensor(2)
@@ -297,7 +297,7 @@ def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmin(x, axis, keepdims=keepdims),
 )
 def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x.
+    """Index of the minimum, first of equal elements; NaN is smallest. None: in flattened x.
 
     >>> argmin(tensor([4, 1, 1]))
     Tensor(1)
@@ -347,7 +347,7 @@ def pick_gradient(g: Node, y: Node, x: Node, index: Node, axis: int):
     gradient=pick_gradient,
 )
 def pick(x: Node, index: Node, axis: int) -> Node:
-    """One element of every row along an axis.
+    """One element of each row along an axis, by its index.
 
     Shapes: x (*a, n, *b), index (*a, *b) -> (*a, *b)
 
@@ -374,7 +374,7 @@ def extreme_with_positions(name: str, x: Node, axis: int, keepdims: bool) -> tup
 
 @op(reference=lambda x, axis: (np.max(x, axis), np.argmax(x, axis)), pair_of=max)
 def max_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
-    """The largest of every row along an axis, and where it stands first; that has the gradient.
+    """The maximum along an axis and its first index; that element gets the gradient.
 
     >>> max_with_positions(tensor([[3, 7, 7]]), 1)
     (Tensor([7]), Tensor([1]))
@@ -384,7 +384,7 @@ def max_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node
 
 @op(reference=lambda x, axis: (np.min(x, axis), np.argmin(x, axis)), pair_of=min)
 def min_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
-    """The smallest of every row along an axis, and where it stands first; that has the gradient.
+    """The minimum along an axis and its first index; that element gets the gradient.
 
     >>> min_with_positions(tensor([[3, 7, 1]]), 1)
     (Tensor([1]), Tensor([2]))

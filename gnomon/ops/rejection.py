@@ -99,11 +99,11 @@ def by_quadrature(a: Node, x: Node) -> Node:
 
 @op(gradient=gamma_gradient)
 def random_gamma(key: Node, alpha: Node) -> Node:
-    """Numbers of the gamma distribution with rate 1 (Marsaglia and Tsang 2000).
+    """Samples of the gamma distribution with rate 1 (Marsaglia and Tsang 2000).
 
     Shapes: key (2), alpha (*s) -> (*s)
 
-    Gradients flow to alpha. All proposals of one fail with a chance below 1e-7.
+    Gradients flow to alpha. The probability that all proposals of an element fail is below 1e-7.
 
     >>> random_gamma(tensor([0, 1], dtype="uint32"), tensor([0.5, 20.0]))
     Tensor([ 1.3066, 20.0795])
@@ -169,7 +169,7 @@ def log_factorial(k: Node) -> Node:
 
 @op
 def random_poisson(key: Node, rate: Node) -> Node:
-    """Counts of events that come at a rate (Hörmann 1993).
+    """Samples of the Poisson distribution with the given rate (Hörmann 1993).
 
     Shapes: key (2), rate (*s) -> (*s)
 
@@ -194,7 +194,7 @@ def random_poisson(key: Node, rate: Node) -> Node:
 
 @op
 def random_binomial(key: Node, count: Node, p: Node) -> Node:
-    """Successes among count tries that each succeed with a chance p (Hörmann 1993).
+    """Samples of the binomial distribution: successes among count trials (Hörmann 1993).
 
     Shapes: key (2), count (*s), p (*s) -> (*s)
 
@@ -235,7 +235,7 @@ def many_successes(key: Node, n: Node, p: Node) -> Node:
 
 @op
 def random_von_mises(key: Node, concentration: Node) -> Node:
-    """Angles around 0 (Best and Fisher 1979).
+    """Samples of the von Mises distribution around angle 0 (Best and Fisher 1979).
 
     Shapes: key (2), concentration (*s) -> (*s)
 

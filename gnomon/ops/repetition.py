@@ -29,7 +29,7 @@ def np_tile(x: np.ndarray, repetitions: int | Sequence[int], *more: int) -> np.n
     spelled="repeats=repetitions",
 )
 def tile(x: Node, repetitions: int | Sequence[int], *more: int) -> Node:
-    """Copies of x side by side, so many along each axis.
+    """Tile copies of x along each axis.
 
     Shapes: x (*s) -> (*p); prod(p) == prod(s) * prod(repetitions)
 
@@ -103,7 +103,7 @@ def checked_times(fits: Callable[[str, int, int], None], times: Any, count: int)
     complex="parts",
 )
 def repeat(x: Node, repeats: int, axis: int | None = None) -> Node:
-    """Repeat each element so many times in a row; without an axis, of flattened x.
+    """Repeat each element along an axis; None repeats those of flattened x.
 
     Shapes: x (*a, n, *b) -> (*a, n * repeats, *b) if axis is not None; x (*s) -> (prod(s) *
     repeats) if axis is None

@@ -75,7 +75,7 @@ def sign(x: Node) -> Node:
 
 @op(reference=np.round, gradient=flat, special=True)
 def round(x: Node, *, decimals: int = 0) -> Node:
-    """The nearest number with so many decimals; halves go to the even one.
+    """Round to a number of decimals; halves go to the even digit.
 
     Shapes: x (...) -> (...)
 
@@ -100,7 +100,7 @@ def round(x: Node, *, decimals: int = 0) -> Node:
 
 @op(reference=lambda x: x - np.trunc(x))
 def frac(x: Node) -> Node:
-    """The fractional part: x minus its whole part.
+    """The fractional part of x, with the sign of x.
 
     Shapes: x (...) -> (...)
 
@@ -119,7 +119,7 @@ and the step between neighbours' bits there."""
 
 @op(inline=True, reference=np.nextafter)
 def nextafter(x: Operand, y: Operand) -> Node:
-    """The float next to x towards y.
+    """The next float after x in the direction of y.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -154,7 +154,7 @@ def bits(x: Node, dtype: DType) -> Node:
 
 @op(reference=np.heaviside)
 def heaviside(x: Node, values: Operand) -> Node:
-    """0 below 0, 1 above, a value at 0.
+    """0 where x is negative, 1 where it is positive, the given values where it is 0.
 
     Shapes: x (...) -> (...)
 

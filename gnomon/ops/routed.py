@@ -60,7 +60,7 @@ def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarra
 
 @op(reference=np_routed_rows)
 def routed_mm(x: Node, mats: Node, ends: Node) -> Node:
-    """Each row times the matrix of its group; rows come in blocks, sorted by group within each.
+    """Multiply each row by the matrix of its group; each block's rows are sorted by group.
 
     Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n); x (p, t, k), mats (p*g, k, n), ends
     (p, l, g) -> (p, t, n)
@@ -121,7 +121,7 @@ def routed_steps_rule(g: Node, _result: Node, *operands: Node):
     claim=Claim("routed_rows", (2, 3), floats=False, sums=True),
 )
 def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
-    """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks.
+    """routed_mm without its checks, in the dtype of sums.
 
     Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n); x (p, t, k), mats (p*g, k, n), ends
     (p, l, g) -> (p, t, n)
@@ -151,7 +151,7 @@ def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
     claim=Claim("routed_steps", (2, 3), floats=False, sums=True),
 )
 def routed_steps(x: Node, y: Node, ends: Node) -> Node:
-    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
+    """The product over each group's steps, in the dtype of sums; 0 for an empty group.
 
     Shapes: x (m, t), y (t, n), ends (l, g) -> (g, m, n); x (p, m, t), y (p, t, n), ends (p, l, g)
     -> (p*g, m, n)
@@ -201,12 +201,12 @@ def reordered_rule(g: Node, _result: Node, x: Node, order: Node, inverse: Node):
 
 @op(reference=np_reordered, gradient=reordered_rule)
 def reordered(x: Node, order: Node, inverse: Node) -> Node:
-    """The rows of each block at other places; inverse: the place that each of them is given.
+    """Reorder the rows of each block; `inverse` says where each row goes.
 
     Shapes: x (l, t, d), order (l, s), inverse (l, t) -> (l, s, d)
 
     Its gradient moves rows back, from the places that inverse says: nothing is summed. A place that
-    is no row's own shows some row, and is the caller's to blank.
+    no row is meant for shows some row, which the caller must mask.
 
     >>> x, order = tensor([[[1.0], [2.0], [3.0]]]), tensor([[2, 0, 1]])
     >>> reordered(x, order, tensor([[1, 2, 0]])).flatten()

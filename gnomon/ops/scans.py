@@ -29,7 +29,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxy"
 
 @op(inline=True, reference=lambda x, axis: np.cumsum(x, axis), autocast="wide", complex="parts")
 def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """The sum of everything up to each element.
+    """The cumulative sum along an axis.
 
     Shapes: x (...) -> (...)
 
@@ -65,7 +65,7 @@ def np_cumulative(
 def cumulative_sum(
     x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
 ) -> Node:
-    """The sum of everything up to each element; include_initial puts the empty sum first.
+    """The cumulative sum along an axis; include_initial puts a 0 first.
 
     Shapes: x (*a, n, *b) -> (*a, n + include_initial, *b)
 
@@ -117,7 +117,7 @@ def shifted(x: Node, axis: int, by: int, fill: float) -> Node:
 
 @op(reference=np.cumprod, gradient=cumprod_gradient, complex="formula")
 def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """The product of everything up to each element.
+    """The cumulative product along an axis.
 
     Shapes: x (...) -> (...)
 
@@ -134,7 +134,7 @@ def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
 def cumulative_prod(
     x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
 ) -> Node:
-    """The product of everything up to each element; include_initial puts the empty one first.
+    """The cumulative product along an axis; include_initial puts a 1 first.
 
     Shapes: x (*a, n, *b) -> (*a, n + include_initial, *b)
 
@@ -159,7 +159,7 @@ def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
 
 @op(reference=lambda x, axis: (np.maximum.accumulate(x, axis),), pair=True)
 def cummax(x: Node, axis: int) -> tuple[Node, Node]:
-    """The largest so far, and where it stands: the latest of equals.
+    """The cumulative maximum, and its index: the last one of equal elements.
 
     Shapes: x (...) -> (...), (...)
 
@@ -171,7 +171,7 @@ def cummax(x: Node, axis: int) -> tuple[Node, Node]:
 
 @op(reference=lambda x, axis: (np.minimum.accumulate(x, axis),), pair=True)
 def cummin(x: Node, axis: int) -> tuple[Node, Node]:
-    """The smallest so far, and where it stands: the latest of equals.
+    """The cumulative minimum, and its index: the last one of equal elements.
 
     Shapes: x (...) -> (...), (...)
 
@@ -183,7 +183,7 @@ def cummin(x: Node, axis: int) -> tuple[Node, Node]:
 
 @op(reference=lambda x, axis: np.logaddexp.accumulate(x, axis))
 def logcumsumexp(x: Node, axis: int) -> Node:
-    """log of the running sum of exp(x), without overflow.
+    """The logarithm of the cumulative sum of exp(x), without overflow.
 
     Shapes: x (...) -> (...)
 
@@ -213,9 +213,9 @@ def diff(
     prepend: Node | None = None,
     append: Node | None = None,
 ) -> Node:
-    """Each element minus the one before it, n times; more elements may be put at the ends first.
+    """The n-th difference along an axis; prepend and append are joined to x first.
 
-    Of truth values whether they differ.
+    For booleans, whether neighbours differ.
 
     Shapes: x (*a, t, *b), prepend (*a, p, *b), append (*a, q, *b) -> (*a, p + t + q - n, *b) if
     prepend is not None; x (*a, t, *b) -> (*a, t - n, *b) if prepend is None
@@ -249,7 +249,7 @@ def diff(
     complex="formula",
 )
 def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1.0, axis: int = -1) -> Node:
-    """The area under y along an axis, by straight lines between places x, or dx apart.
+    """The integral of y along an axis by the trapezoidal rule, at places x or dx apart.
 
     Shapes: y (*a, n, *b), x (n) -> (*a, *b)
 

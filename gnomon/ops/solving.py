@@ -64,7 +64,7 @@ def identity(x: Node) -> Node:
 def solve_triangular(
     A: Node, B: Node, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Node:
-    """x of A · x = B, or of x · A = B; only one triangle of A is read.
+    """Solve A · x = B, or x · A = B, for a triangular A; only its triangle is read.
 
     Shapes: A (..., n, n), B (..., n, k) -> (..., n, k) if left; A (..., n, n), B
     (..., k, n) -> (..., k, n) if not left
@@ -88,7 +88,7 @@ def solve_triangular(
 
 @op(complex="formula", spelled="input2=L")
 def cholesky_solve(x: Node, L: Node, upper: bool = False) -> Node:
-    """y of L · Lᵀ · y = x, L a factor of cholesky.
+    """Solve A · y = x by the factor L of A = L · Lᵀ, or of A = Lᵀ · L if upper.
 
     Shapes: x (..., n, k), L (..., n, n) -> (..., n, k)
 
@@ -111,7 +111,7 @@ def inverse_of_square(x: Any, upper: bool = False) -> Any:
 
 @op(reference=inverse_of_square, complex="formula")
 def cholesky_inverse(x: Node, upper: bool = False) -> Node:
-    """The inverse of x · xᵀ, x a factor of cholesky.
+    """The inverse of x · xᵀ, or of xᵀ · x if upper, by the Cholesky factor x.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -144,13 +144,13 @@ def np_solve(a: np.ndarray, b: np.ndarray, left: bool = True):
 
 @op(reference=np_solve, linalg=True, alone=True, prompt=True, complex="formula")
 def solve(A: Node, B: Node, *, left: bool = True) -> Node:
-    """x of A · x = B, or of x · A = B.
+    """Solve A · x = B, or x · A = B.
 
     Shapes: A (..., n, n), B (..., n, k) -> (..., n, k) if B.ndim > 1 and B.shape != A.shape[:-1]
     and left; A (..., n, n), B (*b, n) -> (..., n) if B.ndim == 1 or B.shape == A.shape[:-1]; A
     (..., n, n), B (..., k, n) -> (..., k, n) if not left
 
-    B is a vector, or one for each matrix, if it has the sizes of A without the last.
+    B holds one vector per matrix if its shape is that of A without the last axis.
 
     >>> gn.linalg.solve(tensor([[2.0, 1.0], [1.0, 1.0]]), tensor([3.0, 2.0]))
     Tensor([1., 1.])
@@ -170,7 +170,7 @@ def solve(A: Node, B: Node, *, left: bool = True) -> Node:
 
 @op(reference=np.linalg.inv, linalg=("inv",), prompt=True, complex="formula", spelled="A=x")
 def inverse(x: Node) -> Node:
-    """The matrix whose product with x is the identity.
+    """The inverse matrix.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -198,7 +198,7 @@ def spread(x: Node, g: Node) -> Node:
 
 @op(reference=np.linalg.det, gradient=det_gradient, linalg=True, complex="formula", spelled="A=x")
 def det(x: Node) -> Node:
-    """The determinant: the volume that a unit of volume becomes, negative if it is mirrored.
+    """The determinant.
 
     Shapes: x (*b, n, n) -> (*b)
 
@@ -225,7 +225,7 @@ def slogdet_gradient(gs: Sequence[Node | None], ys: Sequence[Node], x: Node) -> 
     spelled="A=x",
 )
 def slogdet(x: Node) -> tuple[Node, Node]:
-    """The sign of the determinant, and the logarithm of its size.
+    """The sign of the determinant, and the logarithm of its absolute value.
 
     Shapes: x (*b, n, n) -> (*b), (*b)
 
@@ -241,7 +241,7 @@ def slogdet(x: Node) -> tuple[Node, Node]:
 
 @op(reference=lambda x: np.log(np.linalg.det(x)), complex="formula")
 def logdet(x: Node) -> Node:
-    """The logarithm of the determinant, NaN of a negative one.
+    """The logarithm of the determinant; NaN if that is negative.
 
     Shapes: x (*b, n, n) -> (*b)
 
@@ -345,7 +345,7 @@ def matrix_rank(
 
 @op(linalg=True, alone=True, prompt=True, results=("solution", "rank"), complex="formula")
 def lstsq(A: Node, B: Node, rcond: float | None = None) -> tuple[Node, Node]:
-    """The x for which A · x is nearest to B, of least length, and the rank of A.
+    """The least-squares solution x of A · x = B of smallest norm, and the rank of A.
 
     Shapes: A (*b, m, n), B (*b, m, k) -> (*b, n, k), (*b)
 

@@ -45,7 +45,7 @@ def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_: Any
 
 @op(inline=True, reference=np_argsort)
 def argsort(x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Node:
-    """Positions that put an axis in order; equals keep theirs.
+    """The indices that sort an axis; equal elements keep their order.
 
     Shapes: x (...) -> (...)
 
@@ -68,7 +68,7 @@ def argsort(x: Node, axis: int = -1, descending: bool = False, *, stable: bool =
 def sort(
     x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True
 ) -> tuple[Node, Node]:
-    """An axis in order, and where each element stood; equals keep their order.
+    """Sort an axis, and return the indices too; equal elements keep their order.
 
     Shapes: x (...) -> (...), (...)
 
@@ -93,7 +93,7 @@ def sort(
 def topk(
     x: Node, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Node, Node]:
-    """The k largest of every row along an axis, in order, and where they stood.
+    """The k largest elements along an axis, in descending order, and their indices.
 
     Shapes: x (*a, n, *b) -> (*a, k, *b), (*a, k, *b)
 
@@ -122,7 +122,7 @@ def topk(
     pair=True,
 )
 def kthvalue(x: Node, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
-    """The k-th smallest of every row along an axis, counted from 1, and where it stood.
+    """The k-th smallest element along an axis, counted from 1, and its index.
 
     >>> kthvalue(tensor([30, 10, 20]), 2)
     Values(values=Tensor(20), indices=Tensor(2))
@@ -158,7 +158,9 @@ def one_of(x: Node, chosen: Node) -> Node:
 
 @op(inline=True, reference=lambda x: np.sort(x, None)[(x.size - 1) // 2])
 def median(x: Node) -> Node:
-    """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient.
+    """The median of all elements, the lower of two; NaN if empty.
+
+    Equal elements share the gradient.
 
     Shapes: x (...) -> ()
 
@@ -178,9 +180,7 @@ def median(x: Node) -> Node:
     pair_of=median,
 )
 def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
-    """The middle element of every row along an axis, the lower of two, and where it stood.
-
-    NaN, if a row has one.
+    """The median along an axis, the lower of two, and its index; NaN if a row has one.
 
     >>> median_with_positions(tensor([4, 1, 3, 2]))
     (Tensor(2), Tensor(3))
@@ -200,9 +200,7 @@ def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tu
 
 @op(pair=True)
 def mode(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
-    """The most frequent element of every row along an axis, the smallest of several, and its place.
-
-    The place is that of its last occurrence.
+    """The most frequent element along an axis, the smallest of several, and its last index.
 
     >>> mode(tensor([5, 2, 2, 5, 2]))
     Values(values=Tensor(2), indices=Tensor(4))
@@ -235,9 +233,9 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Node:
-    """The value below which a share q of every row is; several shares come along a first axis.
+    """The q-quantile along an axis, or of all elements; several q come along a new first axis.
 
-    interpolation: "linear" between neighbours, their "midpoint", or the "lower", "higher" or
+    interpolation between two neighbours: "linear", their "midpoint", or the "lower", "higher" or
     "nearest" one.
 
     >>> quantile(tensor([0.0, 10.0, 20.0]), 0.25)
@@ -317,11 +315,11 @@ def searchsorted(
     side: str | None = None,
     sorter: Node | None = None,
 ) -> Node:
-    """The number of elements of a sorted row before each value; on the right, equals too.
+    """The index in a sorted row at which to insert each value; right: after equal elements.
 
     Shapes: sorted_sequence (..., n), values (..., m) -> (..., m)
 
-    sorter: positions that put a row in order which is not.
+    sorter: indices that sort sorted_sequence, if it is not sorted yet.
 
     >>> searchsorted(tensor([10, 20, 30]), tensor([5, 20]))
     Tensor([0, 1])
@@ -384,7 +382,7 @@ def halvings(size: int) -> int:
     ),
 )
 def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool = False) -> Node:
-    """The number of the interval between boundaries in which each element is.
+    """The index of the interval between boundaries that contains each element.
 
     Shapes: x (...), boundaries (n) -> (...)
 
@@ -396,7 +394,7 @@ def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool
 
 @op(reference=lambda x, y, invert=False: np.isin(x, y, invert=invert), hints=("assume_unique",))
 def isin(x: Operand, y: Operand, *, invert: bool = False) -> Node:
-    """Whether each element of x is among those of y.
+    """Whether each element of x occurs in y.
 
     Shapes: x (*s), y (*t) -> (*s)
 

@@ -29,7 +29,7 @@ def slope_of_erf(x: Node) -> Node:
 
 @op(reference=SCALARS["erfc"].value, special=True)
 def erfc(x: Node) -> Node:
-    """1 − erf(x), exact where erf is near 1.
+    """1 − erf(x), accurate where erf(x) is near 1.
 
     Shapes: x (...) -> (...)
 
@@ -46,7 +46,7 @@ def erfinv_gradient(g: Node, y: Node, x: Node) -> Node:
 
 @op(gradient=erfinv_gradient, special=True)
 def erfinv(x: Node) -> Node:
-    """The number whose erf is x: an approximation, and three steps of Halley's method.
+    """The inverse of erf, by an approximation and three steps of Halley's method.
 
     Shapes: x (...) -> (...)
 
@@ -135,7 +135,7 @@ def tanhshrink(x: Node) -> Node:
 
 @op(inline=True, reference=np.deg2rad)
 def deg2rad(x: Node) -> Node:
-    """Degrees as radians.
+    """Convert degrees to radians.
 
     Shapes: x (...) -> (...)
 
@@ -147,7 +147,7 @@ def deg2rad(x: Node) -> Node:
 
 @op(inline=True, reference=np.rad2deg)
 def rad2deg(x: Node) -> Node:
-    """Radians as degrees.
+    """Convert radians to degrees.
 
     Shapes: x (...) -> (...)
 

@@ -232,7 +232,7 @@ def vector_norm(
     *,
     dtype: object = None,
 ) -> Node:
-    """The length of x over axes: the ord-th root of the sum of |x|^ord.
+    """The norm of vectors over axes: the ord-th root of the sum of |x|^ord.
 
     ord 0 counts what is not 0; infinities give the largest and smallest |x|.
 
@@ -260,7 +260,7 @@ def vector_norm(
 
 @op(reference=lambda xs, ord=2: np_norm(np.stack(xs), ord))
 def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
-    """vector_norm of scalars side by side, to the bit, without putting them side by side.
+    """vector_norm of scalars, bit for bit as if they were stacked, without stacking them.
 
     Shapes: xs () -> ()
 
@@ -347,7 +347,7 @@ def top(x: Node, axes: tuple[int, ...]) -> Node:
     autocast="wide",
 )
 def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
-    """log of the sum of exp(x) over axes, without overflow.
+    """log(sum(exp(x))) over axes, without overflow.
 
     m + log(sum(exp(x − m))), m the maximum.
 
@@ -377,7 +377,7 @@ def cov(
     fweights: Node | None = None,
     aweights: Node | None = None,
 ) -> Node:
-    """The covariances of variables, the rows of x.
+    """The covariance matrix of variables, which are the rows of x.
 
     Shapes: x (1, m) -> (); x (n, m) -> (n, n); x (n) -> ()
 
@@ -422,7 +422,7 @@ def weighted_cov(
 
 @op(reference=lambda x: np.asarray(np.corrcoef(x)), complex="formula")
 def corrcoef(x: Node) -> Node:
-    """Correlations of variables, the rows of x.
+    """The correlation matrix of variables, which are the rows of x.
 
     Shapes: x (1, m) -> (); x (n, m) -> (n, n); x (n) -> ()
 

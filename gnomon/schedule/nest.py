@@ -81,7 +81,7 @@ class LoopNest:
         self.parts = self._apart() or [self._best(DomainPiece(0, 0, self.shape, whole=True))[0]]
 
     def _apart(self) -> list[KernelPart]:
-        """The kernels of a domain cut where comparisons of indices change, so that none is left.
+        """The kernels of a domain cut where index comparisons change; empty if it is not cut.
 
         A join, or the gradient of a split, is thus written part by part, equal ones by one kernel.
         """
