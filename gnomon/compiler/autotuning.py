@@ -1,9 +1,9 @@
 """Measure tiles of products, and fusions, within a budget of time for the whole program.
 
 Candidates come from the problem (gnomon/codegen/choices.py, gnomon/schedule/excerpt.py) and give
-the same bits, so that timing never chooses a result. Their runs are interleaved, over operands that
-are more than L2 together holds, since a program finds them there; what was measured is kept on
-disk, for tiles once per class of products, for fusions once per excerpt.
+the same bits, so that timing never chooses a result. Their runs are interleaved, over operands
+larger than all L2 caches together, since a program finds its operands outside of them too;
+measurements are stored on disk, for tiles once per class of products, for fusions once per excerpt.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["Tuner", "explain", "measure"]
 ROUNDS, MOST, MOMENT = 7, 50, 0.1
 """The least and the most samples of each candidate; the most applies within so many seconds.
 
-Other work on the machine takes a core for longer than a small kernel runs."""
+Other work on the machine occupies a core for longer than a small kernel runs."""
 MARGIN = 0.02
 """The part of the time by which a candidate must beat the model's choice."""
 SETS = 8
@@ -88,8 +88,8 @@ class Tuner(Verdicts):
     def settle(self, graph: Graph) -> bool:
         """Measure products of a graph, and fusions that wait, the costliest first.
 
-        Says whether a partition may come out otherwise now. What there is no time for is left to
-        bytes for good, so that the program is the same when it is made again.
+        Returns whether a partition may come out differently now. Parts for which no time is left
+        are decided by bytes for good, so that the program is the same when it is built again.
         """
         if self.end is None:
             self.end = self.moments.clock() + self.budget

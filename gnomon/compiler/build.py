@@ -1,6 +1,6 @@
 """Build executables from closed graphs: from this process's cache, the disk, or the compiler.
 
-A process that finds its programs on the disk never loads what compiles.
+A process that finds its programs on disk never loads the compiler.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def build(
 ) -> Executable:
     """The executable of a graph, made once per structure and context.
 
-    asked: fields of the context, if none is given.
+    asked: fields of the context, if no context is given.
     """
     context = context or target.context(**asked)
     key = (graph.key, context.key)
@@ -99,7 +99,7 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
 def known(taken: Dissection, lines: Lines) -> Executable | None:
     """The executable of a graph that was not built yet, if a dynamic-shape program serves it.
 
-    lines: of the graph's nodes.
+    lines: the source lines of the graph's nodes.
     """
     context = target.context()
     may = taken.outline in _outlines and context.may_vary
@@ -127,7 +127,7 @@ def compile_graph(
 ) -> Executable:
     """A program from the disk, or a new one: for these sizes, or for several if `taken` is given.
 
-    taken: the graph taken apart, whose program may serve other sizes too.
+    taken: the dissected graph, whose program may serve other sizes too.
     """
     start, key = perf_counter(), key_of(graph, context)
     found = saved(key, context)
@@ -196,7 +196,7 @@ def from_file(
 ) -> Executable:
     """The executable of a program file that holds the machine code, without its steps' details.
 
-    context: that of the code, by which its kernels are made again when they are asked for.
+    context: that of the code, used when its kernels are generated again on demand.
     """
     steps = LaterSteps(len(plan.steps))
     plan = replace(plan, steps=cast(Any, steps))

@@ -1,8 +1,8 @@
 """Conformance: compare the code that LLVM makes of the emitter's idioms with numpy.
 
-Each idiom runs on memory whose neighbours are watched. LLVM 22.1.0 fails some of them on AVX-512
-where the worker does not mend their text. `gnomon doctor` runs a part, tests run all. Nothing is
-compiled where those fail that an LLVM is known to get wrong.
+Each idiom runs on memory whose surroundings are checked for stray writes. LLVM 22.1.0 fails some of
+them on AVX-512 unless the worker repairs their text. `gnomon doctor` runs a part of them, the tests
+run all. Nothing is compiled if an idiom fails that some LLVM is known to get wrong.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ TOGETHER = 256
 def failures(several: Sequence[Idiom], target: device.Target | None = None) -> Iterator[str]:
     """Yield the idioms that LLVM gets wrong on this machine, for a target that it can run.
 
-    Code is compiled anew each time: an entry of the cache says nothing of this LLVM.
+    Code is compiled anew each time, since a cache entry says nothing about this LLVM.
     """
     made = target or device.target()
     for start in range(0, len(several), TOGETHER):

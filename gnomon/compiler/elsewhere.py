@@ -1,7 +1,7 @@
 """Programs of captured functions on devices other than the processor.
 
-A capture is a graph, which no device is a part of: where its inputs are in another memory, the
-graph is built for that memory's backend, and for no other.
+A captured graph contains no device: if its inputs are in another memory, it is built for that
+memory's backend alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["TiersElsewhere"]
 class TiersElsewhere:
     """The programs of a captured graph on devices beside the processor, built on first use.
 
-    rewritten: outputs that replace an input's value, each with that input.
+    rewritten: pairs of an output that replaces an input's value, and that input.
     """
 
     def __init__(self, graph: Callable[[], Graph], name: str, rewritten: Pairs = ()) -> None:
@@ -33,7 +33,7 @@ class TiersElsewhere:
     def tier(self, form: Graph, values: Sequence[DeviceBuffer]) -> Tier | None:
         """The program on the device of these values; None if that is the processor.
 
-        Raises DeviceError where inputs are on several devices.
+        Raises DeviceError if inputs are on several devices.
         """
         place = memory_of(form, self._name, values)
         if place is memory:

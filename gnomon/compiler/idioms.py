@@ -1,7 +1,7 @@
 """Idioms: small functions of the code that the emitter writes, with their results by numpy.
 
-They stand for every type, lane count and kind of mask that kernels use. Who runs them, and on what
-memory, is in conformance.py.
+They cover every type, lane count and kind of mask that kernels use. conformance.py runs them and
+provides the memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Masks = Sequence[frozenset[int]]
 class Idiom:
     """A function that writes `out` from `a` and a mask, and the result that it should have.
 
-    `expected(a, on)` is every lane's value; lanes that are off keep what was there, unless `whole`.
+    `expected(a, on)` is every lane's value; inactive lanes keep their old contents, unless `whole`.
     """
 
     name: str

@@ -17,7 +17,7 @@ __all__ = ["passed", "shown"]
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph], divides: bool = False) -> Graph:
     """Run a pass on a graph, log it, and verify the result if the settings ask for it.
 
-    divides: the result is one rank's program, whose inputs and outputs are parts.
+    divides: whether the result is one rank's program, whose inputs and outputs are parts.
     """
     start = perf_counter()
     made = step(graph)

@@ -74,7 +74,7 @@ def kernels_of(
 ) -> ProgramBlock:
     """The block of a graph after all passes, with its kernels; `ask` is called with each code.
 
-    LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
+    LLVM takes longer than the passes do, so other processes start before the last kernel is known.
     """
     allows = context.settings.allows
     if context.backend.interprets:

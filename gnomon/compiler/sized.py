@@ -1,10 +1,10 @@
 """Dynamic-shape programs: compiled once on symbolic sizes, then bound to each graph's numbers.
 
-The first programs of an outline are made for their own sizes. At its third sizes, or at the second
-where a function asks for it, the numbers that differ become sizes (gnomon/ir/sizes.py), passes run
-once on these, and what comes of it serves all graphs whose numbers agree with what was decided.
-Numbers that follow from others in all graphs so far are taken to follow always; where one does not,
-the program does not serve it.
+The first programs of an outline are built for their own sizes. At the third sizes, or at the second
+where a function asks for it, the numbers that differ become symbolic sizes (gnomon/ir/sizes.py),
+passes run once on these, and the result serves all graphs whose numbers satisfy the guards. Numbers
+that followed from others in all graphs so far are assumed to follow always; the program does not
+serve a graph where one does not.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _families = memo(Specializations(PROGRAMS))
 def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
     """The executable of a graph by a program that serves other sizes too; None without one.
 
-    There is none for the first graph of an outline, or for a graph that is given its rank. The
-    numbers that are no sizes are part of the key.
+    None for the first graph of an outline, and for a graph that takes its rank as an input. Numbers
+    that are no sizes are part of the key.
     """
     if ranks_of(graph):
         return None
@@ -63,7 +63,7 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
 def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
     """The executable of a graph by an existing program for several sizes; None if none fits.
 
-    lines: of the graph's nodes. Those in graphs inside of it are the program's own.
+    lines: the source lines of the graph's nodes; those of nested graphs are the program's own.
     """
     family = _families.get((taken.outline, taken.structure, context.key))
     found = family and family.serving(taken.numbers)

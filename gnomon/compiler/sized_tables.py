@@ -1,8 +1,8 @@
 """Tables of size-dependent numbers for program files: one row for each size.
 
-A program for all sizes computes its numbers by Python's functions, which no loader has. Sizes of a
-file are bounded, so these are asked here, once for each; what is a sum of multiples of sizes takes
-no row of its own.
+A program for all sizes computes its numbers by Python functions, which the loader of a file lacks.
+Sizes of a file are bounded, so the functions are called here, once for each size; a number that is
+a sum of multiples of sizes needs no row.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def sizes_table(
 ) -> SizeTable:
     """The table of the sizes of results, and of a plan's numbers, for all sizes.
 
-    Raises TraceError where the plan serves none of the sizes.
+    Raises TraceError if the plan serves none of the sizes.
     """
     tests, found, own = (sizes.env.test(), env.test()), list[tuple[int, ...]](), list[Any]()
     sizes_of, numbers_of = sizes.env.function(dims), env.function(numbers)

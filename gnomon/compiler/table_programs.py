@@ -1,8 +1,8 @@
 """Programs that look up bags in embedding tables, or step the tables' rows in place.
 
-No graph holds such a table: graphs here say what one call does to each (gnomon/ops/table_rows.py),
-and results are given the memory of what they replace. Who calls them is in
-gnomon/nn/table_batched.py.
+No graph holds such a table: graphs describe the effect of one call on each table
+(gnomon/ops/table_rows.py), and results take over the memory of the values that they replace.
+gnomon/nn/table_batched.py calls the programs.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class About(NamedTuple):
 def program_of(about: About, sites: Sites) -> Executable:
     """The program that looks up bags in tables, or steps their rows: one call for each table.
 
-    It reads of each table: the table, what it keeps and its slopes for a step, positions, weights
-    if there are any; for a step the optimizer's numbers last. It gives sums, or what stepped. A
-    step serves its lines in the backward pass and as their optimizer.
+    Inputs per table: the table, for a step also optimizer state and gradients, then indices, and
+    weights if there are any; a step's optimizer settings come last. Results are sums, or updated
+    tables and states. A step's source lines are those of the backward pass and of its optimizer.
     """
     if about.kind == "step":
         parts = ("backward", "optimizer")

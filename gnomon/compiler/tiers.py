@@ -1,9 +1,9 @@
 """Tiers: a program that runs at once, and a measured one that may replace it later.
 
-Tier 0 is made by the model alone, so that the first call waits for no measurement. Where measuring
-is asked for, tier 1 is made meanwhile: a thread measures its parts between calls. Then calls run
-one and the other alternately, and the one that is quicker at its best stays, put in place by one
-write. Both give the same bits. What is measured of the parts is gnomon/compiler/autotuning.py's.
+Tier 0 is built from the cost model alone, so that the first call waits for no measurement. If
+measuring is asked for, tier 1 is built meanwhile: a thread measures its parts between calls. Then
+calls run both alternately, and the one with the shorter best time stays, put in place by one
+assignment. Both give the same bits. Parts are measured by gnomon/compiler/autotuning.py.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class MeasuringEnded(Exception):
 class MeasuringGate(Moments):
     """Lock between a program's calls and measurements of its parts, which never run together.
 
-    A measurement that waits runs after each call, a call that waits after each measurement.
+    A waiting measurement runs after each call, and a waiting call after each measurement.
     """
 
     def __init__(self) -> None:
@@ -122,9 +122,9 @@ class MeasuringGate(Moments):
 class Tiers:
     """The executables of one captured graph; `now` is the one that calls run.
 
-    seconds: how long parts may be measured; 0 leaves all to the model. rewritten: outputs that
-    replace an input's value, and which. kept: inputs that products may keep in panels. dynamic:
-    whether programs serve several sizes. made: the executable, if it is there already.
+    seconds: the time limit for measuring parts; 0 leaves all to the model. rewritten: outputs that
+    replace an input's value, with that input. kept: inputs that products may keep as panels.
+    dynamic: whether programs serve several sizes. made: the executable, if it exists already.
     """
 
     def __init__(

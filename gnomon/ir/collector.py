@@ -1,7 +1,7 @@
 """Pause Python's cycle collector while graphs are built, since nodes are in no cycles.
 
-A program of thousands of nodes is some hundred thousand objects that stay; looking through them
-again and again took a quarter of the time of making them.
+A program of thousands of nodes consists of some hundred thousand long-lived objects; visiting them
+again and again took a quarter of the time of building them.
 """
 
 from __future__ import annotations

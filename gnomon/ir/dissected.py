@@ -1,8 +1,8 @@
 """Split graphs into an outline without numbers and the numbers, and replace the numbers.
 
 The numbers are the sizes of inputs and all integers and floats among parameters, in the order of
-nodes; what is left is the outline. Two graphs of one outline are one program at two shapes, where
-they agree in the numbers that are no sizes: axes, and which of several results or arguments.
+nodes; the rest is the outline. Two graphs of one outline are one program at two shapes, if they
+agree in the numbers that are no sizes: axes, and indices of results or arguments.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Dissection(NamedTuple):
 class KindParts(NamedTuple):
     """An operation and its parameters, split into the outline's number and the numbers.
 
-    The numbers of graphs among parameters come after its own. One that stands inside of the
-    operation several times counts once: graphs inside of graphs would double at each level.
+    The numbers of graphs among parameters come after its own. A graph that occurs several times in
+    the operation counts once; otherwise nested graphs would double the numbers at each level.
     """
 
     outline: int
@@ -151,7 +151,7 @@ def identity_of(graph: Graph) -> Hashable:
 NestedGraphs = dict[Hashable, Any] | None
 """Graphs nested in one operation, by key; None outside, where equal ones may differ by size.
 
-Operations of the same operands share them: most are the results of one call."""
+Most operations of the same operands are the results of one call, and share them."""
 
 
 def inside_of(results: Sequence[Node]) -> list[NumberPlaces]:
@@ -229,7 +229,7 @@ def renumbered(
 ) -> Graph:
     """A copy of a graph with other numbers, in an arena of its own.
 
-    counts: takes for each count of leaves that of canonical order, of these sizes, or None.
+    counts: receives the canonical number of leaves for each count of leaves, or None.
     """
     arena, made, calls = Arena(), dict[Node, Node](), dict[Any, dict[Hashable, Any]]()
     for x in graph.inputs:

@@ -1,6 +1,7 @@
 """Memo tables: caches of results that can be computed again, all cleared by one call.
 
-A table of another kind, of what is declared or held or running, is listed in tests/ir/test_memo.py.
+Tables of other kinds, of declarations, held objects or running work, are listed in
+tests/ir/test_memo.py.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def kind_of(op: str, params: dict[str, Any]) -> int:
 def numbered(key: tuple[Any, ...]) -> int:
     """Number a kind that is new, or was not used lately; numbers are never given twice.
 
-    A program that computes with another constant in each step would fill memory otherwise.
+    Otherwise a program that computes with another constant in each step would fill memory.
     """
     with _kinds_change:
         if len(_KINDS) >= MOST_KINDS:

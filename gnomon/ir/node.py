@@ -1,7 +1,7 @@
 """The node, an immutable value interned in its arena, and closed graphs of nodes.
 
 A node is an operation on other nodes with named parameters. Shape and dtype are derived by the
-operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fills the table.
+operation's Primitive. This file knows no primitives: gnomon/ops fills the table.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Primitive:
 class Signature:
     """The axes of an operation's inputs and result as letters; equal letters are one axis.
 
-    reduced maps a dropped letter to the monoid that folds it; whole letters stay on one rank.
+    reduced: dropped letter -> the monoid that folds it; whole: letters that stay on one rank.
     """
 
     __slots__ = ("inputs", "output", "reduced", "whole")
@@ -96,7 +96,7 @@ def primitive(name: str) -> Callable[[type[Primitive]], type[Primitive]]:
 class Node:
     """An operation, its inputs and its parameters; equal nodes of one arena are one object.
 
-    Python's operators do arithmetic, but == stays identity, so that nodes can be keys.
+    Python's operators build arithmetic, but == stays identity, so that nodes can be keys.
     """
 
     __slots__ = (
@@ -337,7 +337,7 @@ class Graph(Keyed):
     def asked(self) -> str:
         """A digest of the user's lines of all nodes, nested graphs included; "" if there are none.
 
-        It is taken when it is first wanted, and is no part of the structure.
+        It is computed on first use, and is no part of the structure.
         """
         return digest(lines) if any(lines := [asked_by(x) for x in self.nodes]) else ""
 

@@ -1,6 +1,6 @@
 """Python's operators on nodes, and how scalars, dtypes and ranks are brought together.
 
-Only elementwise arithmetic; everything else that users call is in gnomon/ops.
+Only elementwise arithmetic; all other operations for users are in gnomon/ops.
 """
 
 from __future__ import annotations

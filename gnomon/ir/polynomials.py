@@ -1,6 +1,6 @@
 """Polynomials over integers and their division, of which symbolic sizes are made.
 
-Not the sizes themselves, with their values, bounds and guards (sizes.py).
+The sizes themselves, with their values, bounds and guards, are in sizes.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ Terms = dict[Monomial, int]
 def long_division(a: Terms, b: Terms) -> tuple[Terms, int] | None:
     """The quotient of two polynomials and a constant remainder; None if the remainder is none.
 
-    So what was multiplied by a sum, as the rows of an axis that is joined or padded are, is divided
-    by it again.
+    It undoes a multiplication by a sum, such as the size of an axis that was joined or padded.
 
     >>> long_division({(0,): 3, (0, 1): 1, (): 5}, {(): 3, (1,): 1})
     ({(0,): 1}, 5)

@@ -1,8 +1,8 @@
 """Provenance: the line of user code that asked for a node.
 
-A site is the innermost frame outside this package, or in a folder of it that only uses the rest, as
-our models do. Nodes inherit the sites of what they replace: rewriting runs inside `inherit(sites)`,
-so no rule ever mentions them (docs/decisions/0003).
+A site is the innermost frame outside of this package, or in one of its folders that only use the
+rest, such as models. Nodes inherit the sites of the nodes that they replace: rewriting runs inside
+`inherit(sites)`, so no rule mentions sites (docs/decisions/0003).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INSTALLED = ("site-packages", "dist-packages")
 class Site(NamedTuple):
     """A line of user code, the operation that it called, and the part of model and step.
 
-    name: what it is called, if the line made an input of a captured function.
+    name: the input's name, if the line created an input of a captured function.
     """
 
     file: str
@@ -200,7 +200,7 @@ def package_of(module: str) -> str:
 class inherit:
     """A context in which nodes that are built get these sites; None reads the frames again.
 
-    Every pass enters it for every node, so it is no generator.
+    Every pass enters it for every node, so it is a class and not a generator.
     """
 
     __slots__ = ("_before", "_sites")
@@ -218,7 +218,7 @@ class inherit:
 class from_one_line:
     """A context in which nodes that are built get the line that entered it, looked up once.
 
-    No code of a user's may run inside.
+    No user code may run inside.
     """
 
     __slots__ = ("_before",)

@@ -1,7 +1,7 @@
 """Infer which numbers of a program vary over several shapes, and which follow from others.
 
-What has varied as another number did, in all graphs so far, is taken to follow from it: as the
-same, a multiple, a sum, a product. Who is given a graph compares all of its numbers with that.
+A number that varied together with another in all graphs so far is assumed to follow from it: as the
+same, a multiple, a sum, or a product. Users of a program compare all numbers of a graph with this.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ FEW = 16
 class Relations:
     """Dimension inference: the numbers of a graph as functions of those at `places`.
 
-    inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
-    leaves: those of canonical order follow from sizes, none of others may vary. renumbered: gives
-    these of sizes (gnomon/ir/dissected.py).
+    inputs: how many of the first numbers are sizes of inputs. leaves: the indices of leaf counts:
+    canonical ones follow from sizes, others may not vary. renumbered: computes the canonical ones
+    from sizes (gnomon/ir/dissected.py).
     """
 
     def __init__(
@@ -89,7 +89,7 @@ def choosing(
 ) -> Callable[[Numbers], Numbers | None]:
     """A function from numbers of this structure to the values of the symbols at `places`.
 
-    It gives None where a symbol is out of its bounds, or another number does not follow.
+    It returns None if a symbol is out of its bounds, or another number does not follow.
     """
     expected, bounds = env.function(numbers), [numbers[k].bounds for k in places]
 
@@ -126,7 +126,7 @@ def first_that_serves(
 ) -> Made | None:
     """Make an artifact for stand-ins or else for the sizes themselves, which serves these numbers.
 
-    None where neither can be made; the log says why, at a level.
+    None if neither can be made; the reason is logged.
     """
     for stand_in in (unremarkable, own_size):
         try:

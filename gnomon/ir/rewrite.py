@@ -1,7 +1,7 @@
 """Rewrite rules: left >> right, read as theorems, each tested by itself on values.
 
 A pattern is a scalar function of patterns; lower-case variables match any node, capital ones a
-constant. What a rule builds inherits the sites of what it replaces, so no rule mentions them.
+constant. New nodes inherit the sites of the nodes that they replace, so no rule mentions sites.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Symbolic sizes: integers of a program that are known only as polynomials until it runs.
 
-Passes compute with a `SymInt` as with any integer, and get another one. What they *decide* by one
-(a comparison, a truth, an index, a text) is answered for the sizes at hand and kept as a guard of
-the program that comes of it: it serves all sizes for which every decision falls the same way. A
-SymInt is no int of C's, so that nothing can read it unseen. What only aims at speed asks `hint`,
+Passes compute with a `SymInt` as with any integer, and get another one. Decisions by one (a
+comparison, a truth value, an index, a text) are made for the current sizes and recorded as guards
+of the program, which then serves all sizes for which every decision has the same outcome. A SymInt
+is no C int, so that no code can read it unnoticed. Decisions that only affect speed use `hint`,
 unguarded.
 """
 

@@ -1,10 +1,10 @@
 """Specialization caches: one kind of cache for kernels, clusters, programs and captures.
 
-The key of a family is all but the numbers: an outline, or a signature without sizes. Its artifacts
-have guards: each says for which numbers it is right (`serves`), and the first that is right is
-taken, since it knows most of its numbers. When one more is tried, of which samples it learns what
-varies, and how much is kept stands in the table of limits below. There is one rule for what is too
-much: the oldest goes.
+The key of a family is everything but the numbers: an outline, or a signature without sizes. Each
+artifact has guards that say for which numbers it is valid (`serves`); the first valid one is taken,
+since it knows most of its numbers. The table of limits below says when a further one is made, from
+which samples the varying numbers are found, and how many are kept. If there are too many, the
+oldest is dropped.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class LatestEntries(dict[K, V]):
 class ArtifactFamily(Generic[Made]):
     """The artifacts of one key.
 
-    `lock` is held while one is made, so that it is made once; readers need none.
+    `lock` is held while an artifact is made, so that it is made once; readers do not take it.
     """
 
     def __init__(self, limits: FamilyLimits) -> None:
@@ -162,7 +162,7 @@ class ArtifactFamily(Generic[Made]):
     def others(self, numbers: Sample, enough: int = 0) -> list[Sample] | None:
         """The samples beside these numbers; None where no artifact should be tried now.
 
-        enough: so many numbers tell that they vary, where the limits do not say it.
+        enough: the number of samples that tell which numbers vary, where the limits do not say it.
         """
         if self.is_closed:
             return None
@@ -181,7 +181,7 @@ class ArtifactFamily(Generic[Made]):
 class Specializations(Recent[Hashable, Any]):
     """A specialization cache: families by their keys; unused ones are evicted.
 
-    kind: makes a family of limits. `lock` is for short work.
+    kind: creates a family from limits. `lock` is for short work.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Substitute numbers in nested data: parameters of nodes, kernels, plans and results.
 
-Who substitutes says by class what becomes of a value (`Rules`); containers are made anew around
-what has changed, to any depth. A graph is one to this walk only if a rule says so.
+The user says by class how a value is replaced (`Rules`); containers are rebuilt around replaced
+values, to any depth. Graphs are walked only if a rule says so.
 """
 
 from __future__ import annotations

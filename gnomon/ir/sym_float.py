@@ -1,6 +1,6 @@
 """Symbolic floats, represented by their bits, which are symbolic integers.
 
-No kernel computes one; it stands there where a constant would. It is computed of sizes, and of
+It stands where a constant would, and no kernel computes it. It is computed from sizes, and from
 other such floats, as Python computes it.
 """
 

@@ -1,7 +1,8 @@
 """Symbolic numbers, and what symbolic integers and floats have in common.
 
-A SymInt (gnomon/ir/sizes.py) is taken for an int and a SymFloat (sym_float.py) for a float, but
-neither is one of C's. A text is made of the number at hand, and the program serves that one alone.
+A SymInt (gnomon/ir/sizes.py) behaves like an int and a SymFloat (sym_float.py) like a float, but
+neither is a C number. Its text is that of the current number, and makes the program serve that one
+alone.
 """
 
 from __future__ import annotations

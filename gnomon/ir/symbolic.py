@@ -1,7 +1,7 @@
 """Index arithmetic in kernels: affine sums of integer scalars, with exact floor and modulo.
 
 An index is an `affine` node: offset + sum of coefficient * atom. Atoms are ranges, quotients,
-remainders, and integers read from memory. Simplification is exact over all integers in bounds.
+remainders, and integers read from memory. Simplification is exact for all integers within bounds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Invariants of passes, checked after each one if the setting `verify` is on.
 
-A mistake found here is ours, never the user's.
+An error found here is a bug of the library, never the user's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["verify"]
 def verify(name: str, before: Graph, after: Graph, divides: bool = False) -> None:
     """Check that a pass gave a closed graph whose inputs and outputs have the same types.
 
-    divides: the result is one rank's, whose inputs and outputs are parts.
+    divides: whether the result is one rank's program, whose inputs and outputs are parts.
     """
     for what in () if divides else ("inputs", "outputs"):
         was, now = ([typed_shape(x) for x in getattr(g, what)] for g in (before, after))

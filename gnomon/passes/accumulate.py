@@ -1,7 +1,7 @@
 """Microbatches: compute the rows of one step in several parts, with the same bits.
 
-Microbatches are ranks of a mesh axis of their own. The shard pass divides the program over them,
-last of all axes; what they do together becomes loops (microbatch_loops.py). A loss divides by the
+Microbatches are ranks of a mesh axis of their own. The shard pass divides the program over them
+after all other axes; their collectives become loops (microbatch_loops.py). A loss divides by the
 global count because it was built over all rows.
 """
 
@@ -38,8 +38,8 @@ def check_count(microbatches: int) -> None:
 def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Graph:
     """Compute a program in equal blocks of rows, one after another.
 
-    rows says for each input which axis its rows are along, or None for what all of them share.
-    Gradients are summed in canonical order: their bits do not depend on how many there are.
+    rows: for each input the axis of its rows; None where all microbatches share it. Gradients are
+    summed in canonical order, so that their bits do not depend on the number of microbatches.
     """
     check_count(microbatches)
     if microbatches == 1:

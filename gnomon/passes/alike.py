@@ -1,8 +1,9 @@
 """Compare over ranks the values that count as replicated, under the setting `verify`.
 
-What varies counts as replicated at a node that mixes it with what is split or pending (varying.py).
-There its bits are compared, by a digest, before the node reads it. Rows that ranks gave of their
-own are no such case: what meets them may be each rank's own too.
+A value that varies counts as replicated at a node that combines it with a split or pending value
+(varying.py). There its bits are compared between ranks, by a digest, before the node reads it.
+Values that meet rows which each rank passed for itself are exempt: they may differ between ranks
+too.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def counts_as_alike(node: Node, plan: Mapping[Node, Strategy], across: MeshAxis)
 def compared(x: Node, image: Node, reader: Node, across: MeshAxis) -> Node:
     """The image of a value, computed only after a check that all ranks have the same bits.
 
-    Errors: CollectiveError, when it runs, where they have not.
+    When it runs, it raises CollectiveError if they differ.
     """
     line = f"   [{reader.sites[0]}]" if reader.sites else ""
     what = (

@@ -1,7 +1,7 @@
 """Add a batch axis in front of all values that depend on given ones, for gn.vmap.
 
-Each primitive says how its axes follow its inputs' axes, so one fresh letter that every one of them
-lets through is all that a rule adds. Sums keep their order: each sample has the bits that it would
+Each primitive declares how its axes follow its inputs' axes, so a rule only adds one new letter for
+the batch axis, which passes through. Sums keep their order: each sample has the bits that it would
 have alone. A region stays a region; its gradient is its own gradient with the same axis in front.
 """
 
@@ -124,7 +124,7 @@ _bodies: dict[tuple[Any, ...], Graph] = memo({})
 def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
     """The rule of a region: its body gets the batch axis.
 
-    The region remembers its plain form, whose gradient is derived.
+    The new region remembers its unbatched form, from which its gradient is derived.
     """
     params = {name: value for name, value in node.params.items() if name != "index"}
     key = (params["body"], flags, size)
@@ -231,7 +231,7 @@ def backward_with_axis(
 ) -> Backward:
     """The gradient of a batched region: that of the plain region, with the batch axis.
 
-    An input that all samples share collects the sum of what each sample gives it.
+    An input that all samples share gets the sum of the samples' gradients.
     """
     *flags, size = params["flags"]
     made, wanted = derive({**dict(params["of"]), "index": params["index"]}, needed)

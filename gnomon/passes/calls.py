@@ -1,9 +1,9 @@
 """The gradient of a control call: of all its results at once.
 
-A choice pulls back through the branch that is taken: a choice between the gradients of both. A loop
-over slices pulls back in the opposite order, from the values that each iteration began with, which
-the same loop stacks. What a gradient recomputes of its forward pass is found and kept by
-residuals.py.
+The gradient of a conditional is a conditional between the gradients of its branches. The gradient
+of a loop over slices is a loop in the opposite order; it reads the values at the start of each
+iteration, which the forward loop stacks. residuals.py stores forward values that a gradient would
+recompute.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class BackwardIteration:
     def spread(self, parts: Mapping[int, Node]) -> Parts:
         """Gradients by number of input, as a list of all inputs; None where there is none.
 
-        A loop without iterations reads no constant, which has no gradient then.
+        A constant of a loop without iterations is not read and gets no gradient.
         """
         unread = range(self.end, len(self.node.inputs)) if not self.node.params["length"] else ()
         return [None if k in unread else parts.get(k) for k in range(len(self.node.inputs))]

@@ -1,13 +1,14 @@
 """Choose, for each node of a program, its division over the ranks of one mesh axis.
 
-Forward, greedily: what leaves rows that stay where they are, then computes no product twice, then
-moves least, then repeats least; a split follows a split, or saves repeating a product. The correct
-ways come from strategies.py, those of regions that stay whole from regions.py. All results of a
-region's call lie as one kernel gives them.
+Greedy, in topological order. Preferred are, in this order, strategies that keep rows in place,
+compute no product twice, move the fewest bytes, and repeat the least work; a split follows a split,
+or avoids repeating a product. Correct strategies come from strategies.py, those of regions that
+stay whole from regions.py. All results of a region's call have the placements that one kernel gives
+them.
 
-Each value has a type beside: the placement in which a program of its node alone leaves it, given
-its inputs' types. Whoever wrote the program sees types; where a value is stored may differ, to save
-work. What meets a varying value is divided by types, since that decides what the result is.
+Each value also has a type: the placement that its node alone results in, given its inputs' types.
+Users see types; the stored placement may differ to save work. Where values meet a varying value,
+types decide on the division, since it determines the result.
 """
 
 from __future__ import annotations
@@ -246,8 +247,8 @@ class Choices:
 def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placement:
     """The type of a node whose strategy is known for a program of it alone.
 
-    A pending sum is reduced at its call. What is divided although no input's layout says so, to
-    save work, is whole to whoever wrote the program.
+    A pending sum is reduced at its call. A value that is divided only to save work, with no input's
+    layout asking for it, has a replicated type.
     """
     if alone.rule == "boundary":
         return alone.given
@@ -312,8 +313,8 @@ def bytes_moved(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> 
 def follows(node: Node, strategy: Strategy, plan: Plan, rows: bool) -> bool:
     """Whether a strategy takes some split input as it is, so that it costs no message to divide.
 
-    What a hand-written kernel computes is worth a message: any split will do. Where rows stay, two
-    pending sums are those of a parameter's gradients: scattered they cost less than reduced.
+    For a hand-written kernel any split is worth its messages. Where rows stay in place, two pending
+    sums are a parameter's gradients: scattering them costs less than reducing them.
     """
     if strategy.rule == "boundary":
         return True

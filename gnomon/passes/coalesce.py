@@ -1,8 +1,8 @@
 """Send a unit's parameters together: one gather for all, and one scatter for their gradients.
 
-A unit is what a plan gathers at once, such as a layer. What its backward pass reads is gathered
-again: between the two the parts are enough, so its whole parameters are let go. Elements of one
-rank are a row of a message, a stretch for each member.
+A unit is a set of parameters that a plan gathers at once, such as those of a layer. The backward
+pass gathers them again, so that between the two passes only parts are stored. In a message, each
+rank's elements are a row with a stretch for each member.
 """
 
 from __future__ import annotations

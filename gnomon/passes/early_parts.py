@@ -1,8 +1,8 @@
 """Take parts of gradients before they are rounded: a pending sum is scattered, not reduced.
 
-A parameter that is used in another dtype has a gradient that is rounded to it, and cast back, and
-stored in parts. Rounding ends a pending sum, so that ranks would all get the whole of it. What is
-computed element by element has the same bits on a part, so the part is taken first.
+A parameter that is used in another dtype has a gradient that is rounded to that dtype, cast back,
+and stored in parts. Rounding ends a pending sum, so that every rank would reduce the whole of it.
+Elementwise functions give the same bits on a part, so the part is taken before them.
 """
 
 from __future__ import annotations

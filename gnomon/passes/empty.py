@@ -1,9 +1,9 @@
 """Zero-size folding: values without elements are not computed, and folds of them are constants.
 
-After it no node that is computed has an axis of size 0 or reads one, so that no kernel has a loop
-of no iterations: every result is written, whatever the sizes are. The graphs of choices and
-loops are folded where they become kernels. The interpreter (gnomon/ops/interpret.py) needs
-none of it.
+Afterwards no computed node has an axis of size 0 or reads one, so that no kernel has a loop without
+iterations: every result is written, whatever the sizes are. The graphs of conditionals and loops
+are folded when they become kernels. The interpreter (gnomon/ops/interpret.py) does not need this
+pass.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Make products and lookups read encoded blocks, and decode only what they need.
 
-A value that is decoded from blocks (gnomon/ops/blocks.py) is many times as large as these. Of a
-product x @ decode(blocks).T a region is made that a kernel claims, and of a lookup of decoded rows
-the decoding of rows that were looked up. All bits stay.
+A value decoded from blocks (gnomon/ops/blocks.py) is many times as large as the blocks. A product x
+@ decode(blocks).T becomes a region that a kernel claims, and a lookup of decoded rows becomes a
+decoding of looked-up rows. All bits stay the same.
 """
 
 from __future__ import annotations

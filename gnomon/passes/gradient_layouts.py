@@ -1,9 +1,9 @@
 """Give gradients the layouts of their values, where some values are each rank's own.
 
-A gradient that varies counts as replicated where it meets others that lie in parts. Which stretch
-of it a rank then takes must be that of the value, by its type (choose.py), and not that of the
-other readers' gradients. A value that varies has a gradient that is whole on each rank: no rank
-goes on with another's stretch.
+A gradient that varies counts as replicated where it meets others that are split. The stretch of it
+that a rank then takes must be that of the value, by its type (choose.py), and not that of the other
+readers' gradients. A value that varies has a gradient that is whole on each rank: no rank continues
+with another's stretch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GradientLayouts:
         """A call's results, rebuilt to read whole what they read split, with their gradients.
 
         Its gradient reads it whole too: a product with the split value would be split, and each
-        rank's stretch of it is of that rank's own values.
+        rank's stretch would be computed from that rank's own values.
         """
         (node, *_) = gs
         whole: dict[int, Node] = {}
@@ -86,8 +86,8 @@ def with_own_gradients(
 ) -> set[Node]:
     """The nodes, among these with readers first, whose gradients are each rank's own.
 
-    A value that varies, as every plain one does, has such a gradient, and hands it on to what is
-    whole, or a pending sum. What is split has one gradient, of which each rank has a stretch.
+    A varying value, such as any plain tensor, has such a gradient, and passes it on to replicated
+    values and pending sums. A split value has one gradient, of which each rank has a stretch.
     """
     found: set[Node] = set()
     for node in nodes:

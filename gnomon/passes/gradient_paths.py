@@ -1,9 +1,9 @@
 """Gradient paths: the nodes through which a gradient goes, and the node at which it is added up.
 
 The parts of a gradient are added in the order in which a depth-first walk from the roots meets the
-readers of a value. That order, and with it the last bits, is the one of a program that captures
-nothing, copies nothing for numpy and writes to no leaf: captured functions are opened where it
-matters, and what stands for another value has no sum of its own.
+readers of a value. That order, and with it the last bits, is the one of a program without captured
+functions, copies for numpy, and writes to leaves: captured functions are opened where it matters,
+and a node that stands for another value gets no sum of its own.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class GradientPaths:
     def summed_at(self, x: Node) -> Node:
         """The node at which the gradient of an operand is added up, in the order of all readers.
 
-        A value that numpy was lent is read by copies from then on, a leaf that was written to has
-        several values, the result of an opened function is a value in its body: the sum is the one
-        of a program in which a single node is read.
+        A value that was lent to numpy is read by copies from then on, a leaf that was written to
+        has several values, and the result of an opened function is a value in its body: the
+        gradient is summed as in a program that reads a single node.
         """
         while x.op == "barrier" or (not self.is_plain and self.is_passing(x)):
             if x.watch or x in self.wanted or "checkpoint" in x.params:
@@ -94,7 +94,7 @@ class GradientPaths:
         """The captured functions whose operands have no other reader, so that their calls stay.
 
         Inside, gradients are added in the order of a plain run anyway, and a derivation can be
-        kept.
+        cached.
         """
         on_the_way = depends_on(self.nodes, self.wanted)
         readers: dict[Node, set[Any]] = {self._value_of(x): {None} for x in roots}

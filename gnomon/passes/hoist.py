@@ -1,7 +1,7 @@
 """Loop-invariant code motion: values equal in all iterations are computed once, before a loop.
 
-Lookups stay inside: a loop without iterations must not find a position outside its axis. Branches
-stay as they are, since only one of them runs.
+Lookups stay inside: a loop without iterations must not report an index out of range. Branches of
+conditionals stay as they are, since only one of them runs.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Claim = Callable[[Node], bool]
 def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) -> Graph:
     """The graph in an arena of its own, with all regions inlined that are not claimed.
 
-    With sites, every node has these; without, each keeps its own.
+    With `sites`, every node gets these; without, each keeps its own.
     """
     arena = Arena()
     known: dict[Node, Node] = {}
@@ -29,9 +29,9 @@ def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) 
 class Inlining:
     """Inliner of regions into one arena.
 
-    bodies: what is known of each body on the same inputs, for the same lines. A region of several
-    results is a node for each of them, and all find what the first has built: opened anew for each
-    result, regions within regions would take powers of their depth.
+    bodies: per body, inputs and lines, the nodes that were built. A region of several results is a
+    node for each of them, and all of them use the nodes that the first has built: opening it again
+    for each result would take time exponential in the nesting depth.
     """
 
     def __init__(self, arena: Arena, claimed: Claim) -> None:

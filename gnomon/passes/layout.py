@@ -1,6 +1,6 @@
 """The costs of changing the placement of a value over the ranks of one mesh axis.
 
-What a mesh is, and which parameter has which layout, is policy: gnomon/distributed.
+The choice of a mesh, and of a layout for each parameter, is policy: gnomon/distributed.
 """
 
 from __future__ import annotations

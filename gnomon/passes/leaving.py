@@ -1,7 +1,7 @@
 """The layout in which a program leaves its result without a last move, pending sums excepted.
 
-What an operation on parts gives is asked here, before its result is asked for: so a result may stay
-in parts, and whoever must meet others for it does so at its call.
+The layout of an operation's result is determined here before the result is computed, so that it may
+stay in parts, and ranks that must communicate for it do so at the operation's call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rewrite operations that kernels do not compute into operations that they do.
 
-Products and scattered sums of narrow floats leave in float32 and are rounded once; products of
-integers, but for those of bytes in int32, become multiplications and exact sums; scatters get their
+Products and scattered sums of narrow floats are computed in float32 and rounded once; products of
+integers, except those of bytes in int32, become multiplications and exact sums; scatters get their
 operands in the kernel's layout. Every rewrite keeps the value to the bit.
 """
 

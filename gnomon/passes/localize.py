@@ -1,7 +1,7 @@
 """Rewrite a global node as nodes of one rank's program, and move values between placements.
 
-Parts have the same shape on every rank: what differs is the rank's number, a runtime input, from
-which offsets follow. Which strategy a node takes was decided in shard.py.
+Parts have the same shape on every rank: only the rank's number differs, a runtime input from which
+offsets follow. The strategy of each node was chosen by shard.py.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Locals:
     ) -> Node:
         """Change the placement of x; values moved for one unit are moved together.
 
-        rows: over how many rows it is a sum, where ranks must have given as many.
+        rows: the number of rows that a sum is over, if ranks must agree on it.
         """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}

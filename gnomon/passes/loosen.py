@@ -1,9 +1,9 @@
 """Relax sums under `numerics="fast"`: without leaves, each is one chain, or 64 lanes.
 
-Without leaves there are no partial sums and no tree. Nobody but the contract needs them: threads
-share results, never a sum. A sum that would err more without its leaves keeps them: tests hold
-what is dropped to the bound of tests/accuracy.py. Each kernel's price is measured by
-benchmarks/contract.py.
+Without leaves there are no partial sums and no tree. Only the contract of canonical order needs
+them: threads share results, never a sum. A sum that would be less accurate without its leaves keeps
+them: tests hold the dropped ones to the bound of tests/accuracy.py. Each kernel's price is measured
+by benchmarks/contract.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A sum over ranks is a reduction along the axis of ranks, with a leaf for each, so its bits follow
 from rank order and every rank has the same. Sums of few bytes are gathered and folded whole by
-every rank, in one message; of larger ones each rank folds a stretch, and all share the stretches.
+every rank, in one message; of larger sums each rank folds a stretch, and all ranks gather the
+stretches.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Turn a program of one microbatch into loops over all of them.
 
-What no microbatch changes is computed once, outside. A sum over microbatches is a perfect tree of
-loops: two iterations around two iterations, so that one partial sum waits at each level, and the
-program does not grow with their number. Where microbatches need what all of them gave, a
-loop ends and a later one begins: every value is computed in the last loop that it can be.
+Values that do not depend on the microbatch are computed once, outside. A sum over microbatches is a
+perfect tree of loops: two iterations around two iterations, so that one partial sum is stored per
+level, and the program does not grow with their number. Where microbatches need a result of all of
+them, a loop ends and a later one begins: every value is computed in the last possible loop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def loops(
 class Loops:
     """Rebuilder of a microbatch's program as loops over all microbatches.
 
-    alike: images of values that all microbatches share; stacked: of their own, along a first axis.
+    alike: images of values that all microbatches share; stacked: of values of each microbatch,
+    along a new first axis.
     """
 
     def __init__(

@@ -1,10 +1,11 @@
 """Recomputation: values inside of a checkpointed function are computed anew for gradients.
 
-Its arguments and results pass marks (`marked`). Between them is what gradients would otherwise
-keep: whoever outside reads any of it reads a copy instead, made of the arguments once more, behind
-a barrier, or interning would undo it. A copy is the same operations, so no bit changes. What says
-where things are (the integers of a sort, the experts of a token) is kept, not found anew. When
-copies are computed follows from the memory that orders of kernels need: gnomon/schedule/arrange.py.
+A checkpointed function's arguments and results pass through marks (`marked`). Values between the
+marks are not stored for the backward pass: readers outside read a copy, recomputed from the
+arguments behind a barrier, which keeps interning from merging it with the original. A copy consists
+of the same operations, so no bit changes. Indices (of a sort, or the experts of a token) are
+stored, not recomputed. When copies are computed follows from the memory that orders of kernels
+need: gnomon/schedule/arrange.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The strategies of a region that a hand-written kernel computes, found from its body.
 
-They are asked of its body. Axes that the body's signatures tie together are one letter of the
-region; a letter may be split where every node of the body then finds its operands as they lie,
-whichever rank runs it. The part is the same call over smaller operands, and its body says which
-leaves its sums have: kernels take them from there.
+The strategies follow from its body. Axes that the body's signatures tie together are one letter of
+the region; a letter may be split if every node of the body then finds its operands in place, on any
+rank. A part is the same call over smaller operands, and its body says which leaves its sums have,
+for the kernels.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def divided(
 ) -> Divided | None:
     """The body with its operands split so; None where that needs a message or the rank's number.
 
-    counted: positions that the body makes itself may be those of a part.
+    counted: whether positions that the body creates may be those of a part.
     """
     graph = primitives_of(body)
     pairs = list(zip(graph.inputs, wanted, strict=True))

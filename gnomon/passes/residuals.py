@@ -1,8 +1,8 @@
 """Residuals: keep values of conditionals and loops that the backward pass would recompute.
 
-Calls over the same values become one, with the results of all. What a gradient recomputes of its
-forward call is kept there: a loop stacks it, a branch gives it as a result (zeros in the other).
-Cheap functions of what is kept are recomputed, as everywhere.
+Calls over the same values become one, with the results of all. A forward value that a gradient
+would recompute is stored by the forward call: a loop stacks it, a branch returns it as a result
+(zeros in the other branch). Cheap functions of stored values are recomputed, as everywhere.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def like_of(row: Sequence[Node | None]) -> Node:
 def nodes_of_both(giver: Draft, reader: Draft, name: str, same: Counterparts) -> Counterparts:
     """The reader's nodes that the giver computes too and that are worth keeping, with its nodes.
 
-    They are only those which other nodes of the reader, or its results, read.
+    Only nodes that other nodes of the reader, or its results, read are returned.
     """
     theirs, costs = set(topological(giver.graphs[name])), dict.fromkeys(same, 0)
     worth: set[Node] = set()

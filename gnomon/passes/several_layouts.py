@@ -1,6 +1,6 @@
 """Values that are read in several layouts: whole or split, in a mesh or plain.
 
-To a program on one process such a value is one node, whose gradient adds up all readers in order.
+In a program on one process such a value is one node, whose gradient adds up all readers in order.
 Over a mesh each layout is a node, and would add up its own readers first, with other last bits.
 """
 

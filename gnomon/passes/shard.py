@@ -5,7 +5,7 @@
     emit     nodes on parts, and collectives where placements change
 
 Several mesh axes are several runs, outermost first: the rows of one rank are cut again by the next.
-The layout of each input is given; nothing here knows parameters or models.
+The layout of each input is given; no code here depends on parameters or models.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def shard(
 ) -> Sharded:
     """One rank's program, given the placements of inputs and those wanted of outputs.
 
-    An output of None leaves as it comes, a pending sum excepted: that is reduced.
+    A None in `outputs` leaves an output as it is, except that a pending sum is reduced.
     """
     check(graph, across, inputs, outputs)
     plan = choose(graph, across, dict(zip(graph.inputs, inputs, strict=True)))

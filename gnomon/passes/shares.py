@@ -1,6 +1,6 @@
 """Shares: the part of a sum over the rows of all ranks that one rank's rows make.
 
-A plain parameter inside of a module whose rows each rank gave has the gradient of its rank's own
+A plain parameter inside of a module whose rows each rank passed has the gradient of its rank's own
 loss, as PyTorch's ignored parameters do. Its sum is over the rank's rows alone, so it needs no tree
 over all rows, and no message.
 """

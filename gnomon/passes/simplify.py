@@ -1,7 +1,7 @@
 """Rewrites that keep every bit, also of signed zeros, denormals, infinities and NaN.
 
-What looks harmless and is not (x + 0, x * 0, 1 / b * a, reassociation) is not here. Views that
-follow each other become one.
+Rewrites that look harmless but are not (x + 0, x * 0, 1 / b * a, reassociation) are left out.
+Consecutive views are merged.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Fix the order in which ranks start collectives, by the program's structure alone.
 
-Ranks whose rows differ in number run programs of one structure and of other sizes. Whatever times
-their calls by sizes would start transfers in an order of its own on each, so that is fixed here:
-a collective comes after the one before it. No value depends on it, and no size is read.
+Ranks with different numbers of rows run programs of the same structure with other sizes. A
+scheduler that weighs sizes would start transfers in a different order on each rank, so the order is
+fixed here: a collective follows the one before it. No value depends on it, and no size is read.
 
-An eager program's structure differs too: a rank that printed a value alone is given what others
-compute. No collective is behind such a value, since ranks meet for one at its call. So the order
-is made of what no rank can know before: collectives, and what is computed of their results.
+An eager program's structure differs too: a rank that has printed a value is given it, while others
+compute it. Such a value depends on no collective, since ranks communicate at the collective's call.
+So the order is made of nodes that no rank can already have: collectives, and values computed from
+their results.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LONG = frozenset({"contract", "region", *MEETINGS})
 def has_own_rows(graph: Graph, mesh: str | None = None) -> bool:
     """Whether a program has rows of which each rank says for itself how many it gave.
 
-    mesh: along this mesh axis; None: along any.
+    mesh: the mesh axis; None: any.
     """
     placed = (x.params["layout"] for x in graph if x.op == "place" and "own" in x.params)
     return any(mesh in (None, name) for layout in placed for name, _, _ in layout)
@@ -39,7 +40,7 @@ def has_own_rows(graph: Graph, mesh: str | None = None) -> bool:
 def in_start_order(graph: Graph, ranks_differ: bool = False) -> Graph:
     """The graph in which each collective waits for the one that ranks start before it.
 
-    ranks_differ: whether some ranks may know values that others compute in this program.
+    ranks_differ: whether some ranks may already have values that others compute in this program.
     """
     if sum(map(meets, graph.nodes)) < 2:
         return graph
@@ -91,9 +92,9 @@ def start_order(graph: Graph, ranks_differ: bool = False) -> list[Node]:
 def when_due(nodes: Sequence[Node], ranks_differ: bool) -> dict[Node, tuple[bool, int]]:
     """For each node, whether it is a collective, and the step in which it should run.
 
-    A step is a product or a message: the longest chain of them before a node, where ranks differ
-    from its first message on. What is gathered of parameters alone is due shortly before its
-    first reader.
+    A step is a product or a message, and a node's step is the length of the longest chain of them
+    before it; where ranks differ, counted from the first message on. Gathers of parameters alone
+    are due shortly before their first reader.
     """
     counted = {*nodes} if not ranks_differ else behind_messages(nodes)
     due: dict[Node, int] = {}

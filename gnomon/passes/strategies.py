@@ -1,8 +1,9 @@
 """The correct ways to divide one node over ranks, derived from its signature.
 
-A parallel letter split: its output is split there. A folded letter split: every rank holds one node
-of the canonical tree, which is allowed where the cut falls between subtrees. A lookup in a split
-table finds each row on one rank. Which way is taken: shard.py. How a node is rebuilt: localize.py.
+A parallel letter is split: the output is split there. A folded letter is split: every rank holds
+one node of the canonical tree, which is allowed where the cut falls between subtrees. A lookup in a
+split table finds each row on one rank. shard.py chooses the strategy; localize.py rebuilds the
+node.
 """
 
 from __future__ import annotations

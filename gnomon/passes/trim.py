@@ -1,8 +1,8 @@
 """Remove results of conditionals and loops that are not read, and inputs that they do not read.
 
-A value that a loop carries only for itself counts as unread, and one that every iteration gives as
-it took it is not carried. Elsewhere nothing is to be done: a graph holds no node that its outputs
-do not need.
+A value that a loop carries only for itself counts as unread, and one that every iteration returns
+unchanged is not carried. Other nodes need no trimming: a graph holds no node that its outputs do
+not need.
 """
 
 from __future__ import annotations

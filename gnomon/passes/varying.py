@@ -1,11 +1,11 @@
 """Values that vary over a mesh axis: each rank has a value of its own.
 
 Plain inputs of a rank's program vary, and so does the part that a rank takes of a value over a
-mesh. Constants are alike on all ranks; collectives give what is alike. What is made of a varying
-value varies, and each rank computes it whole. Where it meets what is split, and the result can be
-split with that, each rank takes the stretch of its own value, which counts as replicated at this
-one node; nothing is divided for its sake. A product that folds an axis of both is no such node:
-what is split is gathered, and each rank folds it with its own value.
+mesh. Constants and results of collectives are the same on all ranks. A value computed from a
+varying value varies, and each rank computes it whole. Where it meets a split value, and the result
+can be split like that, each rank takes the stretch of its own value, which counts as replicated at
+this one node; nothing is divided for its sake. A product that folds a shared axis is an exception:
+the split value is gathered, and each rank folds it with its own value.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
 def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
     """Whether a strategy gives parts because an input is in parts already.
 
-    Parts into which it would move or reduce an input first only save work.
+    Parts that need inputs to be moved or reduced first do not count: they only save work.
     """
     pairs = zip(given, strategy.wanted, strict=True)
     return isinstance(strategy.given, Split) and any(
@@ -60,8 +60,9 @@ def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
 def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:
     """The strategies among which cost may choose: all of them if no operand varies.
 
-    Where one does, whether the result is split changes its value, and cost has no say in that: it
-    is split wherever what a layout splits can stay in place, and whole on each rank elsewhere.
+    If an operand varies, the result's value depends on whether it is split, so cost has no
+    influence: it is split wherever the values that a layout splits can stay in place, and whole on
+    each rank elsewhere.
     """
     if VARYING not in given or [s.rule for s in every] == ["boundary"]:
         return every

@@ -1,9 +1,9 @@
 """Divide rows that ranks cannot share equally: each rank computes several virtual ranks.
 
 The program is divided over as many virtual ranks as the rows have leaves (decision 0052). A rank
-then computes its share of them, one after the other; the last rank may have fewer, and computes the
-last leaf again, of which nothing is read. What it sends of a sum are the nodes of the subtrees that
-every rank's share consists of.
+computes its share of them, one after the other; the last rank may have fewer, and computes the last
+leaf again without using it. For a sum it sends the nodes of the subtrees that every rank's share
+consists of.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ __all__ = ["shares_of", "virtual_ranks"]
 def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
     """The number of equal shares of rows along a mesh axis: one per rank, or one per leaf.
 
-    ordered: whether sums keep their order; without one, ranks share whatever they divide.
+    ordered: whether sums keep their order; if not, ranks need only divide the rows, not their
+    leaves.
     """
     rows: set[int] = set()
     for x in graph:

@@ -1,8 +1,8 @@
 """Give sums in their accumulator's dtype, and round them by a separate cast.
 
-Kernels round once, after the last addition, so this changes no bit; what it gives is a place,
-between sum and rounding, where ranks can add their parts. Of a region it is the same: its results
-that end in a rounded sum are rounded outside.
+Kernels round once, after the last addition, so this changes no bit; it creates a point between sum
+and rounding at which ranks can add their parts. Results of a region that end in a rounded sum are
+rounded outside of it.
 """
 
 from __future__ import annotations

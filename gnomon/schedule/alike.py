@@ -1,8 +1,8 @@
 """Merge kernels that differ only in buffers and offsets into one kernel with one more range.
 
-The parts of a join, or of the gradients of slices that a loop over time took, are such: part k
-reads buffers of its own and stands k rows further. As one kernel they are one code, whose text does
-not grow with their number.
+Examples are the parts of a join, or of the gradients of slices in a loop over time: part k reads
+its own buffers and works k rows further. Merged into one kernel they share one code, whose length
+does not grow with the number of parts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Order kernels for a low peak of memory and few barriers.
 
-Kernels are taken one by one from those whose operands are there. What frees memory comes first, so
-that a weight's gradient is summed while what it is made of is at hand; then what needs no barrier;
-then what the program names first. An order that needs more memory than the program's own is not
-taken. No value depends on any of this.
+Kernels are chosen one by one among those whose operands are ready. A kernel that frees memory comes
+first, so that a weight's gradient is summed while its operands are in cache; then one that needs no
+barrier; then the one that the program names first. An order that needs more memory than the
+program's own is rejected. No value depends on the order.
 """
 
 from __future__ import annotations

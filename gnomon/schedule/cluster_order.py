@@ -1,7 +1,7 @@
 """A topological order of clusters, updated while nodes join them.
 
-With it, whether one cluster runs after another is asked of those between the two alone: programs of
-many layers have thousands before them.
+With a maintained order, a search whether one cluster runs after another visits only the clusters
+between the two; programs of many layers have thousands of others.
 """
 
 from __future__ import annotations

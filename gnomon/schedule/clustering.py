@@ -1,8 +1,8 @@
 """Greedy clustering: assign each node of a graph, in order, to a kernel that computes row by row.
 
 A cluster runs row by row: its members are values per element or per row of one domain (rows,
-inner). Cheap nodes that read little belong to no cluster: whoever needs them recomputes them.
-Fusion is not storing, and never changes a bit.
+inner). Cheap nodes that read little belong to no cluster: each reader recomputes them. Being fused
+does not decide whether a value is stored, and never changes a bit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cut loop kernels in two where a measurement finds that faster.
 
-Bytes never ask for a cut: what one kernel makes and reads costs no memory. Time may, where much is
-computed at once.
+Memory traffic never asks for a cut: values that one kernel both computes and reads cost none. Time
+may, where a kernel computes much at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Epilogues: pointwise nodes that a product computes, on sums that are still in registers.
 
-A fusion is a candidate: it is taken where the bytes of operands and results say that it saves
-memory traffic, and each decision is kept with its reason. Bits are the same either way, since every
+A fusion is a candidate: it is taken if the bytes of operands and results say that it saves memory
+traffic, and each decision is recorded with its reason. Bits are the same either way, since every
 function rounds to its own dtype, stored or not.
 """
 
@@ -106,7 +106,7 @@ class Candidate:
     def _with_operands(self, node: Node) -> list[Node] | str:
         """The nodes to add for one node: it, after those of its cluster that it needs.
 
-        The result is the reason, as a string, if one of them cannot be computed with the product.
+        If one of them cannot be computed with the product, the result is the reason, a string.
         """
         own, waiting = self.placed.home[node], [node]
         found: set[Node] = set()
@@ -290,7 +290,7 @@ def table_of(product: Node) -> tuple[int, int]:
 def is_plain(kernel: LoopKernel) -> bool:
     """Whether an epilogue can be written: operands are contiguous or constant along a row.
 
-    A division in every element would cost more than all else.
+    A division per element would cost more than everything else.
     """
     varying: set[Node] = set()
     for x in kernel.nodes():

@@ -1,7 +1,7 @@
 """Excerpt: the kernels that a fusion changes, as a program of its own that can be measured.
 
-Equal parts of a program, such as its layers, are one excerpt and need one measurement. Which form
-is taken changes no bit.
+Equal parts of a program, such as its layers, are one excerpt and need one measurement. Both forms
+give the same bits.
 """
 
 from __future__ import annotations

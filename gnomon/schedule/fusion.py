@@ -1,7 +1,7 @@
 """A fusion: nodes that one kernel could compute, the bytes that it moves, and the decision.
 
-A fusion is a candidate, never a rewrite: bits are the same either way, so that bytes may decide, or
-a stopwatch (gnomon/compiler/autotuning.py).
+A fusion is a candidate, not a rewrite rule: bits are the same either way, so that bytes or a
+measurement (gnomon/compiler/autotuning.py) may decide.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Fusion:
 class Weighed(NamedTuple):
     """A note on computing two nodes in one kernel, made while that is decided.
 
-    value: the one that then need not be read from memory: the maker's, or one that both read.
+    value: the one that the fusion need not read from memory: the maker's result, or one that both
+    read.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Readings of a node found from shapes alone, without index arithmetic.
 
 Most nodes of a program are functions of tensors of their own shape, of one value per row, or of one
-number. Whatever this file cannot tell is left to gnomon/schedule/access.py, which can tell all.
+number. Everything else is left to gnomon/schedule/access.py, which handles all cases.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnomon.ir.sizes import hint
 class Reading(NamedTuple):
     """A node that another reads: at the same element, once per row, or elsewhere.
 
-    picked: at positions that another tensor gives.
+    picked: read at positions that another tensor contains.
     """
 
     node: Node

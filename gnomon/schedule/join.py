@@ -1,7 +1,7 @@
 """Merge clusters that read the same tensor, so that it is read once.
 
-Each node joined a cluster that computes something it reads (partition.py); here clusters meet that
-have an operand in common and the same domain: the two running means of an optimizer, which both
+Each node was put into a cluster that computes one of its operands (partition.py). Here clusters of
+the same domain that share an operand are merged: the two running means of an optimizer, which both
 read a gradient, or both halves of a rotation.
 """
 

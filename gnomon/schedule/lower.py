@@ -1,6 +1,6 @@
 """A node at an index, as a scalar: views change the index, maps apply, folds open ranges.
 
-Stored nodes become loads. What is stored is decided in gnomon/schedule/partition.py.
+Stored nodes become loads; gnomon/schedule/partition.py decides which are stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lowering:
     def at(self, node: Node, index: Index, guard: Node | None = None, fill: object = None) -> Node:
         """Lower a node at an index to a scalar; where guard is false, nothing is accessed.
 
-        A load gives the fill there, anything else any value.
+        There a load returns `fill`, and other nodes an arbitrary value.
         """
         key = (node, index, guard, fill if guard is not None else None)
         if key not in self.known:

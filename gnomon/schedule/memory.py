@@ -1,8 +1,8 @@
 """The memory plan: one block for intermediate values, shared by values with disjoint lifetimes.
 
-Largest first, each at the lowest place that is free for the whole of its interval: freeing large
-buffers early is what lowers the peak. Intervals are counted in calls, so barriers must keep calls
-apart where memory is reused (gnomon/schedule/order.py).
+Buffers are placed largest first, each at the lowest offset that is free for the whole of its
+interval, since an early end of large buffers lowers the peak. Intervals are counted in calls, so
+barriers must separate calls where memory is reused (gnomon/schedule/order.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def plan_memory(
 ) -> MemoryPlan:
     """Offsets such that values alive together never overlap.
 
-    An heir (value, operand) reuses the operand's buffer, which dies in the call that makes it.
+    An heir (value, operand) takes over the operand's buffer, whose last use is the call that
+    computes the value.
 
     >>> chain = [LiveInterval(64, 0, 1), LiveInterval(64, 1, 2), LiveInterval(64, 2, 3)]
     >>> plan_memory(chain).total, plan_memory(chain, [(2, 1), (1, 0)]).total

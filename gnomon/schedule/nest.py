@@ -1,7 +1,7 @@
 """Lower a cluster to loop kernels: choose the axes of rows and of vectors, and where to cut.
 
 Several ways to cut the domain are tried, the largest vectors first; the first whose index
-arithmetic needs no division wins, because a division per element costs more than all else.
+arithmetic needs no division is taken, because a division per element costs more than all else.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class LoopNest:
     def _apart(self) -> list[KernelPart]:
         """The kernels of a domain cut where index comparisons change; empty if it is not cut.
 
-        A join, or the gradient of a split, is thus written part by part, equal ones by one kernel.
+        A join, or the gradient of a split, is thus written part by part; equal parts share one
+        kernel.
         """
         for axis, places, many in self._cuts_at_questions():
             bounds = pairwise((0, *places, self.shape[axis]))
@@ -99,7 +100,7 @@ class LoopNest:
     def _each(self, pieces: Sequence[DomainPiece]) -> Iterator[KernelPart]:
         """The best kernel of each piece; the split that was best for one is tried first next.
 
-        So parts that could be alike are, and few kernels are made in vain.
+        Parts that can share a kernel thus do, and few kernels are built in vain.
         """
         cut = None
         for piece in pieces:
@@ -254,7 +255,7 @@ def is_loaded(x: Node, stored: Container[Node]) -> bool:
 class ClusterSignature:
     """The signature of a cluster, on which its kernel depends: kinds of nodes and their edges.
 
-    Clusters of one signature, such as those of equal layers, have one kernel over other buffers.
+    Clusters of one signature, such as those of equal layers, share one kernel over other buffers.
     """
 
     def __init__(self, cluster: Cluster, stored: Container[Node]) -> None:

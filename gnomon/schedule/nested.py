@@ -1,7 +1,7 @@
 """Nested strides of a product's operands, so that flattened windows need no memory.
 
-An axis that merges several (channels and kernel, places of a plane) is a nest of them, outermost
-first. What plain strides describe is a nest of one; the strides themselves: access.py.
+An axis that merges several (channels and kernel, positions of a plane) is a nest of them, outermost
+first. An axis with plain strides is a nest of one; access.py computes the strides.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def factors(node: Node) -> tuple[Nested, Nested]:
 def packed_narrow(found: Nested) -> Nested:
     """Skip a cast from 16 bits of a product's input: packing widens the elements itself.
 
-    What is computed in 16 bits may never be stored in them, so it is left to other fusions.
+    A value computed in 16 bits may never be stored in them, so it is left to other fusions.
     """
     x = found.node
     below = whole_below(x.inputs[0]) if is_widened(x, bfloat16, float16) else x

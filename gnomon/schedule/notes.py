@@ -1,7 +1,7 @@
 """The fusion report: why nodes share a kernel or do not, derived from a partition on demand.
 
-While a partition decides, it notes only what cannot be seen afterwards. What a value has to do with
-its readers, and the bytes that it costs, is plain from where they ended.
+While partitioning, only facts are recorded that cannot be derived from its result. How a value
+relates to its readers, and the bytes that it costs, follow from the clusters.
 """
 
 from __future__ import annotations

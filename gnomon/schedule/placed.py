@@ -1,7 +1,7 @@
 """The state of a partition: clusters, readings, and the nodes that must be stored.
 
-All that kernels are generated from, and what fusions change in place. Who decides is elsewhere:
-partition.py and what it calls.
+Kernels are generated from this, and fusions change it in place; decisions are made in partition.py
+and the files it calls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Prologues: pointwise nodes that a product computes while it copies its left factor into panels.
 
-The factor is then never stored. A candidate, as epilogues are (epilogue.py): taken where nobody
-else reads the factor, its elements are computed once, and fewer bytes are moved. Bits are the same.
+The factor is then never stored. A prologue is a candidate, as epilogues are (epilogue.py): it is
+taken where the product is the only reader of the factor, the factor's elements are computed once,
+and fewer bytes are moved. Bits are the same.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Opens = Callable[[Node], Factor | None]
 def fuse_prologues(placed: Placed, opens: Opens | None, judge: Judge | None = None) -> list[Fusion]:
     """Move nodes into the clusters of products that read them, in place, wherever that pays.
 
-    A result of the graph is stored in any case.
+    Results of the graph are stored in any case.
     """
     found: list[Fusion] = []
     results = set(placed.graph.outputs)

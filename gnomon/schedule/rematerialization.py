@@ -1,8 +1,8 @@
 """Rematerialization: readers recompute a value whose operands they load in any case.
 
 A product of two tensors need not be stored for a kernel that loads both of them, nor an exponential
-for one that loads what it is the exponential of: memory is slower than arithmetic, and what a
-gradient would read lives long. What would cost its readers more than it spares stays stored.
+for one that loads its argument: memory is slower than arithmetic, and values that a gradient reads
+live long. A value stays stored if recomputing costs its readers more than it saves.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Rematerialized:
     def refused(self) -> str:
         """The reason why readers do not recompute the value; empty if they do.
 
-        What is folded, a whole row's work for each element, is never done twice.
+        A fold, which costs a whole row's work for each element, is never computed twice.
         """
         own, scalar = self.home[self.node], SCALARS[self.node.params["f"]]
         same = (r for x in self.outside for r in self.reads[x])

@@ -1,8 +1,8 @@
 """Clusters that differ in sizes alone: one is lowered for all, and its code reads the sizes.
 
-Layers of growing width are such clusters: DenseNet121 has 2,300 of 830 sizes and 66 outlines. What
-is decided by a size on the way is a guard, as in programs for all sizes (gnomon/ir/sizes.py): a
-cluster for which one falls otherwise is lowered by itself.
+Layers of growing width are such clusters: DenseNet121 has 2,300 of 830 sizes and 66 outlines.
+Decisions that depend on a size become guards, as in programs for all sizes (gnomon/ir/sizes.py): a
+cluster for which one is decided otherwise is lowered by itself.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class SharedNests:
 def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
     """The outline of a cluster, and its numbers; None where these are symbolic already.
 
-    Numbers that are no sizes, and 0 and 1, which select code, are part of the outline. So is the
-    size of a folded axis, since code that knows it is three times as fast where it is short.
+    Numbers that are no sizes, and 0 and 1, which select code, belong to the outline. So does the
+    size of a folded axis, since code that knows it is three times as fast for short axes.
     """
     rows: list[Hashable] = []
     numbers: list[int] = []
