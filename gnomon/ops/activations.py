@@ -1,7 +1,7 @@
 """Activations: relu and its relatives, gelu, softplus, gates.
 
-Where a formula would overflow on the side that is not taken, its argument is replaced there first:
-the gradient of a choice multiplies both sides, and 0 · inf is NaN.
+Where a formula would overflow in the branch that is not taken, its argument is replaced first: the
+gradient of `where` multiplies both branches, and 0 · inf is NaN.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reading of arguments that many operations share: axes, shapes, pairs, and dtypes to compute in.
 
-No operation is here; what a message says first is the name of the operation that asks.
+No operation is here; messages begin with the name of the calling operation.
 """
 
 from __future__ import annotations

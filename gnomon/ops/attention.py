@@ -1,7 +1,7 @@
 """Attention by its definition: scores, softmax in float32, a mixture of values.
 
-The regions `attention_forward` and `attention_backward` are what hand-written kernels claim
-(gnomon/codegen/calls.py): this is their definition, and what runs where none applies.
+Hand-written kernels claim the regions `attention_forward` and `attention_backward`
+(gnomon/codegen/calls.py): the code here is their definition, and runs where no kernel applies.
 """
 
 from __future__ import annotations
@@ -228,10 +228,10 @@ def attention(
 
     Shapes: q (*q, t, d), k (*k, s, d), v (*k, s, e) -> (*q, t, e)
 
-    Softmax is taken in float32. With fewer key heads than query heads, keys are shared in equal
-    groups. With `causal` the last query sees every key and each earlier one sees one key fewer.
-    A mask is True where a key may be seen, or a number added to the score. A query that sees no
-    key gives 0. scale defaults to 1 / sqrt(d).
+    Softmax is computed in float32. With fewer key heads than query heads, keys are shared in equal
+    groups. With `causal` the last query sees every key and each earlier one sees one key fewer. A
+    mask is True where a key may be seen, or a number added to the score. A query that sees no key
+    gives 0. scale defaults to 1 / sqrt(d).
 
     softmax(scale · q kᵀ) v (Vaswani et al. 2017, arXiv:1706.03762, eq. 1); shared key heads as
     in Ainslie et al. 2023, arXiv:2305.13245.

@@ -1,9 +1,10 @@
 """Bessel functions of order 0 and 1, and erfcx: series near 0, sums over an integral elsewhere.
 
-All is computed in float64 and rounded once. Series coefficients are quotients of whole numbers. The
-integrals are those of Hankel's (DLMF 10.32.8, 10.9.11 and 7.7.1 at https://dlmf.nist.gov), in v
-with u = v²: an even function that falls as e^(−v²) and has its nearest singularity 2 or more away,
-so that a sum at steps of STEP is exact to e^(−2π · 2 / STEP), below 2^−53.
+All functions are computed in float64 and rounded once. Series coefficients are quotients of whole
+numbers. The integrals are those of Hankel's (DLMF 10.32.8, 10.9.11 and 7.7.1 at
+https://dlmf.nist.gov), in v with u = v²: an even function that falls as e^(−v²) and has its nearest
+singularity 2 or more away, so that a sum at steps of STEP is exact to e^(−2π · 2 / STEP), below
+2^−53.
 
 Against mpmath, in float64: I, K and erfcx are right to a relative 2e-14, J and Y to an absolute
 4e-15 (tests/ops/test_bessel.py); in float32 and narrower all are the rounded exact value but for a
@@ -45,7 +46,7 @@ def series(order: int, count: int, sums: bool = False, sign: int = 1) -> list[fl
     """The factors of z^k in the ascending series of order 0 or 1, z = x²/4 (DLMF 10.25.2, 10.31).
 
     sums: those of the second solution, times H_k for order 0 and H_k + H_(k+1) for order 1, H_k
-    being 1 + 1/2 + … + 1/k. sign −1 is for the functions that oscillate.
+    being 1 + 1/2 + … + 1/k. sign is −1 for the oscillating functions.
     """
     found: list[float] = []
     for k in range(count):

@@ -1,9 +1,9 @@
 """Blocks: numbers of few bits that share scales, and products with matrices of them.
 
-A row of K numbers is K / `elements` blocks of `nbytes` bytes. `decoded` says what the numbers are,
-in float32, for GGUF's formats with the roundings of gguf-py; a kernel that reads blocks as they are
+A row of K numbers is K / `elements` blocks of `nbytes` bytes. `decoded` computes the numbers in
+float32, for GGUF's formats with the roundings of gguf-py; a kernel that reads blocks directly
 claims the product (gnomon/codegen/kernels/block_product.py), and has the bits of the product of
-decoded numbers. d, m: halves by which numbers are scaled and moved.
+decoded numbers. d, m: float16 values by which numbers are scaled and shifted.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ def in_parts(x: Node, parts: int, size: int) -> Node:
 def scales_and_minima(blocks: Node) -> tuple[Node, Node]:
     """The scales and the minima of eight parts, of 6 bits each: (..., 8).
 
-    Twelve bytes hold them. Those of the first four parts are the low bits of a byte each; of the
-    others, the low halves lie in the last four bytes, and the two highest bits over the former.
+    They are packed in twelve bytes. Those of the first four parts are the low bits of a byte each;
+    of the others, the low halves lie in the last four bytes, and the two highest bits above the
+    former.
     """
     first, second, last = (span(blocks, 4 + 4 * k, 8 + 4 * k) for k in range(3))
 
@@ -159,7 +160,7 @@ def q5_k(blocks: Node) -> Node:
 def six_bits(blocks: Node) -> Node:
     """Sixteen parts of 16 q of 6 bits.
 
-    Of each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
+    For each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
     """
     low = nibbles(in_parts(span(blocks, 0, 128), 2, 64))
     own = in_parts(span(blocks, 128, 192), 2, 32)
@@ -198,7 +199,7 @@ def int4_group(blocks: Node) -> Node:
 def float8_group(blocks: Node) -> Node:
     """The numbers f * q: f, a float; q of 8 bits, float8_e4m3fn.
 
-    Under the exponent of float32 a q's bits mean 2^-120 of it.
+    Read as a float32, a q's bits mean 2^-120 times its value.
     """
     content = cast(span(blocks, 4, blocks.shape[-1]), int32)
     size = elementwise("and", content, 127)
@@ -265,9 +266,9 @@ def refuse_activations(kind: str, activations: str) -> None:
 def decode_blocks(blocks: Node, *, kind: str, activations: str = "") -> Node:
     """The float32 numbers (n, k) of rows of blocks (n, bytes).
 
-    activations: what a linear layer of this weight rounds its input to, "int8" or nothing; numbers
-    are the same. Raises ArgumentError for an unknown format, DtypeError for what is no bytes, and
-    ShapeError for rows of no whole blocks.
+    activations: the format to which a linear layer of this weight rounds its input, "int8" or
+    nothing; the numbers are the same. Raises ArgumentError for an unknown format, DtypeError if
+    blocks are no bytes, and ShapeError if rows are no whole blocks.
     """
     form = FORMATS.get(kind)
     if form is None:

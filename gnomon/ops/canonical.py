@@ -1,7 +1,7 @@
 """Canonical order: the number of leaves into which a reduced axis is cut.
 
-The count follows from the axis's role and its global size alone, never from a layout; every
-rewrite keeps it (design: docs/concepts.md, "Canonical order").
+The count follows from the axis's role and its global size alone, never from a layout; every rewrite
+keeps it (design: docs/concepts.md, "Canonical order").
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def role_in_reduce(axis: int, rank: int) -> Role:
 def role_in_contract(left: int, right: int, left_rank: int, right_rank: int) -> Role:
     """The role of a summed letter, from its axis in each operand.
 
-    A letter that leads both operands is rows (a weight's gradient); one that stands inside both, at
-    the same axis, is tokens; any other is a contracted axis.
+    A letter that leads both operands is rows (a weight's gradient); a letter inside both, at the
+    same axis, is tokens; any other is a contracted axis.
     """
     if left == right == 0:
         return ROWS

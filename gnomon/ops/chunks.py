@@ -1,8 +1,8 @@
 """Chunks: small graphs over parts of a region's operands and results, which compute it in turn.
 
-An operation gives those of its regions (`chunked` in facts.py). Every part is contiguous, or begins
-somewhere and is read with the strides of the whole. What sums over several pieces follows canonical
-order: a piece is a subtree, and subtrees are joined as their tree says.
+Each operation provides the chunks of its regions (`chunked` in facts.py). Every part is contiguous,
+or begins at an offset and is read with the strides of the whole. Sums over several chunks follow
+canonical order: a chunk is a subtree, and subtrees are joined as their tree says.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ChunkBuilder:
 class PartialSums:
     """Partial sums in a binary tree: a newer subtree joins the older ones of its size.
 
-    The oldest one is stored in the result's buffer, the others in memory that `space` gives.
+    The oldest one is stored in the result's buffer, the others in memory that `space` reserves.
     """
 
     def __init__(self, pieces: int, size: int, space: Callable[[int], Node]) -> None:

@@ -1,9 +1,9 @@
 """Collectives as primitives: operations that the ranks along one mesh axis do together.
 
-A second input, where there is one, is what the same ranks did before: its value is not read.
-Each node says the mesh axis's name and how many ranks it has, nothing about processes or wires:
-that is gnomon/runtime/comm. Gradients are those of the sum over ranks of what their programs give.
-Sums are taken as a perfect binary tree in rank order, unless `ordered` is False.
+An optional second input is the collective that the same ranks ran before: its value is not read.
+Each node names the mesh axis and its number of ranks, and nothing about processes or wires: that is
+gnomon/runtime/comm. Gradients are those of the sum over ranks of their programs' results. Sums are
+computed as a perfect binary tree in rank order, unless `ordered` is False.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def all_reduce(
 ) -> Node:
     """The fold of every rank's x, on every rank.
 
-    rows: over how many rows of all ranks it is a sum, where these must be alike.
+    rows: the number of rows of all ranks that it is a sum over, if ranks must agree on it.
     """
     params = {"mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
     return x.arena.node("all_reduce", (x, *after), **params, **rows)
@@ -161,7 +161,7 @@ def all_gather(
 ) -> Node:
     """Every rank's x, concatenated along an axis, on every rank.
 
-    unit: the unit whose parameters these are, and the pass that reads them.
+    unit: the unit whose parameters are gathered, and the pass that reads them.
     """
     return x.arena.node("all_gather", (x, *after), axis=axis, mesh=mesh, ranks=ranks, **unit)
 
@@ -179,7 +179,7 @@ def reduce_scatter(
 ) -> Node:
     """The fold of every rank's x, of which each rank keeps its part of an axis.
 
-    unit: the unit whose gradients these are; rows: as of all_reduce.
+    unit: the unit whose gradients are reduced; rows: as for all_reduce.
     """
     params = {"axis": axis, "mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
     return x.arena.node("reduce_scatter", (x, *after), **params, **unit)

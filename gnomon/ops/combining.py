@@ -1,6 +1,6 @@
 """Operations that combine or cut tensors: splits by sizes, block diagonals, products of lists.
 
-What joins along one axis is in joining.py, what views one tensor in views.py.
+Joins along one axis are in joining.py, views of one tensor in views.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Factorizations of complex matrices, and their gradients; matrices are pairs in a last axis.
 
 A gradient is dL/dre + i dL/dim, as PyTorch's: formulas are those of real matrices with conjugates.
-Vectors of singular values and eigenvalues have phases that nothing tells; a loss that depends on
-them is refused. Sources: factorizations.py; C. Boeddeker and others, "On the computation of complex
-valued gradients" (2017), for eig.
+The phases of singular vectors and eigenvectors are arbitrary; a loss that depends on them is
+refused. Sources: factorizations.py; C. Boeddeker and others, "On the computation of complex valued
+gradients" (2017), for eig.
 """
 
 from __future__ import annotations

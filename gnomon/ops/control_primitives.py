@@ -1,8 +1,8 @@
 """Control primitives: conditionals, while loops, and loops over slices.
 
 Each has its branches or its body as closed graphs among its parameters, and a node for each result:
-results of one call share inputs and graphs. Nothing is differentiated here: a call's gradient asks
-for all its results at once (gnomon/passes/calls.py).
+results of one call share inputs and graphs. They have no gradient here: the gradient of a call
+needs all its results at once (gnomon/passes/calls.py).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check(what: str, want: Kinds, have: Kinds) -> None:
 class Cond(Control):
     """The results of `then` if a boolean holds, else of `other`; only one of the two runs.
 
-    Inputs are the truth value and what both graphs take.
+    Inputs are the condition and the inputs of both graphs.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -80,7 +80,7 @@ class Cond(Control):
 class While(Control):
     """The carried values replaced by `body` of them while `test` of them holds.
 
-    The first `carried` inputs are the values; both graphs take the other inputs as they are.
+    The first `carried` inputs are the carried values; both graphs take the other inputs unchanged.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -146,8 +146,8 @@ class ScanOver(Control):
 class FoldOver(Control):
     """A loop of `body` over two slices; its first results are folded, the others are stacked.
 
-    Inputs: `sliced` tensors of two slices, then values that both iterations share. `folds` names a
-    scalar function for each folded result, applied to the older and the newer.
+    Inputs: `sliced` tensors of two slices, then values that both iterations share. `folds` names
+    the scalar function that combines the older and the newer value of each folded result.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -214,7 +214,7 @@ def with_graphs(params: dict[str, Any], change: Callable[[Graph], Graph]) -> dic
 def executed(graph: Graph, times: int = 1) -> Iterator[tuple[Node, int]]:
     """The nodes of a graph and of the graphs inside it, with the number of times each is computed.
 
-    Both branches of a conditional count, and one iteration of a loop without a length.
+    Both branches of a conditional count, and one iteration of a loop of unknown length.
     """
     seen: set[tuple[Any, ...]] = set()
     for node in graph:

@@ -1,6 +1,6 @@
 """Convolutions and their transposes over one, two and three axes, and their gradients.
 
-The sums are those of sliding.py; here are arguments, padding, biases and rounding.
+sliding.py computes the sums; this file handles arguments, padding, biases and rounding.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def transposed_convolution(
 
     Shapes: x (b, c, *p), weight (c, o, *k) -> (b, o * geometry[2], *size)
 
-    size is that of the result, padding is cut off it.
+    size is that of the result; padding is cut off it.
 
     >>> transposed_convolution(ones(1, 1, 3), ones(1, 1, 2), None, ((0, 0),), (4,), ((1,), (1,), 1))
     Tensor([[[1., 2., 2., 1.]]])

@@ -1,7 +1,7 @@
 """Tensors from numbers: constants, ranges, grids.
 
-What takes no tensor takes the arena to build in, and is a plain function; what is shaped like a
-tensor is an operation. Random numbers are in random.py.
+A function without a tensor argument takes the arena to build in, and is a plain function; one that
+takes its shape from a tensor is an operation. Random numbers are in random.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Cross entropy: −log of the probability of a class, or of each class by its share.
 
-The right class is picked by position, so that the gradient is softmax minus a choice: no one-hot
-tensor, no scatter. The classes lie along axis 1 as in PyTorch, unless `axis` says otherwise.
+The target class is picked by index, so that the gradient is softmax minus a comparison, without a
+one-hot tensor or a scatter. The classes lie along axis 1 as in PyTorch, unless `axis` says
+otherwise.
 """
 
 from __future__ import annotations

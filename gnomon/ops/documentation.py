@@ -1,7 +1,8 @@
 """Derive the `Shapes:` line of an operation's documentation from its parameters.
 
-Tensors broadcast; `keepdims` folds axes; `reduction` folds everything. Only what is not so is
-written by hand. Lines are tested against calls (tests/ops/shape_lines.py): ours alone are derived.
+Tensors broadcast; `keepdims` folds axes; `reduction` folds everything. Only other lines are written
+by hand. Lines are tested against calls (tests/ops/shape_lines.py); only the library's own are
+derived.
 """
 
 from __future__ import annotations

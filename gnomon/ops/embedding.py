@@ -1,6 +1,6 @@
 """Embedding: look up rows of a table by number, and encode numbers as rows.
 
-Everything that looks up by tensors of positions is in indexing.py.
+Other lookups by index tensors are in indexing.py.
 """
 
 from __future__ import annotations

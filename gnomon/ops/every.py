@@ -1,6 +1,6 @@
 """Import all files of operations, so that the registry is complete.
 
-Nothing is defined here; who needs all operations by name imports this and reads registry.OPS.
+Nothing is defined here; code that needs all operations by name imports this and reads registry.OPS.
 """
 
 from __future__ import annotations

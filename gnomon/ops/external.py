@@ -1,8 +1,8 @@
 """External operations: values are computed outside of programs, by a function of the user.
 
-A node names its operation by a key, and holds the arguments that are no tensors as text. What
-computes it is looked up when it runs, so that programs can be kept on disk. How users declare one
-is in gnomon/library.
+A node names its operation by a key, and holds the arguments that are no tensors as text. The
+function is looked up when the node runs, so that programs can be kept on disk. Users declare one
+through gnomon/library.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Sources: M. Giles, "An extended collection of matrix derivative results" (2008), and M. Seeger and
 others, "Auto-differentiating linear algebra" (2017). Where a factorization is not unique, and where
-singular values or eigenvalues coincide, a gradient is defined only for what does not depend on it.
+singular values or eigenvalues coincide, a gradient is defined only for results that do not depend
+on the choice.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def qr(x: Node, mode: str = "reduced") -> tuple[Node, Node]:
     n) -> (*b, m, m), (*b, m, n) if mode == "complete"; x (*b, m, n) -> (0), (*b, min(m, n), n) if
     mode == "r"
 
-    The columns that "complete" adds to a tall matrix's have no gradient.
+    The columns that "complete" adds to Q of a tall matrix have no gradient.
 
     >>> q, r = qr(tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> r
@@ -282,7 +283,7 @@ def svdvals(x: Node) -> Node:
 def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -> Node:
     """The gradient V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E the differences of eigenvalues (Giles 2008).
 
-    Its symmetric part: a step along it leaves a symmetric matrix symmetric.
+    The gradient is symmetrized: a step along it leaves a symmetric matrix symmetric.
     """
     values, vectors = map(wide, ys)
     if gs[0] is not None:

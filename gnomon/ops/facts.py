@@ -1,7 +1,7 @@
 """Facts about operations, given where an operation is declared.
 
-Nothing else in the package keeps a list of operations: what such a list would hold is a field here,
-and is looked up with the operation.
+No other file of the package keeps a list of operations: each property of operations is a field
+here, and is looked up with the operation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def nothing(first: Node) -> Sequence[int]:
 class Counted(NamedTuple):
     """The operand of a region that has positions, and the axis of another operand they refer to.
 
-    Where that axis is divided, each part's positions count from its own beginning.
+    If that axis is divided, each part's positions count from its own start.
     """
 
     operand: int

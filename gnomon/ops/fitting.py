@@ -1,7 +1,7 @@
 """Explain failed calls: check arguments against the annotations of an operation's function.
 
-Nobody asks before something has gone wrong: a call that works pays nothing. What a number must lie
-between is said by the operations themselves.
+It runs only after an error: a call that works pays nothing. Bounds of numbers are checked by the
+operations themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fourier transforms, computed outside of programs by numpy's pocketfft, and their gradients.
 
-Complex numbers are pairs of real ones in a last axis. Axes that are transformed stand behind all
-others: gnomon/tensor/fft.py brings them there.
+Complex numbers are pairs of real ones in a last axis. Transformed axes come last;
+gnomon/tensor/fft.py moves them there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Images sampled at given positions: grid_sample, and the grids of affine maps.
 
-A place between pixels is a weighted sum of its neighbours; each neighbour is one lookup, so that
-the gradient of the image is a scatter, and that of the places follows from the weights.
+A value between pixels is a weighted sum of its neighbours; each neighbour is one lookup, so that
+the gradient of the image is a scatter, and that of the coordinates follows from the weights.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def grid_sample(
 
     Shapes: x (n, c, *s), grid (n, *p, len(s)) -> (n, c, *p)
 
-    mode: "bilinear" (also between eight neighbours), "nearest", or "bicubic" for images. Places
-    outside read "zeros", the "border", or the "reflection".
+    mode: "bilinear" (also between eight neighbours), "nearest", or "bicubic" for images.
+    padding_mode: outside, "zeros", the "border" value, or the "reflection" are read.
 
     The sampler of Jaderberg et al. 2015, arXiv:1506.02025.
 

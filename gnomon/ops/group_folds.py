@@ -1,6 +1,6 @@
 """Folds over the ranks of a process group, by PyTorch's names.
 
-Sums and products of narrow floats are taken in float32 and rounded once.
+Sums and products of narrow floats are computed in float32 and rounded once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Grouped products: runs of rows, each times a matrix of its own, as for experts.
 
-Groups are runs of one axis, given by the positions at which they end: numbers that are known only
-when a program runs. The regions `grouped_rows` and `grouped_steps` are what a hand-written kernel
-claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply everything with everything,
-are the definition. Who belongs to which group is not decided here.
+Groups are runs along one axis, given by their end positions, which are known only at run time. A
+hand-written kernel claims the regions `grouped_rows` and `grouped_steps`
+(gnomon/codegen/kernels/grouped.py); their bodies, which multiply all pairs, are the definition. The
+assignment to groups is not made here.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     (g) -> (m, t); mat_a (m, t), mat_b (t, n), offs (g, *l) -> (g, m, n); mat_a (g, m, k), mat_b (g,
     k, n) -> (g, m, n)
 
-    A matrix and a stack (g, k, n): rows of the matrix are grouped. A stack and a matrix (k, n): its
-    columns are. Two matrices: the summed axis is, and the result is a stack. Two stacks have no
-    offs. What no group holds gives 0.
+    A matrix and a stack (g, k, n): rows of the matrix are grouped. A stack and a matrix (k, n):
+    columns of the matrix are grouped. Two matrices: the summed axis is grouped, and the result is a
+    stack. Two stacks have no offs. Rows or columns of no group give 0.
 
-    offs (g, l) says where l runs of each group end, l a power of two: sums over a group are taken
-    run by run and then by a tree, so that they do not depend on who else is in the group when runs
-    are blocks of tokens.
+    offs (g, l) gives the ends of l runs of each group, l a power of two: sums over a group are
+    computed run by run and then by a tree, so that they do not depend on the group's other members
+    when runs are blocks of tokens.
 
     >>> grouped_mm(ones(3, 1), tensor([[[1.0]], [[10.0]]]), tensor([2, 3]))
     Tensor([[ 1.],

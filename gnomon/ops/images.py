@@ -1,7 +1,7 @@
 """Resize and rearrange images: interpolation, pixels to channels, patches to columns.
 
-Resizing between neighbours is a contraction with a small matrix of weights, axis by axis, so that
-its gradient is one too.
+Linear resizing is a contraction with a small matrix of weights, axis by axis, and so is its
+gradient.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def resized_axes(
 ) -> Node:
     """Resize an image along each axis; bytes are rounded after each, from the last axis on.
 
-    Both are PyTorch's: it rounds bytes after every axis, so that their order matters.
+    Both follow PyTorch, which rounds bytes after every axis, so that their order matters.
     """
     axes = range(len(sizes))
     for k in reversed(axes) if is_bytes else axes:
@@ -194,7 +194,7 @@ def resized(
 def covered(center: Node, old: int, scale: float, mode: str) -> Node:
     """The antialiasing weights (new, old) of pixels by their distance from the new centers.
 
-    A kernel's reach grows with the scale, and its weights add up to 1.
+    A kernel's support grows with the scale, and its weights are normalized to a sum of 1.
     """
     wider = scale if scale >= 1 else 1.0
     center, reach = unsqueeze(center, 1), SMOOTH[mode] * wider

@@ -1,8 +1,8 @@
 """The gamma function's family: polygamma, Hurwitz's zeta, incomplete gammas; and normal tails.
 
-All is computed in float64 and rounded once. Sources: the Euler–Maclaurin sum of the zeta function
-(DLMF 25.11.28 at https://dlmf.nist.gov), the series and the integral of the incomplete gammas (DLMF
-8.7.1, 8.2.2) with t = x · e^y, whose logarithm is concave in y.
+All functions are computed in float64 and rounded once. Sources: the Euler–Maclaurin sum of the zeta
+function (DLMF 25.11.28 at https://dlmf.nist.gov), the series and the integral of the incomplete
+gammas (DLMF 8.7.1, 8.2.2) with t = x · e^y, whose logarithm is concave in y.
 
 Against mpmath, in float64, relative: zeta 2e-15, polygamma 1e-13, incomplete gammas 1e-12, the
 normal distribution and its quantiles 1e-12 (tests/ops/test_incomplete.py).

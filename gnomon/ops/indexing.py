@@ -1,7 +1,8 @@
 """Lookups and writes along one axis by tensors of positions: take, gather, scatter and others.
 
-x[...] itself belongs to the tensor layer. Where several values meet in one place, sums add them all
-in canonical order, and assignments keep the last: positions are folded first, then values fetched.
+x[...] itself belongs to the tensor layer. Where several values have one index, sums add them all in
+canonical order, and assignments keep the last: a fold finds its position, then the value is
+fetched.
 """
 
 from __future__ import annotations
@@ -333,7 +334,7 @@ def scatter(
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
-    reduce "add" or "multiply" folds them into x instead.
+    reduce "add" or "multiply" combines them with x instead.
 
     >>> scatter(zeros(4), 0, tensor([3, 1]), tensor([5.0, 6.0]))
     Tensor([0., 6., 0., 5.])

@@ -1,12 +1,13 @@
 """Linear layers in integers: inputs are rounded to int8, weights are quantized blocks.
 
-The definition, which a weight is given and no processor chooses. A row of x is cut into groups as
-long as a block of the weight. Of a group, d is its largest |x| over 127, in float32, and q is x / d
-to the nearest, halves to the even one; where d is 0, infinite or NaN, q is 0. A block's numbers are
-a factor times whole numbers, for some formats plus a second factor times others. Their products
-with q are summed exactly; each sum, rounded to float32, times (factor * d) is added by a fused
-multiply-add, block after block and the second factor's after the first's. Leaves are whole blocks,
-added by the tree of every product. So any order of the whole numbers has the same bits.
+This definition is chosen by the weight's format and never by the processor. A row of x is cut into
+groups as long as a block of the weight. For a group, d is its largest |x| over 127, in float32, and
+q is x / d rounded to the nearest integer, halves to even; where d is 0, infinite or NaN, q is 0. A
+block's numbers are a factor times integers, for some formats plus a second factor times others.
+Their products with q are summed exactly; each sum, rounded to float32, times (factor * d) is added
+by a fused multiply-add, block after block and the second factor's after the first's. Leaves are
+whole blocks, added by the tree of every product. So the integers may be summed in any order with
+the same bits.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def block_product_int8(x: Node, blocks: Node, *, kind: str) -> Node:
 def linear_int8(x: Node, blocks: Node, bias: Node | None = None, *, kind: str) -> Node:
     """x (..., k), rounded to int8, times the transpose of rows of blocks, plus the bias.
 
-    Raises ShapeError for operands that do not fit each other.
+    Raises ShapeError if operands do not fit.
     """
     form = FORMATS[kind]
     steps = blocks.shape[1] // form.nbytes * form.elements

@@ -1,6 +1,6 @@
 """The interpreter: run a graph with numpy, node by node, as the definition of results.
 
-Agrees with compiled code to rounding; the oracle of exact bits is tests/oracle/graphs.py.
+It agrees with compiled code up to rounding; the oracle of exact bits is tests/oracle/graphs.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tensors put together: cat, stack, roll, pad. A join is a choice by position, never a sum.
 
-The gradient of a join is made of slices, not of the choice's own.
+The gradient of a join is made of slices, not derived from its `where` nodes.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | Non
     Shapes: x (*s) -> (*p); sum(p) == sum(s) + sum(pad)
 
     mode: "constant", "reflect" (without the edge), "replicate" (the edge), "circular". Negative
-    pads cut.
+    numbers crop.
 
     >>> pad(tensor([1, 2, 3]), (2, 1))
     Tensor([0, 0, 1, 2, 3, 0])

@@ -1,7 +1,7 @@
 """Routines on matrices, computed outside of programs: numpy's LAPACK, and additions to it.
 
-Each takes matrices in the last axes and batches before them. BLAS has one thread meanwhile: with
-more it cuts sums elsewhere, and a call would give other bits on another machine's cores.
+Each takes matrices in the last axes and batches before them. BLAS runs with one thread: with more
+it splits sums differently, and the bits would depend on the machine's number of cores.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def called(
 ) -> list[Node]:
     """Call a routine; leading axes of its operands are batches, and the first is a matrix.
 
-    gives: the axes of each result behind the batches, and its dtype. inner: the axes of a matrix.
+    gives: the axes after the batches, and the dtype, of each result. inner: the axes of a matrix.
     """
     batch = xs[0].shape[:-inner]
     kinds = tuple(((*batch, *shape), dtype) for shape, dtype in gives)

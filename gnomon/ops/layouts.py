@@ -1,8 +1,9 @@
 """Layouts over a mesh: `from_local` and `to_local` at a program's ends, `place` within it.
 
-A program over a mesh is written of whole values. The first two say where it takes a rank's own
-part from outside and gives one back, and in which layout; `place` gives the layout between.
-The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the placement along it).
+A program over a mesh is written in terms of whole values. `from_local` and `to_local` mark where it
+takes a rank's own part from outside and returns one, and in which layout; `place` sets the layout
+in between. The shard pass implements them. A layout is a tuple of (mesh axis, its ranks, the
+placement along it).
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def is_microbatches(mesh: str) -> bool:
 class FromLocal(Boundary):
     """The whole value of which x is this rank's part.
 
-    Along mesh axes of `keeps` it is used without being gathered, if there is a way; parameters of
-    one `unit` are gathered together.
+    Along mesh axes of `keeps` it is used without being gathered, if possible; parameters of one
+    `unit` are gathered together.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -119,8 +120,8 @@ class ToLocal(Boundary):
 class Place(Primitive):
     """Give x a layout; along mesh axes that it does not name, x keeps its own.
 
-    What `stays` is computed in place: a value that is divided as it is moves to no other rank,
-    where there is another way. Its gradient has the layout `back`, or else the one it comes in.
+    Where possible, a value with `stays` is used in its layout and moves to no other rank. Its
+    gradient has the layout `back`, or else the one it has.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -205,10 +206,10 @@ def from_local(
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
-    keeps: mesh axes along which it is a weight that is used without being gathered.
-    rows: mesh axes along which its parts are rows that stay where they are, if any.
-    varies: mesh axes along which each rank has a value of its own, which counts as replicated.
-    shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
+    keeps: mesh axes along which it is a weight that is used without being gathered. rows: mesh axes
+    along which its parts are rows that stay in place, if any. varies: mesh axes along which each
+    rank has a value of its own, which counts as replicated. shares: the number of ranks' means that
+    the differentiated value averages; the gradient returned is that of one of them.
     """
     if not layout:
         return x
@@ -221,7 +222,7 @@ def from_local(
 def own_rows(x: Node, layout: MeshLayout, rows: OwnRows) -> Node:
     """A whole value whose parts along some mesh axes are ranks' own rows, and stay there.
 
-    Each rank folds those that it gave, whatever leaves they have.
+    Each rank folds its own rows, whatever leaves they have.
     """
     own = tuple(each for each in layout if each[0] in rows.axes and isinstance(each[2], Split))
     params: dict[str, Any] = {"layout": own, "stays": True}
@@ -240,9 +241,9 @@ def to_local(
 ) -> Node:
     """The part of a whole value that is this rank's; sums of one unit are sent together.
 
-    back: the layout of its gradient, where that is not the value's.
-    shares: of so many means, each over one rank's rows, the gradients are averaged.
-    rows: mesh axes along which the parts of its gradient are rows that stay where they are.
+    back: the layout of its gradient, if not the value's. shares: the number of means, each over one
+    rank's rows, whose gradients are averaged. rows: mesh axes along which the parts of its gradient
+    are rows that stay in place.
     """
     whole = x.inputs[0] if x.op == "place" and x.params["stays"] else x
     other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
@@ -255,8 +256,8 @@ def to_local(
 def own_share(x: Node, layout: MeshLayout) -> Node:
     """The gradient of a rank's own mean, of a gradient of the mean of all ranks' own means.
 
-    Of a sum over the rows that ranks gave it is so many times the part of this rank's rows; what is
-    made of values that all ranks have is theirs.
+    A sum over ranks' own rows becomes the number of ranks times the part of this rank's rows; a
+    value computed from replicated values stays the same.
     """
     return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
 
@@ -318,8 +319,8 @@ def names_layouts(node: Node) -> bool:
 def is_constant(node: Node) -> bool:
     """Whether a value is computed from constants alone, so that all ranks have the same.
 
-    So it is whether or not its value is known: a rank that prints a constant, or stops to hold
-    what it is made of, must run the programs of the others.
+    This does not depend on whether its value is known: a rank that prints a constant, or stops to
+    hold a value, must run the same programs as the others.
     """
     stack = [node]
     while stack:
@@ -346,7 +347,7 @@ def note_constant(leaf: Node, like: Node) -> None:
 def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node, Sequence[T]], T]) -> T:
     """A fact of a node that follows from those of its inputs; `found` caches it.
 
-    What is known of itself has no inputs to ask.
+    Facts that a node states itself are known without its inputs.
     """
     stack = [] if node in found else [node]
     while stack:
@@ -389,8 +390,9 @@ def place(
 ) -> Node:
     """Give x a layout.
 
-    back: the layout of its gradient, if that is to be said. pins: exactly so; no rank is asked
-    whether all have alike what varies. only: if it varies, or is split; all else stays as it is.
+    back: the layout of its gradient; None leaves it open. pins: exactly this layout, without
+    comparing between ranks. only: restricts it to values that vary, or are split; others stay
+    unchanged.
     """
     other: dict[str, Any] = {} if back is None else {"back": back}
     other |= {"pins": True} if pins else {}

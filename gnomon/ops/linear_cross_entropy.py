@@ -1,7 +1,8 @@
 """The cross entropy of x · weightᵀ, without storing all logits.
 
-What it needs of logits, and their slopes, is in logit_rows.py; how they are cut in pieces.py.
-Whatever the strategy, the loss and its slopes have the same bits: only memory and time differ.
+The reductions of logits, and their gradients, are in logit_rows.py; the choice of chunks is in
+pieces.py. Every strategy gives the same bits of the loss and its gradients: only memory and time
+differ.
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ def linear_cross_entropy(
 
     Shapes: x (*s, d), linear_weight (c, d), target (*s) -> (*s) if reduction == "none" else ()
 
-    x is (..., d), linear_weight (classes, d), target (...) of class numbers or (..., classes) of
-    shares. Logits are softcap · tanh(logits / softcap) if a cap is given. z_loss times the square
-    of log(sum(exp(logits))) is added to each row's loss; return_lse gives that logarithm too. With
-    shift, a row is for the class that many rows later along the last axis. strategy is "full"
-    (all logits at once: most memory, least time), "batch" (pieces of rows), "vocab" (pieces of
-    classes, and rows in halves) or "auto"; tensors of 16 bits come in pieces of both, one after the
-    other. max_memory bounds the bytes beside the tensors given and their gradients, most_rows the
-    rows of a piece. The result has the same bits in every case.
+    x is (..., d), linear_weight (classes, d), target (...) of class indices or (..., classes) of
+    shares. Logits are softcap · tanh(logits / softcap) if softcap is given. z_loss times the square
+    of log(sum(exp(logits))) is added to each row's loss; return_lse returns that logarithm too.
+    With shift, a row predicts the class that many rows later along the last axis. strategy is
+    "full" (all logits at once: most memory, least time), "batch" (chunks of rows), "vocab" (chunks
+    of classes, and rows in halves) or "auto"; 16-bit tensors are cut along both, one after the
+    other. max_memory bounds the bytes beside the given tensors and their gradients, most_rows the
+    rows of a chunk. The result has the same bits in every case.
 
     >>> linear_cross_entropy(tensor([[1.0, 0.0]]), zeros(4, 2), tensor([3]))
     Tensor(1.3863)

@@ -1,6 +1,6 @@
 """Comparisons, logic, bits and selection, element by element.
 
-Answers are truth values. Whole tensors are asked by `any` and `all` in reductions.py.
+Results are booleans. Reductions `any` and `all` are in reductions.py.
 """
 
 from __future__ import annotations

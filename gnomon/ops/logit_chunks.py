@@ -1,6 +1,6 @@
 """Chunks of logits: compute the regions of logit_rows.py block by block, with the same bits.
 
-A block is some rows and some columns of logits, computed in memory that the next block takes over.
+A block is some rows and some columns of logits, computed in memory that the next block reuses.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def looked_at(
 def slope_chunks(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
     """Yield the chunks of the requested slopes of x, weight and bias.
 
-    In sweeps the slope of x is made by pieces of rows, then the others by pieces of columns.
+    In sweeps the gradient of x is computed by chunks of rows, then the others by chunks of columns.
     """
     x, weight, bias = (*results, None)[:3]
     tiles, sums = Tiles(node), sums_in(node)

@@ -1,7 +1,7 @@
 """Numbers per row of logits for losses, and their slopes, as two regions and an operation.
 
-Each region has its definition here, of what is in logits.py. With a `cut` it is computed in chunks
-(logit_chunks.py), to the same bits: a piece holds whole leaves of what is summed.
+Each region is defined here by the functions of logits.py. With a `cut` it is computed in chunks
+(logit_chunks.py), with the same bits: a chunk holds whole leaves of every sum.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def logit_rows(
 
     Shapes: given (?) -> (?)
 
-    First the logarithm; the logit of its class if it has one; with `spread` the sum of all logits,
-    by class weights; the sum by shares if there are any.
+    Results: the logarithm of the sum of exponentials; the logit of the row's class, if it has one;
+    with `spread` the sum of all logits, by class weights; the sum by shares, if there are any.
 
     >>> row = [tensor([[1.0, 0.0]]), zeros(4, 2), arange(4), None]
     >>> logit_rows(row, softcap=None, spread=False, cut=None)

@@ -1,6 +1,6 @@
 """Logits x · weightᵀ: the numbers per row that losses need, and slopes from these.
 
-Which logits are computed at once, their users say: regions in logit_rows.py, chunks in
+The callers say which logits are computed at once: regions in logit_rows.py, chunks in
 logit_chunks.py. The loss itself is in linear_cross_entropy.py.
 """
 
@@ -69,8 +69,9 @@ class Sums(NamedTuple):
 class LogitCut(NamedTuple):
     """The number of pieces of rows and columns: powers of two that divide their leaves.
 
-    With `sweeps`, any numbers: slopes of x are made by pieces of rows, then those of the weight by
-    pieces of columns. No partial sum waits, but logits are computed a third time.
+    With `sweeps`, any numbers are allowed: gradients of x are computed by chunks of rows, then
+    those of the weight by chunks of columns. No partial sum has to be stored, but logits are
+    computed a third time.
     """
 
     down: int
@@ -120,8 +121,8 @@ def weighted(y: Node, beside: Beside) -> Node:
 def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
     """The statistics of each block of each row: (..., blocks) each.
 
-    The maximum, and the sum of exponentials below it; the logit of the row's class (−inf where it
-    is in another block); the sum of logits by class weights; their sum by shares too.
+    The maximum, and the sum of exponentials relative to it; the logit of the row's class (−inf if
+    it is in another block); the sum of logits by class weights; their sum by shares too.
     """
     last = (y.rank - 1,)
     below = elementwise("exp", y - top(y, last))
@@ -140,7 +141,7 @@ def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
 def slopes_of(y: Node, beside: Beside, lse: Node, parts: Sequence[Node], spread: bool) -> Node:
     """The slopes of logits, (..., blocks, columns), from those of the numbers per row.
 
-    A row whose slopes are all 0 gives 0, whatever its logits hold.
+    A row with a gradient of 0 gives 0, whatever its logits are.
     """
     live = elementwise("ne", parts[0], 0.0)
     for part in parts[1:]:

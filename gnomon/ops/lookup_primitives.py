@@ -1,7 +1,7 @@
 """Lookups: gather and its transpose scatter, and sort, which gives positions.
 
 gather "vd,bt->btd" reads row x[index[b, t]]; its transpose scatter "btd,bt->vd" folds rows into
-place. The letter that x has and the result lacks is the one looked up.
+place. The letter that x has and the result lacks is the indexed one.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def gather(spec: str, x: Node, index: Node) -> Node:
 def within(index: Node, size: int) -> Node:
     """Positions that are reported, when a program runs, if they exceed an axis of this size.
 
-    They can count to its end: what is as narrow as uint8 becomes int64 beside more places.
+    Their dtype can count to the axis's end: uint8 becomes int64 if there are more places.
     """
     index = index if size <= index.dtype.limits[1] else cast(index, int64)
     names = "abcdefghijklmnopqrstuvwxy"[: index.rank]

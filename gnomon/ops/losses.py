@@ -1,6 +1,7 @@
 """Losses between predictions and targets: of numbers, and of probabilities.
 
-Of elements or rows, reduced by "mean", "sum" or "none"; means divide by a count or by weights.
+They are per element or row, reduced by "mean", "sum" or "none"; means divide by a count or by the
+sum of weights.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def huber_loss(
     """Half the squared difference, linear beyond delta, times the weight.
 
     d² / 2 where d = |x − target| < delta, else delta · (d − delta / 2) (Huber 1964). The mean
-    divides by the count, also of weighted terms, as PyTorch's does.
+    divides by the count, even with weights, as PyTorch's does.
 
     >>> huber_loss(tensor([0.5, 3.0]), zeros(2), reduction="none", delta=2.0)
     Tensor([0.125, 4.   ])

@@ -1,6 +1,6 @@
 """Losses of pairs and margins.
 
-Distances between a guess and a target are in losses.py.
+Losses that measure a distance between prediction and target are in losses.py.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def triplet_margin_loss(
     Shapes: anchor (*s, d), positive (*s, d), negative (*s, d) -> (*s) if reduction == "none" else
     ()
 
-    With `swap` the negative's distance to the positive counts where it is the smaller one.
+    With `swap` the distance from negative to positive is used where it is smaller.
 
     >>> triplet_margin_loss(tensor([[0.0]]), tensor([[3.0]]), tensor([[1.0]]))
     Tensor(3.)

@@ -1,6 +1,6 @@
 """Softmax and the normalizations.
 
-Sums and squares are taken in float32 at least, in two passes, and rounded once. Statistics over
+Sums and squares are computed in float32 at least, in two passes, and rounded once. Statistics over
 several axes are one reduction; batch and sequence are never flattened.
 """
 

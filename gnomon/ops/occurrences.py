@@ -1,6 +1,6 @@
 """Counts of positions, and elements selected by a mask.
 
-Lookups and writes by positions are in indexing.py.
+Lookups and writes by index are in indexing.py.
 """
 
 from __future__ import annotations

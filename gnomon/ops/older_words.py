@@ -1,7 +1,7 @@
 """Arguments by names or positions that PyTorch's functions took in older versions.
 
-Losses took two words before `reduction`, and take their settings by position; sums took their
-factors as numbers between tensors.
+Losses had two keywords before `reduction`, and took their settings by position; sums such as
+addcmul took their factors as numbers between tensors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def factors_in_words(
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The tensors of a sum, and its factors by name, if numbers are between tensors; else None.
 
-    words: of its parameters, of which so many may stand by position.
+    words: the names of its parameters, of which that many may be given by position.
 
     >>> factors_in_words(("x", "y", "z", "value"), 3, ("a", 0.5, "b", "c"))
     (('a', 'b', 'c'), {'value': 0.5})

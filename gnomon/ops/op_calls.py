@@ -1,6 +1,6 @@
 """Calls of operations as keys, with the nodes among their arguments replaced.
 
-Also calls that are repeated for other nodes, as a recipe of what they made.
+Also calls that are repeated for other nodes, as a recipe of the nodes they created.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def plain_call(
 ) -> tuple[tuple[Any, ...] | None, list[Node]]:
     """A key of a call, and the nodes among its arguments; None for calls of unusual values.
 
-    Nodes among keywords stand in another order where the operation is traced.
+    Nodes among keywords may come in another order when the operation is traced.
     """
     nodes: list[Node] = []
     key: list[Any] = [default_float(), len(args), *kwargs]

@@ -1,6 +1,7 @@
 """Windows of a plane flattened along one axis, and their transpose, for pooling.
 
-Which elements a window has, and what it gives back to them. What is done with them: pooling.py.
+They extract the elements of windows, and sum windows' gradients back to elements. pooling.py uses
+them.
 """
 
 from __future__ import annotations

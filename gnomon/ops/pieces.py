@@ -1,9 +1,9 @@
 """Choose the pieces into which logits are cut, by the memory that each choice takes.
 
-Two terms make the memory: the tile of logits, which shrinks with every cut, and the partial sums of
-slopes that wait for their partners in the tree, which do not. A cut costs one product more than
-none, because logits are recomputed; two sweeps cost two, and nothing waits. Slopes of 16 bits
-have no room for partial sums, so there are sweeps only.
+Memory has two terms: the tile of logits, which shrinks with every cut, and the partial sums of
+gradients that wait for their partners in the tree, which do not. Cutting costs one product more,
+because logits are recomputed; two sweeps cost two more, without waiting sums. 16-bit gradients have
+no room for partial sums, so for them there are sweeps only.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ def choose_cut(
 ) -> LogitCut | None:
     """Choose a strategy's cut within a limit of bytes; None means no cut.
 
-    Without a limit "auto" cuts when logits would be larger than inputs and slopes, of 16 bits when
-    they would add much. Pieces have `most_rows` rows or fewer, if leaves can be had as small.
+    Without a limit "auto" cuts when logits would be larger than inputs and gradients, for 16-bit
+    tensors when they would add much. Chunks have at most `most_rows` rows, if leaves can be that
+    small.
     """
     cuts: list[LogitCut | None] = [None] if strategy in ("full", "auto") else []
     narrow = problem.given < problem.item

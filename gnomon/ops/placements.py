@@ -72,7 +72,7 @@ class Replicated(Placement):
 class Varying(Replicated):
     """Each rank has a value of its own, of one shape, which other ranks cannot compute.
 
-    It counts as replicated where it meets what is split or pending, and only there.
+    It counts as replicated where it meets a split or pending value, and only there.
     """
 
     __slots__ = ()

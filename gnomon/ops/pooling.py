@@ -1,6 +1,6 @@
 """Pooling: fold windows to their maximum, mean or norm.
 
-A window's largest element is found by position, so its gradient goes to the first of equals.
+A window's maximum is found by index, so its gradient goes to the first of equal elements.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def max_pool_gradient(
 ):
     """The gradient of max_pool, which goes to the first largest element of each window.
 
-    With return_indices there are two results, and as many gradients.
+    With return_indices there are two results, and so two gradients.
     """
     kernel, stride, padding, dilation, *_ = given
     g, y = (v if isinstance(v, Node) else v[0] for v in (gs, results))
@@ -265,7 +265,7 @@ def elements(
 ) -> Node | float:
     """The number of elements in each window: one number, or one per place along some axes.
 
-    Along an axis it first grows, then falls: it is one number if the ends and the second agree.
+    Along an axis it first grows, then falls: it is constant if the ends and the second agree.
     """
     number: Node | float = 1.0
     for k, size in enumerate(kernel):

@@ -1,6 +1,6 @@
 """The primitives that compute: inputs, constants, map, reduce, contract.
 
-Scans, views and lookups have files of their own. Each answers, in this order: shape and dtype,
+Scans, views and lookups have files of their own. Each defines, in this order: shape and dtype,
 signature, value, gradient.
 """
 

@@ -1,7 +1,7 @@
 """Random numbers as a function of a key and of each element's global position: nothing is stored.
 
-A key is two 32-bit words. Every element hashes (key, its position in the whole tensor) by
-threefry.py, so a shard or a thread computes what it would have been in one piece. New keys come
+A key is two 32-bit words. Every element is a hash of the key and its position in the whole tensor
+(threefry.py), so a shard or a thread computes the same values as one process would. New keys come
 from old ones by `fold_in`.
 """
 

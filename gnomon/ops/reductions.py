@@ -1,7 +1,8 @@
 """Reductions over axes: sums, means, extremes and their positions, variances, norms, counts.
 
-Sums run in canonical order (gnomon/ops/canonical.py) and are rounded once. Extremes that also say
-where they stand find positions first and then fetch values, so equals never share a gradient.
+Sums run in canonical order (gnomon/ops/canonical.py) and are rounded once. Maxima and minima that
+also return indices find the index first and then fetch the value, so equal elements never share a
+gradient.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The registry of operations: each that users call is one decorated function over nodes.
 
-Calling it builds one `region` node whose body is the function's graph, made once per shapes, dtypes
-and settings. Gradient, sharding and fusion see the body; profiler and written kernels the name.
+Calling it builds one `region` node whose body is the function's graph, built once per combination
+of shapes, dtypes and settings. Gradient, sharding and fusion use the body; profiler and
+hand-written kernels use the name.
 """
 
 from __future__ import annotations
@@ -252,7 +253,7 @@ class Op:
 class GradientRule:
     """A gradient that a user wrote for one call, which is the `serial` of its results' regions.
 
-    Such regions are never equal to others, and their gradients are asked for in every pass.
+    Such regions are never equal to others, and their gradients are derived in every pass.
     """
 
     calls_hooks = False
@@ -280,12 +281,10 @@ def op(
 ) -> Any:
     """Declare an operation.
 
-    inline: build its nodes in place, without a region (for what is one or two primitives).
-    reference: the same by numpy, for the tests.
-    gradient: (gradients of results, results, *arguments) -> one gradient per node argument, where
-    the derived one is not wanted.
-    aliases: other names that users know it by.
-    facts: what else is said about it, and derived from here everywhere (gnomon/ops/facts.py).
+    inline: build its nodes in place, without a region (for operations of one or two primitives).
+    reference: the same by numpy, for the tests. gradient: (gradients of results, results,
+    *arguments) -> one gradient per node argument, used in place of the derived one. aliases: other
+    names that users know it by. facts: further properties (gnomon/ops/facts.py).
     """
     said = Facts(**facts)
 

@@ -1,8 +1,8 @@
 """Random numbers by rejection: gamma, Poisson, binomial and von Mises.
 
-Every element proposes a fixed number of times and takes its first accepted proposal, or its first
-where all failed: then a draw is a function of the key and of the element's place alone, whatever
-the layout. The chance of that, below 1e-7, is said at each.
+Every element makes a fixed number of proposals and takes the first accepted one, or the first if
+all failed: a draw is then a function of the key and of the element's position alone, whatever the
+layout. The probability of failure, below 1e-7, is given at each.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def by_hat(key: Node, hat: tuple[Node, Node, Node, Node], log_chance: OfNode) ->
 def log_factorial(k: Node) -> Node:
     """The logarithm of k!, by Stirling's series of k + 8.
 
-    Its code is a tenth of lgamma's, which serves negative numbers too.
+    Its code is a tenth of lgamma's, which handles negative numbers too.
     """
     rest = k + 1.0
     for step in range(2, 9):

@@ -56,8 +56,8 @@ def each_its_own(
 ) -> tuple[Op, tuple[Any, ...]] | None:
     """The lookup that repeats each element a number of times of its own; None for one number.
 
-    places: gives the positions, of the times and of how many elements there are. repeats alone are
-    PyTorch's form: positions are repeated.
+    places: computes the indices from the repeats and the length. If repeats are the only argument,
+    as in PyTorch, the indices themselves are repeated.
     """
     shape: Shape = x.shape
     if repeats is ...:

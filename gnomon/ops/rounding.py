@@ -1,6 +1,6 @@
 """Functions of single elements whose values are steps: rounding, signs, decimals.
 
-Their gradients are 0. Division that rounds is in elementwise.py.
+Their gradients are 0. Division with rounding is in elementwise.py.
 """
 
 from __future__ import annotations

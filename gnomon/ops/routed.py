@@ -1,12 +1,12 @@
 """Products of routed rows with matrices of their own, block by block: experts and their gradients.
 
 Rows come in blocks, stretches of the global order of tokens (decision 0066), and are sorted by
-group within each; `ends` says for each block where each group's run ends, counted from the block's
-start. So a block is computed in place, and a sum over a group is one chain per block and a
-perfect tree over blocks. Groups may be apart, each share of them with rows of its own, as they are
-where rows travel to the ranks of their groups. The regions `routed_rows` and `routed_steps` are
-what a hand-written kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply
-everything with everything, are the definition. Groups that are runs of one axis are in grouped.py.
+group within each block; `ends` gives for each block the end of each group's run, counted from the
+block's start. So a block is computed in place, and a sum over a group is one chain per block and a
+perfect tree over blocks. Groups may be distributed: then each share of them has rows of its own, as
+when rows travel to the ranks of their groups. A hand-written kernel claims the regions
+`routed_rows` and `routed_steps` (gnomon/codegen/kernels/grouped.py); their bodies, which multiply
+all pairs, are the definition. Groups that are runs of one axis are in grouped.py.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ def routed_mm(x: Node, mats: Node, ends: Node) -> Node:
     (p, l, g) -> (p, t, n)
 
     There are as many blocks as rows of ends, a power of two that divides the rows of x; ends says
-    where each group ends, counted from the block's start. What no group holds gives 0. The sum over
-    a group's rows, a matrix's gradient, is a chain for each block and a tree over blocks: where
-    blocks are stretches of a global order, it depends neither on who else is in the group nor on
-    where blocks are computed. With an axis p of shares, rows of each have a p-th of the groups.
+    where each group ends, counted from the block's start. Rows of no group give 0. The sum over a
+    group's rows, a matrix's gradient, is a chain for each block and a tree over blocks: if blocks
+    are stretches of a global order, it depends neither on the group's other members nor on where
+    blocks are computed. With a leading axis of p shares, the rows of each share have a p-th of the
+    groups.
 
     >>> routed_mm(ones(4, 1), tensor([[[1.0]], [[10.0]]]), tensor([[1, 2], [0, 1]])).flatten()
     Tensor([ 1., 10., 10.,  0.])
@@ -205,8 +206,8 @@ def reordered(x: Node, order: Node, inverse: Node) -> Node:
 
     Shapes: x (l, t, d), order (l, s), inverse (l, t) -> (l, s, d)
 
-    Its gradient moves rows back, from the places that inverse says: nothing is summed. A place that
-    no row is meant for shows some row, which the caller must mask.
+    Its gradient moves rows back by `inverse`, without a sum. Places that receive no row contain an
+    arbitrary one, which the caller must mask.
 
     >>> x, order = tensor([[[1.0], [2.0], [3.0]]]), tensor([[2, 0, 1]])
     >>> reordered(x, order, tensor([[1, 2, 0]])).flatten()

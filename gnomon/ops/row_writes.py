@@ -19,7 +19,8 @@ __all__ = ["put_rows", "slices_put"]
 def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
     """x with slices put at positions along an axis; of several at one, the last counts.
 
-    index: a vector, or one for each place of the first axes, which x and values have too.
+    index: a vector, or one vector per position of the leading axes, which x and values then have
+    too.
     """
     lead, size = index.rank - 1, x.shape[axis]
     own = LETTERS[: x.rank]
@@ -40,7 +41,7 @@ def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
 def slices_put(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node | None:
     """A scatter as put_rows, if its positions were expanded to slices; None for others.
 
-    axis: counted from the front, of x and of the index, which has the axes of x.
+    axis: counted from the front, both of x and of the index, which has the axes of x.
     """
     if index.op != "expand" or not isinstance(values, Node) or values.shape != index.shape:
         return None

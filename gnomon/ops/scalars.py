@@ -1,7 +1,7 @@
 """The table of scalar functions: value, gradients and algebraic properties of each.
 
-Passes ask this table and never list functions by name. Values are numpy's and define the function
-to rounding; the exact bits of the transcendental ones are gnomon/codegen/math.py's.
+Passes read this table and never list functions by name. Values are numpy's and define the function
+up to rounding; the exact bits of the transcendental ones are gnomon/codegen/math.py's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The running fold along an axis; for "argmax" and "argmin", the position of the best so far.
 
-In ascending order, whole: an axis that is scanned is never split into leaves.
+Axes are scanned in ascending order and as a whole: they are never split into leaves.
 """
 
 from __future__ import annotations

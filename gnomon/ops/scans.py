@@ -1,6 +1,7 @@
 """Running folds along an axis: sums, products, and extremes with their positions.
 
-What has no scan of its own (products' gradients, logcumsumexp) doubles its reach log2(n) times.
+Operations without a scan primitive (gradients of products, logcumsumexp) double their reach log2(n)
+times.
 """
 
 from __future__ import annotations

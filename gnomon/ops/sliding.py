@@ -1,9 +1,9 @@
 """Windows of an image times a kernel, over one, two and three axes: products and their transposes.
 
-What is summed is one axis: channels and kernel (or the places of a plane, for the kernel's
-gradient) flattened, so that a sum is one chain per leaf. The gradient of the input is a sum over
-windows of the other gradient, so that every element gathers its own; with strides, the elements
-that meet the same part of the kernel are convolved together. What users call: convolution.py.
+The summed axis is one: channels and kernel (or the positions of a plane, for the kernel's gradient)
+flattened, so that a sum is one chain per leaf. The gradient of the input is a sum over windows of
+the output's gradient, so that every element gathers its own terms; with strides, the elements that
+meet the same part of the kernel are convolved together. convolution.py has the public operations.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
 def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
     """The kernel's gradient if each channel meets only itself: sums over planes, no matrices.
 
-    Rows of a plane are added first, then along a row, then samples.
+    The sum runs over a plane's rows first, then along a row, then over samples.
     """
     count, kind = g.rank - 2, accumulator(g.dtype)
     flat = reshape(windows, (*g.shape[:2], prod(weight.shape[1:]), *g.shape[2:]))
@@ -156,7 +156,7 @@ def slid_back(
 ) -> Node:
     """The general transpose: one convolution per phase, with phases interleaved.
 
-    g has its margins already.
+    g is padded already.
     """
     swapped = exchanged(weight, geometry[2])
     phases = all_phases(size, lows, weight.shape[2:], geometry)

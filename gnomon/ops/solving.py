@@ -306,8 +306,8 @@ def pinverse(
 
     Shapes: x (*b, m, n) -> (*b, n, m)
 
-    rtol is at first max(m, n) times the distance from 1 to the next number, if atol is not given.
-    hermitian: x is symmetric, and only its lower triangle is read.
+    rtol defaults to max(m, n) times the dtype's epsilon, if atol is not given. hermitian: x is
+    symmetric, and only its lower triangle is read.
 
     >>> pinverse(tensor([[2.0, 0.0], [0.0, 0.0]]))
     Tensor([[0.5, 0. ],
@@ -349,7 +349,7 @@ def lstsq(A: Node, B: Node, rcond: float | None = None) -> tuple[Node, Node]:
 
     Shapes: A (*b, m, n), B (*b, m, k) -> (*b, n, k), (*b)
 
-    The pseudoinverse of A times B; PyTorch's residuals and singular values are left out.
+    Computed by the pseudoinverse of A; PyTorch's residuals and singular values are left out.
 
     >>> gn.linalg.lstsq(tensor([[1.0], [1.0]]), tensor([[1.0], [3.0]])).solution
     Tensor([[2.]])

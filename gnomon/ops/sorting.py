@@ -1,6 +1,6 @@
 """Order along an axis: sort, topk, medians, quantiles, positions in sorted rows.
 
-All compute positions by one stable sort, then fetch values by position; NaN counts as largest.
+All compute indices by one stable sort, then fetch values by index; NaN counts as largest.
 """
 
 from __future__ import annotations
@@ -346,7 +346,7 @@ def searchsorted(
 def bisected(ordered: Node, values: Node, row: str) -> Node:
     """The first position whose element is not before a value, by bisection.
 
-    A NaN is after all, and nothing is before it.
+    A NaN value comes after all elements.
     """
     size, axis = ordered.shape[-1], ordered.rank - 1
     start = expand(constant(values.arena, 0, int64), values.shape)

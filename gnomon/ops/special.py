@@ -1,7 +1,7 @@
 """Special functions: erfc, erfinv, lgamma, digamma, tanhshrink; angles.
 
-Those without a row in the scalar table are made of what has one (docs/accuracy.md says how good
-they are).
+Functions without a row in the scalar table are composed of others (docs/accuracy.md states their
+accuracy).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Special functions in numpy, which define rows of the scalar table up to rounding.
 
-Not generated code, whose bits are gnomon/codegen/math.py's.
+They are not the generated code, whose bits are gnomon/codegen/math.py's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Variances, deviations, norms and logsumexp.
 
-Variances take two passes: the mean first, then the squares of what is left.
+Variances take two passes: the mean first, then the squares of the deviations.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def vector_norm(
 ) -> Node:
     """The norm of vectors over axes: the ord-th root of the sum of |x|^ord.
 
-    ord 0 counts what is not 0; infinities give the largest and smallest |x|.
+    ord 0 counts nonzero elements; inf and −inf give the largest and smallest |x|.
 
     >>> vector_norm(tensor([3.0, 4.0]))
     Tensor(5.)

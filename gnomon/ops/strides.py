@@ -1,8 +1,9 @@
 """Strides: the positions in a storage of the elements that a view shows, as in PyTorch.
 
-A storage holds values in the order of their axes, and views move along it. Strides say whether
-another shape can show the same memory: where none can, PyTorch copies, and so do we. How values lie
-while a program runs is the compiler's, and tensors are not here: see gnomon/tensor/strides.py.
+A storage holds values in the order of their axes, and views are described by strides. Strides
+decide whether another shape can show the same memory: where none can, PyTorch copies, and so does
+this library. The memory layout in a running program is the compiler's choice; tensors with strides
+are in gnomon/tensor/strides.py.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def strided(
 ) -> StridedView | None:
     """The strided view that view steps make of values in a shape; None if strides cannot show it.
 
-    form: that of the values; None where they lie in the order of their axes.
+    form: that of the values; None if they are row-major.
     """
     strides = row_major(shape) if form is None else strides_of(form, shape)
     before = view = StridedView(shape, 0, strides)

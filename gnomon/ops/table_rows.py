@@ -1,6 +1,7 @@
 """Embedding tables that are updated in place: the definitions of lookups and steps.
 
-Their programs (gnomon/compiler/table_programs.py) compute it by kernels that touch met rows alone.
+The compiled programs (gnomon/compiler/table_programs.py) compute it by kernels that touch only rows
+that occur.
 """
 
 from __future__ import annotations

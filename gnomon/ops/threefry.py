@@ -1,8 +1,9 @@
 """Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, SC 2011): a key and a counter to noise.
 
-Each is two 32-bit words. Counter and noise are kept as one uint64 whose lower half is the first
-word; the key's words come apart, since taking them apart would be done again for every element. The
-rounds are written once over what holds words: numpy's arrays, or generated code (codegen/noise.py).
+Each is two 32-bit words. Counter and noise are stored as one uint64 whose lower half is the first
+word; the key's words are passed separately, since splitting them would be repeated for every
+element. The rounds are written once for any kind of words: numpy's arrays, or generated code
+(codegen/noise.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Roots, exponentials, logarithms and angles: each one row of the scalar table.
 
 Integers become float32. Accuracy and bits are those of gnomon/codegen/math.py (docs/accuracy.md).
-Arithmetic, powers and rounding are in elementwise.py.
+Arithmetic and powers are in elementwise.py, rounding in rounding.py.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Transfers: movements of whole buffers between ranks, to which all collectives are lowered.
 
-A transfer moves bytes, so each backend has to provide only these. One folds what comes, by code of
-ours, so that no rank stores what every other one sent; other folds are nodes like any others
-(gnomon/passes/lower_collectives.py). What is from or for each rank is in
-equal stretches of the elements in row-major order, in rank order. `of` names the collective that
-a transfer serves, for messages, and for ranks to see that they run the same.
+A transfer moves bytes, so each backend has to provide only these. One of them folds arriving bytes
+by a function of this library, so that no rank stores what every other one sent; other folds are
+ordinary nodes (gnomon/passes/lower_collectives.py). The data from or for each rank are equal
+stretches of the elements in row-major order, in rank order. `of` names the collective that a
+transfer belongs to, for messages, and for ranks to verify that they run the same one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parts of a tensor along its axes, and its elements in another order.
 
-All are made of view primitives, which dissolve into index arithmetic. Other axes are in views.py.
+All are made of view primitives, which become index arithmetic. Other views are in views.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Views of a tensor's elements over other axes.
 
-All are made of view primitives, which dissolve into index arithmetic. Parts are in view_parts.py,
-joining in joining.py, repeating in repetition.py.
+All are made of view primitives, which become index arithmetic. Parts are in view_parts.py, joining
+in joining.py, repeating in repetition.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Windows of axes and their transposes, for convolution and pooling.
 
-Stretches that neither overlap nor leave gaps are a reshape, whose gradient is one too. Otherwise
-elements collect what their windows have for them, in phases: elements that lie a stride apart are
-met by the same part of the kernel.
+Windows that neither overlap nor leave gaps are a reshape, whose gradient is one too. Otherwise
+elements sum their windows' gradients, in phases: elements that are a stride apart meet the same
+part of the kernel.
 """
 
 from __future__ import annotations
