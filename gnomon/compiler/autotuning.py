@@ -42,7 +42,8 @@ from gnomon.settings import Settings, override
 __all__ = ["Tuner", "explain", "measure"]
 
 ROUNDS, MOST, MOMENT = 7, 50, 0.1
-"""The least and the most samples of each candidate; the most applies within so many seconds.
+"""The fewest and the most samples per candidate; further ones than the fewest start within MOMENT
+seconds.
 
 Other work on the machine occupies a core for longer than a small kernel runs."""
 MARGIN = 0.02
@@ -243,7 +244,7 @@ def far(axis: Axis, side: str) -> int:
 
 
 def key_of(key: Hashable) -> str:
-    """The digest of all that a measurement depends on."""
+    """The digest of everything that a measurement depends on."""
     return digest(repr(key), own_sources(), HOST.kernels.key_of(""))
 
 

@@ -89,8 +89,9 @@ def current_sites() -> tuple[Site, ...]:
 
 _known: dict[tuple[Any, ...], tuple[Site, ...]] = memo({})
 _by_instruction: dict[tuple[Any, ...], tuple[tuple[Site, ...], CodeType]] = memo({})
-"""The sites of calls by code object and instruction, and the code object, so that its id stays
-taken. `_known` is asked by line number, for which a frame walks its function's table of lines."""
+"""The sites of calls by code object and instruction, with the code object, so that its id stays
+taken. `_known` is keyed by line number, for which a frame searches its function's table of lines.
+"""
 
 
 def sites_here() -> tuple[Site, ...]:

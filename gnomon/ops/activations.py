@@ -155,7 +155,7 @@ def selu(x: Node) -> Node:
 
 
 def bent(x: Node, alpha: float, rate: float) -> Node:
-    """elu of any slope: x above 0, alpha · (exp(rate · x) − 1) below."""
+    """x where it is positive, alpha · (exp(rate · x) − 1) elsewhere."""
     floats_only("elu", x)
 
     def of(x: Node) -> Node:

@@ -206,7 +206,7 @@ def kept_sizes(shape: Shape, axes: Sequence[int]) -> Shape:
 
 
 def result_of_sum(x: Node, dtype: DType | None) -> DType:
-    """The dtype of a sum: floats keep theirs, integers and truth values are int64, as PyTorch's."""
+    """The dtype of a sum: floats keep theirs, integers and booleans use int64, as in PyTorch."""
     if dtype is not None:
         return dtype
     return x.dtype if x.dtype.is_floating_point else int64

@@ -195,7 +195,7 @@ def function(
     shows: str,
     **said: Any,
 ) -> Op:
-    """Create an operation on floats, computed in float64; slope: its derivative by (result, x)."""
+    """Create an operation on floats, computed in float64; slope: derivative from (result, x)."""
 
     def made(x: Node) -> Node:
         x = floating(x)

@@ -141,7 +141,7 @@ def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
 
 
 def bags_of(size: int, offsets: Node, count: int) -> Node:
-    """The bag of each of `size` positions: the number of bags that have begun, less 1."""
+    """The bag of each of `size` positions, by counting the bags that have begun."""
     ones = expand(constant(offsets.arena, 1, int64), offsets.shape)
     begun = scatter("add", "x,x->y", ones, offsets, size + 1)
     bags = cumsum(part(begun, 0, 0, size), 0) - 1

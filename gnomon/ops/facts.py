@@ -82,11 +82,10 @@ class Facts(NamedTuple):
     of_two: Any = None
     """The operation that PyTorch's name means if its second argument is a tensor."""
     complex: str | tuple[Any, ...] = ""
-    """What it is of complex numbers: "parts", the same of both parts, beside those of operands by
-    number; "product", linear in each tensor, "turned product", of the first's conjugate; "truth",
-    of what is not 0; "size", of distances from 0; "turned", a view of the
-    conjugate; "formula", its own (complex_math.py); or nothing.
-    """
+    """How it applies to complex numbers. "parts": to real and imaginary part alike, with the given
+    numbers of operands; "product": linear in each tensor; "turned product": so with the first one
+    conjugated; "truth": to whether they differ from 0; "size": to their absolute values; "turned":
+    a view of the conjugate; "formula": by its own formula (complex_math.py); empty: not at all."""
     autocast: str = ""
     """Under autocast, "narrow" narrows float32 inputs, and "wide" widens narrow ones."""
     functional: bool | tuple[str, ...] = False
@@ -108,7 +107,7 @@ class Facts(NamedTuple):
     widens_unsigned: bool = False
     """Whether the standard's function gives uint64 for unsigned integers; PyTorch's gives int64."""
     copies: bool = False
-    """Whether the standard's function takes `copy`, for a result with memory of its own."""
+    """Whether the array API standard's function takes `copy`, for a result with its own memory."""
     refuses: Callable[..., None] | None = None
     """A function of a node and arguments that refuses some which PyTorch takes, but the standard
     not."""

@@ -99,7 +99,7 @@ def middle(x: Node, size: int, scale: float) -> Node:
 
 
 def half_gradient(g: Node, y: Node, x: Node, norm: str) -> Node:
-    """The gradient of `fourier_of_real`: numbers that stand for two count half."""
+    """The gradient of `fourier_of_real`: elements that represent two conjugates count half."""
     size = x.shape[-1]
     return fourier_to_real(middle(g, size, 0.5), size, OPPOSITE[norm])
 
@@ -111,7 +111,7 @@ def fourier_of_real(x: Node, norm: str) -> Node:
 
 
 def back_gradient(g: Node, y: Node, x: Node, size: int, norm: str) -> Node:
-    """The gradient of `fourier_to_real`: numbers that stand for two count twice."""
+    """The gradient of `fourier_to_real`: elements that represent two conjugates count twice."""
     return middle(fourier_of_real(g, OPPOSITE[norm]), size, 2.0)
 
 

@@ -36,7 +36,7 @@ MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic
 OF_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 """Mode -> the number of spatial axes that it is for."""
 CUBIC, SOFT = -0.75, -0.5
-"""The slope of the cubic kernel at distance 1, without antialiasing and with it."""
+"""The cubic kernel's derivative at distance 1, without antialiasing and with it."""
 SMOOTH = {"bilinear": 1.0, "bicubic": 2.0}
 """Mode that supports antialiasing -> the reach of its kernel."""
 
@@ -209,7 +209,7 @@ def covered(center: Node, old: int, scale: float, mode: str) -> Node:
 
 
 def softer(away: Node) -> Node:
-    """The cubic kernel with slope -0.5 at distance 1, which antialiasing uses."""
+    """The cubic kernel with derivative −0.5 at distance 1, which antialiasing uses."""
     near = (away * (SOFT + 2) - (SOFT + 3)) * away * away + 1.0
     far = (((away - 5.0) * away + 8.0) * away - 4.0) * SOFT
     reached = where(elementwise("lt", away, 2.0), far, 0.0)

@@ -279,7 +279,7 @@ def axes_of(node: Node) -> frozenset[str]:
 
 
 def note_axes(leaf: Node, like: Node) -> None:
-    """Record that a leaf stands for another value, and has its mesh axes."""
+    """Record the mesh axes of a leaf that represents another value."""
     _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
 
 
@@ -339,7 +339,7 @@ def is_constant(node: Node) -> bool:
 
 
 def note_constant(leaf: Node, like: Node) -> None:
-    """Record that a leaf which stands for another value is constant, if that one is."""
+    """Record that a leaf which represents another value is constant, if that value is."""
     if is_constant(like):
         _constant[leaf] = True
 

@@ -54,7 +54,7 @@ class Tiles:
         return self.arena.input(shape, accumulator(self.given.x.dtype), "chunks")
 
     def blocks(self, rows: int, columns: int) -> Iterator[LogitBlock]:
-        """Yield all blocks of so many rows and columns, row by row."""
+        """Yield all blocks of a number of rows and columns, row by row."""
         for row in range(0, self.rows[0], rows):
             for column in range(0, self.classes, columns):
                 down, across = min(rows, self.rows[0] - row), min(columns, self.classes - column)
@@ -150,7 +150,7 @@ def looked_at(
 
 
 def slope_chunks(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
-    """Yield the chunks of the requested slopes of x, weight and bias.
+    """Yield the chunks of the requested gradients of x, weight and bias.
 
     In sweeps the gradient of x is computed by chunks of rows, then the others by chunks of columns.
     """
@@ -171,13 +171,13 @@ def slope_chunks(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
 
 
 def sums_in(node: Node) -> Sums:
-    """The leaves of slopes' sums, from the region's body; a part of a region has its share."""
+    """The leaves of gradients' sums, from the region's body; a part of a region has its share."""
     of_x, of_weight = map(leaves_of, node.params["body"].outputs[:2])
     return Sums(of_weight, *of_x)
 
 
 class Slopes:
-    """The chunks of slopes, by pieces of rows outside and of columns inside."""
+    """The chunks of gradients, by pieces of rows outside and of columns inside."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Slopes:
             yield piece.chunk((reduce("add", parts, (0,)), ValuePart(self.bias)))
 
     def in_place(self, block: LogitBlock) -> Chunk:
-        """The chunk that replaces a block's logits by their slopes, in place."""
+        """The chunk that replaces a block's logits by their gradients, in place."""
         tiles, piece = self.tiles, ChunkBuilder()
         spread, softcap = tiles.settings["spread"], tiles.settings["softcap"]
         y = tiles.held(piece, block, self.place)
@@ -227,11 +227,11 @@ class Slopes:
         return piece.chunk((found, ValuePart(self.place)))
 
     def slopes(self, piece: ChunkBuilder, block: LogitBlock) -> Node:
-        """The stored slopes of a block's logits, as a chunk's input."""
+        """The stored gradients of a block's logits, as a chunk's input."""
         return piece.take(self.place, (block.rows, *self.tiles.rows[1:], block.columns))
 
     def of_x(self, x: Node, block: LogitBlock) -> Chunk:
-        """The chunk that adds a block's part to the slope of x."""
+        """The chunk that adds a block's part to the gradient of x."""
         tiles, piece = self.tiles, ChunkBuilder()
         weight = tiles.by_columns(piece, tiles.given.weight, block, tiles.width)
         part = cast(logits.slope_of_x(self.slopes(piece, block), weight, self.sums), x.dtype)
@@ -239,7 +239,7 @@ class Slopes:
         return self.across_x.chunk(piece, block.column // self.columns, part, result)
 
     def of_weight(self, weight: Node, block: LogitBlock) -> Chunk:
-        """The chunk that adds a block's part to the slope of weight."""
+        """The chunk that adds a block's part to the gradient of weight."""
         tiles, piece = self.tiles, ChunkBuilder()
         x = tiles.by_rows(piece, tiles.given.x, block, after=tiles.width)
         part = cast(logits.slope_of_weight(self.slopes(piece, block), x, self.sums), weight.dtype)
@@ -247,7 +247,7 @@ class Slopes:
         return self.down_weight.chunk(piece, block.row // self.rows, part, result)
 
     def of_bias(self, bias: Node, block: LogitBlock) -> Chunk:
-        """The chunk that adds a block's part to the slope of the bias."""
+        """The chunk that adds a block's part to the gradient of the bias."""
         piece = ChunkBuilder()
         part = logits.slope_of_bias(self.slopes(piece, block), self.sums)
         if self.down == 1:

@@ -1,4 +1,4 @@
-"""Numbers per row of logits for losses, and their slopes, as two regions and an operation.
+"""Reductions of rows of logits for losses, and their gradients, as two regions and an operation.
 
 Each region is defined here by the functions of logits.py. With a `cut` it is computed in chunks
 (logit_chunks.py), with the same bits: a chunk holds whole leaves of every sum.
@@ -161,7 +161,7 @@ def logit_slopes(
     spread: bool,
     cut: LogitCut | None,
 ) -> tuple[Node, ...]:
-    """The slopes of x, weight and bias, from those of logit_rows and its first number."""
+    """The gradients of x, weight and bias, from those of logit_rows and its first result."""
     tensors = tensors_of(given)
     sums = sums_of(tensors.x.shape[:-1], tensors.weight.shape[0])
     y = in_blocks(logits_of(tensors, softcap), 1)

@@ -1,4 +1,4 @@
-"""Logits x · weightᵀ: the numbers per row that losses need, and slopes from these.
+"""Logits x · weightᵀ: the reductions per row that losses need, and gradients from these.
 
 The callers say which logits are computed at once: regions in logit_rows.py, chunks in
 logit_chunks.py. The loss itself is in linear_cross_entropy.py.
@@ -60,7 +60,7 @@ def tensors_of(given: Sequence[Node | None]) -> LogitTensors:
 
 
 class Sums(NamedTuple):
-    """The leaves of slopes' sums: along each axis of rows, and along columns."""
+    """The leaves of gradients' sums: along each axis of rows, and along columns."""
 
     rows: tuple[int, ...]
     columns: int
@@ -80,7 +80,7 @@ class LogitCut(NamedTuple):
 
 
 def sums_of(rows: Shape, columns: int) -> Sums:
-    """The leaves of slopes' sums in canonical order, for so many rows and columns.
+    """The leaves of gradients' sums in canonical order, for the given rows and columns.
 
     >>> sums_of((2048,), 32768), sums_of((8, 256), 50257)
     (Sums(rows=(16,), columns=16), Sums(rows=(8, 2), columns=1))
@@ -139,7 +139,7 @@ def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
 
 
 def slopes_of(y: Node, beside: Beside, lse: Node, parts: Sequence[Node], spread: bool) -> Node:
-    """The slopes of logits, (..., blocks, columns), from those of the numbers per row.
+    """The gradients of logits, (..., blocks, columns), from those of the reductions per row.
 
     A row with a gradient of 0 gives 0, whatever its logits are.
     """
@@ -168,13 +168,13 @@ def before_cap(slopes: Node, y: Node, softcap: float | None) -> Node:
 
 
 def slope_of_x(slopes: Node, weight: Node, sums: Sums) -> Node:
-    """The slope of x: a sum over columns."""
+    """The gradient of x: a sum over columns."""
     names = LETTERS[: slopes.rank - 1]
     return product(f"{names}y,yz->{names}z", slopes, wide(weight), (sums.columns,))
 
 
 def slope_of_weight(slopes: Node, x: Node, sums: Sums) -> Node:
-    """The slope of weight: a sum over rows."""
+    """The gradient of weight: a sum over rows."""
     names = LETTERS[: slopes.rank - 1]
     return product(f"{names}y,{names}z->yz", slopes, wide(x), sums.rows)
 
@@ -185,7 +185,7 @@ def product(spec: str, a: Node, b: Node, counts: tuple[int, ...]) -> Node:
 
 
 def slope_of_bias(slopes: Node, sums: Sums) -> Node:
-    """The slope of a bias: slopes summed over rows, the innermost axis first."""
+    """The gradient of a bias: logits' gradients summed over rows, the innermost axis first."""
     for axis in reversed(range(slopes.rank - 1)):
         slopes = slopes.arena.node(
             "reduce",

@@ -26,7 +26,7 @@ ALIGNMENT = 1 << 13
 ENOUGH = 1.25
 """The factor of memory that more pieces must save at least."""
 SMALL = 1 / 64
-"""Sweeps are not cut finer to save less than this part of tensors and slopes."""
+"""Sweeps are not cut finer to save less than this share of tensors and gradients."""
 WORTH = 4 << 20
 """Sweeps are not cut finer to save fewer bytes than this."""
 LEAST_ROWS = 32
@@ -48,7 +48,7 @@ class LossSizes(NamedTuple):
         return (prod(self.rows) + self.classes) * self.width * self.given
 
     def memory(self, cut: LogitCut | None) -> int:
-        """The bytes that a cut takes besides x, weight and slopes, forward and backward."""
+        """The bytes that a cut takes besides x, weight and gradients, forward and backward."""
         n, d, v = prod(self.rows), self.width, self.classes
         kept = n * (ROW_NUMBERS + BLOCK_NUMBERS * self.blocks) + 2 * v
         if cut is None:

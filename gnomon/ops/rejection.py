@@ -61,14 +61,14 @@ def gamma_gradient(g: Node, y: Node, key: Node, alpha: Node) -> tuple[None, Node
 
 
 def slope_of_gamma(a: Node, x: Node) -> Node:
-    """The slope −(∂P / ∂a) / (∂P / ∂x) of the regularized gamma function P(a, x)."""
+    """The derivative −(∂P / ∂a) / (∂P / ∂x) of the regularized gamma function P(a, x)."""
     small = elementwise("lt", x, 1.0)
     near = by_series(a, elementwise("minimum", x, 1.0))
     return where(small, near, by_quadrature(a, where(small, 1.0, x)))
 
 
 def by_series(a: Node, x: Node) -> Node:
-    """The slope of P for x below 1, by its power series."""
+    """The derivative by the power series of P, for x below 1."""
     wide_a, wide_x = unsqueeze(a, a.rank), unsqueeze(x, x.rank)
     step = cast(a.arena.node("iota", (), size=TERMS, dtype=int64), float64) + 1.0
     above = wide_a + step
@@ -78,7 +78,7 @@ def by_series(a: Node, x: Node) -> Node:
 
 
 def by_quadrature(a: Node, x: Node) -> Node:
-    """The slope by an integral over the tail on the side of x: its integrand only falls.
+    """The derivative by an integral over the tail on the side of x, where its integrand decreases.
 
     The points are dense near x and few far away (Takahasi and Mori 1974).
     """

@@ -187,7 +187,7 @@ def _mish_slope(g: Node, y: Node, a: Node) -> Node:
 
 
 def _turning(g: Node, a: Node, b: Node) -> Node:
-    """The quotient g / (a² + b²); 0 at the origin, where an angle has no slope."""
+    """The quotient g / (a² + b²); 0 at the origin, where an angle has no derivative."""
     square = a * a + b * b
     return where(equal(square, 0.0), 0.0, g / square)
 

@@ -146,7 +146,7 @@ def at_rank(x: Node, axis: int, found: Node, keepdims: bool) -> tuple[Node, Node
 
 
 def to_all_of_one(g: Node, y: Node, x: Node, chosen: Node) -> tuple[Node, None]:
-    """The gradient of an element, in equal parts for all that equal it."""
+    """The gradient of an element, divided equally among all elements equal to it."""
     return to_equals(g, y, x), None
 
 
@@ -364,7 +364,7 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
 
 
 def halvings(size: int) -> int:
-    """The number of halvings for so many positions; sizes in a range share one number.
+    """The number of halvings for a number of positions; sizes in a range share one number.
 
     >>> [halvings(size) for size in (0, 255, 256, 70_000)]
     [8, 8, 16, 32]

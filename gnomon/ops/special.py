@@ -40,7 +40,7 @@ def erfc(x: Node) -> Node:
 
 
 def erfinv_gradient(g: Node, y: Node, x: Node) -> Node:
-    """The gradient of erfinv: 1 / the slope of erf at the result."""
+    """The gradient of erfinv: 1 / erf' at the result."""
     return g / slope_of_erf(y)
 
 

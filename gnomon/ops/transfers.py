@@ -20,8 +20,8 @@ from gnomon.ops.layouts import Unit
 __all__ = ["Messages", "exchange_ranks", "fold_ranks", "gather_ranks", "send_ranks", "shift_ranks"]
 
 Messages = tuple[tuple[int, int, int, int, int], ...]
-"""Messages, each as: a rank of the group, 1 if sent or 0 if received, the first element and their
-number in what is sent or received, and a tag: gnomon/runtime/comm/base.py."""
+"""Messages, each (rank of the group, 1 if sent or 0 if received, first element and number of
+elements within the sent or received ones, tag); see gnomon/runtime/comm/base.py."""
 
 
 class Shaped(Collective):
@@ -59,7 +59,7 @@ class ShiftRanks(Collective):
 
 @primitive("send_ranks")
 class SendRanks(Collective):
-    """Messages to and from ranks; the result is what is received, or one element if nothing is."""
+    """Messages to and from ranks; the result is the received elements, or one element if none."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (max(1, received(params["messages"])),), inputs[0].dtype

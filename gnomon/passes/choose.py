@@ -177,7 +177,7 @@ class Choices:
         return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
     def _state(self, node: Node, placement: Placement, kind: Placement, *facts: int) -> int:
-        """A number for all that a reader's choice depends on; equal facts have equal numbers."""
+        """A number for everything a reader's choice depends on; equal facts have equal numbers."""
         key = (node.shape, node.dtype, placement, kind, *facts)
         return self.states.setdefault(key, len(self.states))
 
@@ -280,7 +280,7 @@ def cheapest(
 
 
 def has_rows(node: Node, plan: Plan, rows: set[Node]) -> bool:
-    """Whether a split node's parts are rows that stay on the rank that gave them."""
+    """Whether a split node's parts are rows that stay on their rank."""
     return bool(node.params.get("stays")) or reads(rows, node, plan[node], plan)
 
 

@@ -191,7 +191,7 @@ class TreeOfLoops:
         return [*results[:folds], *rows]
 
     def kinds(self, halves: Sequence[int]) -> Iterator[tuple[Node, Shape]]:
-        """Each input of the body, and its shape inside of so many nested loops."""
+        """Each input of the body, and its shape inside of the given number of nested loops."""
         for k, x in enumerate(self.body.inputs):
             yield x, (*halves, *x.shape) if k < self.sliced else x.shape
 

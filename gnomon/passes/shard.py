@@ -191,7 +191,7 @@ class Emission:
                 self.compared.add(x)
 
     def build_first(self, node: Node, strategy: Strategy, parts: tuple[Node, ...]) -> Node:
-        """Build a node whose strategy is met for the first time."""
+        """Build a node whose strategy was not met before."""
         make = partial(region_part, local=self.local) if node.op == "region" else self.local.build
         made = make(node, strategy, parts)
         if is_share(node) and strategy.rule == "boundary":

@@ -58,7 +58,7 @@ def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
 
 
 def virtual_ranks(graph: Graph, mesh: str, virtual: int, ranks: int) -> Graph:
-    """Turn a program of so many virtual ranks into one rank's program."""
+    """Turn a program of a number of virtual ranks into one rank's program."""
     return VirtualRanks(graph, mesh, virtual, ranks).run()
 
 

@@ -22,7 +22,7 @@ SLOWER = "it was measured and is no faster"
 
 
 class Excerpt:
-    """The kernels that a fusion changes, with inputs in place of all that they read."""
+    """The kernels that a fusion changes, with inputs in place of everything they read."""
 
     def __init__(self, placed: Placed, fusion: Fusion, act: Act) -> None:
         self.placed, self.fusion, self.act = placed, fusion, act
@@ -88,7 +88,7 @@ class Excerpt:
         return x in self.placed.results or any(home[y] not in self.clusters for y in readers)
 
     def _copied(self, root: Node) -> Node:
-        """The copy of a node, with all that it depends on, in the excerpt's arena."""
+        """The copy of a node and everything it depends on, in the excerpt's arena."""
         stack = [root]
         while stack:
             x = stack[-1]
@@ -143,5 +143,5 @@ class Verdicts:
         return self.known.get(excerpt.key)
 
     def settle(self, graph: Graph) -> bool:
-        """Measure what is undecided in a graph; returns whether decisions may change: never."""
+        """Measure the undecided fusions of a graph; returns whether decisions may change: never."""
         return False

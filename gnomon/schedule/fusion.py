@@ -53,7 +53,7 @@ class Fusion:
 
     @property
     def regret(self) -> float:
-        """The regret of deciding by bytes: the extra time of what they choose, as a part."""
+        """The extra time of the form that bytes would choose, relative to the chosen form."""
         apart, together = (self.measured.apart, self.measured.together) if self.measured else (1, 1)
         return (apart if self.modelled else together) / (apart if self.refused else together) - 1
 

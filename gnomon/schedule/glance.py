@@ -26,7 +26,7 @@ class Reading(NamedTuple):
     picked: bool = False
 
     def is_wide(self, size: int) -> bool:
-        """Whether so many elements are read of it that this costs memory traffic."""
+        """Whether enough elements of it are read to cost memory traffic."""
         return self.picked or (hint(self.node.size) >= hint(size) and hint(self.node.size) > 1)
 
 

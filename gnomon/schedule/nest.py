@@ -41,7 +41,8 @@ MOST_PIECES = 8
 LEAST_PIECE = 16
 """The fewest elements along the axis that make a piece worth a kernel: a vector."""
 MOST_LARGE, LARGE = 64, 1024
-"""The most pieces of so many elements each: a comparison costs time in each element."""
+"""The most pieces, and the fewest elements of each, for a cut in any case: a comparison costs time
+per element."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class LoopNest:
         return self._finer(kernel, piece) if has_division(kernel.nodes()) else kernel
 
     def _finer(self, kernel: LoopKernel, piece: DomainPiece) -> LoopKernel:
-        """The kernel with its last axis split in two if no division is left then, else as it is."""
+        """The kernel with its last axis split in two if that leaves no division, else unchanged."""
         width = piece.shape[-1]
         for k in () if self.lanes else sorted(divisors(kernel), reverse=True):
             if width % k == 0 and LEAST_PIECE <= k < width:

@@ -94,7 +94,7 @@ class Rematerialized:
         return "" if spared > 0 else MORE
 
     def _can_be_read(self) -> bool:
-        """Whether all that the value is made of has a buffer in any case, or is one per row."""
+        """Whether every value it is computed from has a buffer in any case, or is one per row."""
         own = self.home[self.node]
         return all(
             self.home.get(r.node) is not own or own.members[r.node] or self._leaves(r.node)
