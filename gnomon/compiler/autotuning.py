@@ -277,12 +277,12 @@ def explain(kernels: Iterable[Kernel]) -> str:
     panels = {kernel.buffers[0] for kernel in kernels if kernel.name == PACK}
     for kernel, spec in products(kernels):
         kept = "right factor kept in panels" if panels & {*kernel.buffers} else ""
-        found.setdefault((*row(spec, processor), kept), (where(kernel),))
+        found.setdefault((*row_of_product(spec, processor), kept), (where(kernel),))
     rows = [(*one, *line) for one, line in found.items()]
     return "\n".join([counted(len(rows), "kind") + " of products", *aligned(rows)])
 
 
-def row(spec: MatmulSpec, machine: Machine) -> tuple[str, ...]:
+def row_of_product(spec: MatmulSpec, machine: Machine) -> tuple[str, ...]:
     """The row of one product in `explain_gemm`: sizes, tile, and the origin of the choice."""
     choice, shapes = decided(class_of(spec, machine)), candidates(spec, machine)
     if not shapes:

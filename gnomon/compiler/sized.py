@@ -67,7 +67,7 @@ def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executabl
     """
     family = _families.get((taken.outline, taken.structure, context.key))
     found = family and family.serving(taken.numbers)
-    if not found or found[0].inside != inside(lines):
+    if not found or found[0].inside != nested_lines(lines):
         return None
     program, own = found
     made = program.at(own, partial(sited, program.graph, taken.numbers, lines))
@@ -110,7 +110,7 @@ class SizedProgram:
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)
-        self.graph, self.inside = graph, inside(lines_of(graph))
+        self.graph, self.inside = graph, nested_lines(lines_of(graph))
         self._relations, self._related = relations, relations()
         sizes, given = self._related.sizes, self._related.numbers
         self.context = replace(context, sizes_vary=True)
@@ -178,7 +178,7 @@ def sited(graph: Graph, numbers: Numbers, lines: Lines) -> Graph:
     return made
 
 
-def inside(lines: Lines) -> list[str]:
+def nested_lines(lines: Lines) -> list[str]:
     """The lines of graphs nested in a graph, which are digests among the lines of its nodes."""
     return [x for sites in lines for x in sites if x.__class__ is str]
 

@@ -196,7 +196,7 @@ def outline_number(outline: Hashable) -> int:
 def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
     """The shape-erased form of a parameter; its numbers, and which are fixed, go to `found`."""
     place = len(found.numbers)
-    outline = apart(x, found)
+    outline = without_sizes(x, found)
     if name == "leaves":
         found.leaves += range(place, len(found.numbers))
     elif name in STRUCTURAL:
@@ -204,7 +204,7 @@ def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
     return outline
 
 
-def apart(x: Any, found: NumberPlaces) -> Hashable:
+def without_sizes(x: Any, found: NumberPlaces) -> Hashable:
     """The shape-erased form of a parameter; its numbers are appended to `found`."""
     if type(x) in (int, SymInt):
         found.numbers.append(x)

@@ -44,14 +44,14 @@ def constant(arena: Arena, value: Scalar, dtype: DType, name: str = "constant") 
     key = (type(value), shown, dtype)
     found = arena.constants.get(key)
     if found is None:
-        found = arena.node("const", (), value=held(name, value, dtype), dtype=dtype)
+        found = arena.node("const", (), value=value_in_dtype(name, value, dtype), dtype=dtype)
         if len(arena.constants) > KEPT_CONSTANTS:
             arena.constants.clear()
         arena.constants[key] = found
     return found
 
 
-def held(name: str, value: Scalar, dtype: DType) -> Scalar:
+def value_in_dtype(name: str, value: Scalar, dtype: DType) -> Scalar:
     """The value of a number in a dtype; raises if an integer dtype cannot hold it."""
     if dtype.kind == "bool":
         return bool(value)
@@ -196,13 +196,13 @@ def together(f: str, operands: tuple[Node | Scalar, ...]) -> list[Node]:
             dtype = weak(dtype, x)
     arena = nodes[0].arena
     lifted = [
-        beside(f, arena, x, dtype) if isinstance(x, SCALAR_TYPES) else cast(x, dtype)
+        number_operand(f, arena, x, dtype) if isinstance(x, SCALAR_TYPES) else cast(x, dtype)
         for x in operands
     ]
     return align(f, lifted)
 
 
-def beside(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
+def number_operand(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
     """A Python number as a constant operand of a function."""
     if f in WRAP and dtype.is_integer and abs(value) < 1 << 64:
         value = wrapped(value, dtype)

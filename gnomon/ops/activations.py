@@ -115,7 +115,7 @@ def elu(x: Node, alpha: float = 1.0) -> Node:
     >>> elu(tensor([-100.0, 0.0, 2.0]))
     Tensor([-1.,  0.,  2.])
     """
-    return bent(x, alpha, 1.0)
+    return scaled_elu(x, alpha, 1.0)
 
 
 @op(
@@ -130,7 +130,7 @@ def celu(x: Node, alpha: float = 1.0) -> Node:
     >>> celu(tensor([-100.0, 2.0]), alpha=0.5)
     Tensor([-0.5,  2. ])
     """
-    return bent(x, alpha, 1 / alpha)
+    return scaled_elu(x, alpha, 1 / alpha)
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -151,10 +151,10 @@ def selu(x: Node) -> Node:
     >>> selu(tensor([-1.0, 1.0]))
     Tensor([-1.1113,  1.0507])
     """
-    return bent(x, SELU_ALPHA, 1.0) * SELU_SCALE
+    return scaled_elu(x, SELU_ALPHA, 1.0) * SELU_SCALE
 
 
-def bent(x: Node, alpha: float, rate: float) -> Node:
+def scaled_elu(x: Node, alpha: float, rate: float) -> Node:
     """x where it is positive, alpha · (exp(rate · x) − 1) elsewhere."""
     floats_only("elu", x)
 

@@ -245,7 +245,7 @@ def attention(
     rows: q (1, 1, 2, 3), k (1, 1, 4, 5), v (1, 1, 4, 5).
     """
     floats_only("attention", q, k, v)
-    check(q, k, v)
+    check_attention(q, k, v)
     q, k, v = alike("attention", q, k, v)
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else float(scale)
     wide = accumulator(q.dtype)
@@ -279,7 +279,7 @@ def in_heads(x: Node) -> tuple[int, ...]:
     return (batch, heads, *x.shape[-2:])
 
 
-def check(q: Node, k: Node, v: Node) -> None:
+def check_attention(q: Node, k: Node, v: Node) -> None:
     """Refuse shapes of q, k and v that do not fit each other."""
     together = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if not 2 <= q.rank == k.rank == v.rank:

@@ -212,7 +212,7 @@ def function(
     return op(made, gradient=gradient, **settings)
 
 
-def over(y: Node, x: Node) -> Node:
+def quotient_or_half(y: Node, x: Node) -> Node:
     """The quotient y / x; 1/2 at 0, where both vanish."""
     still = elementwise("eq", x, 0.0)
     return where(still, 0.5, y / where(still, 1.0, x))
@@ -244,7 +244,7 @@ i1 = function(
     "i1",
     WORD.format("modified", "first", 1, ""),
     lambda x: growing(x, 1),
-    lambda y, x: growing(x, 0) - over(y, x),
+    lambda y, x: growing(x, 0) - quotient_or_half(y, x),
     "i1(tensor([0.0, 1.0])) -> Tensor([0.    , 0.5652])",
     special=("i1", "modified_bessel_i1"),
     alone=True,
@@ -253,7 +253,7 @@ i1e = function(
     "i1e",
     WORD.format("modified", "first", 1, ", times e^(−|x|)"),
     lambda x: scaled_growing(x, 1),
-    lambda y, x: scaled_growing(x, 0) - sign(x) * y - over(y, x),
+    lambda y, x: scaled_growing(x, 0) - sign(x) * y - quotient_or_half(y, x),
     "i1e(tensor([0.0, 100.0])) -> Tensor([0.    , 0.0397])",
     alone=True,
 )
@@ -301,7 +301,7 @@ bessel_j1 = function(
     "bessel_j1",
     WORD.format("plain", "first", 1, ""),
     lambda x: first_kind(x, 1),
-    lambda y, x: first_kind(x, 0) - over(y, x),
+    lambda y, x: first_kind(x, 0) - quotient_or_half(y, x),
     "bessel_j1(tensor([0.0, 10.0])) -> Tensor([0.    , 0.0435])",
     alone=True,
 )

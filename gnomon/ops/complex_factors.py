@@ -19,10 +19,10 @@ from gnomon.ops.diagonals import diagonal_of, tril, triu
 from gnomon.ops.elimination import reordered, rows_of
 from gnomon.ops.factorizations import (
     Gradients,
-    apart,
     columns,
     lines,
     on_diagonal,
+    pairwise_differences,
     scaled_columns,
     turned,
 )
@@ -101,7 +101,7 @@ def gradient_or_zero(g: Node | None, y: Node) -> BothParts:
     return both_parts(like(y, 0.0, None, y.shape) if g is None else g)
 
 
-def beside(*xs: BothParts, axis: int = -1) -> BothParts:
+def concatenated(*xs: BothParts, axis: int = -1) -> BothParts:
     """Concatenate matrices along an axis: side by side by default."""
     return BothParts(cat([x.re for x in xs], axis), cat([x.im for x in xs], axis))
 
@@ -250,7 +250,7 @@ def complex_orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, comp
     square = r.both(columns, 0, m)
     inner = square @ gr.both(columns, 0, m).turned - gq.turned @ q
     left = from_right(square, gq + q @ from_lower(inner))
-    return (beside(left, q @ right) if m < n else left).pair
+    return (concatenated(left, q @ right) if m < n else left).pair
 
 
 @internal(gradient=complex_orthogonal_gradient)
@@ -277,7 +277,7 @@ def complex_singular_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full: 
     along_u, along_v = u.turned @ gu, v.turned @ gv
     skew_u, skew_v = along_u - along_u.turned, along_v - along_v.turned
     total = unsqueeze(s, s.rank - 1) + unsqueeze(s, s.rank)
-    gaps = apart(s, 1.0) * where(on_diagonal(s), 1.0, total)
+    gaps = pairwise_differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
     down = skew_v.each(lambda part: part * unsqueeze(s, s.rank))
     mixed = (scaled(skew_u, s) + down).each(lambda part: where(on_diagonal(s), 0.0, part / gaps))
     own = skew_u.each(lambda part: where(on_diagonal(s), part / unsqueeze(s * 2.0, s.rank), 0.0))
@@ -304,7 +304,7 @@ def complex_hermitian_gradient(gs: Gradients, ys: Sequence[Node], x: Node, lower
     if gs[0] is not None:
         return (scaled(v, gs[0]) @ v.turned).pair
     along = v.turned @ gradient_or_zero(gs[1], ys[1])
-    gaps = apart(values, 1.0) * 2.0
+    gaps = pairwise_differences(values, 1.0) * 2.0
     inner = (along - along.turned).each(lambda part: where(on_diagonal(values), 0.0, part / gaps))
     phases = diagonal_of(along.im, 0, values.rank - 1, values.rank)
     return (v @ certain(inner, phases, "eigh") @ v.turned).pair
@@ -331,7 +331,7 @@ def complex_eigen_gradient(gs: Gradients, ys: Sequence[Node], x: Node, real: boo
             diagonal_of(part, 0, part.rank - 2, part.rank - 1) for part in (along.re, along.im)
         )
         rest = certain(along - scaled(v.turned @ v, kept), phases, "eig")
-        re, im = apart(values.re, 1.0), apart(values.im, 0.0)
+        re, im = pairwise_differences(values.re, 1.0), pairwise_differences(values.im, 0.0)
         size = re * re + im * im
         inner = (rest * BothParts(re, im)).each(lambda part: where(diagonal, 0.0, part / size))
     return complex_solved(v.turned.pair, (inner @ v.turned).pair)
@@ -362,8 +362,8 @@ def complex_eliminated_gradient(
     of_high = of_square.both(triu) @ square.both(triu).turned - below.turned @ of_below
     inner = of_low.both(tril, -1) + of_high.both(triu)
     corner = from_right(square, over_triangle(square.turned, inner, upper=True, unit=True))
-    top = beside(corner, over_triangle(square.turned, of_right, upper=True, unit=True))
-    whole = beside(top, from_right(square, of_below), axis=-2) if m > n else top
+    top = concatenated(corner, over_triangle(square.turned, of_right, upper=True, unit=True))
+    whole = concatenated(top, from_right(square, of_below), axis=-2) if m > n else top
     return whole.both(reordered, argsort(rows_of(ys[1], m))).pair
 
 

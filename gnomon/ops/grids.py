@@ -155,7 +155,7 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
     total = None
     names = "hwd"[:count]
     for k, n in enumerate(sizes):
-        line = along(theta, n, bool(align_corners))
+        line = pixel_coordinates(theta, n, bool(align_corners))
         part = contract(f"nj,{names[k]}->n{names[k]}j", select(theta, -1, count - 1 - k), line)
         along_axis = tuple(n if axis == k else 1 for axis, _ in enumerate(sizes))
         part = reshape(part, (theta.shape[0], *along_axis, count))
@@ -165,7 +165,7 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
     return expand(moved, (theta.shape[0], *sizes, count))
 
 
-def along(theta: Node, size: int, corners: bool) -> Node:
+def pixel_coordinates(theta: Node, size: int, corners: bool) -> Node:
     """Pixel coordinates along an axis; −1 and 1 are the outer pixels' centres, or their edges."""
     count = cast(theta.arena.node("iota", (), size=size, dtype=int64), theta.dtype)
     if corners:

@@ -87,7 +87,7 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     """
     mat_a, mat_b = alike("grouped_mm", mat_a, mat_b)
     ranks = mat_a.rank, mat_b.rank
-    check(mat_a, mat_b, offs)
+    check_grouped(mat_a, mat_b, offs)
     if offs is None:
         return bmm(mat_a, mat_b)
     ends = reshape(cast(offs, int64), (offs.shape[0], offs.size // max(offs.shape[0], 1) or 1))
@@ -102,7 +102,7 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     return cast(y, mat_a.dtype)
 
 
-def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
+def check_grouped(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
     """Refuse ranks, sizes or offsets that do not describe groups."""
     floats_only("grouped_mm", mat_a, mat_b)
     ranks, shapes = (mat_a.rank, mat_b.rank), f"got {mat_a.shape} and {mat_b.shape}"
@@ -187,7 +187,7 @@ def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
     first, last = bounds_of(ends)
     every = contract("tk,gkn->tgn", x, mats, accumulator(x.dtype))
     places = reshape(count_up(x.arena, x.shape[0]), (x.shape[0], 1))
-    in_run = inside(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
+    in_run = inside_runs(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
     mine = reduce("or", reshape(in_run, (x.shape[0], ends.shape[0], runs)), (2,))
     number = reshape(count_up(x.arena, ends.shape[0]), (1, ends.shape[0]))
     group = reduce("max", where(mine, number, 0), (1,))
@@ -214,7 +214,7 @@ def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
     first, last = (reshape(v, (ends.size, 1)) for v in bounds_of(ends))
     # every run from its own beginning, since products may go in pairs from there
     places = first + reshape(count_up(x.arena, steps), (1, steps))
-    mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
+    mine, shown = inside_runs(places, first, last), elementwise("minimum", places, steps - 1)
     left = where(unsqueeze(mine, 0), gather("ms,rt->mrt", x, shown), -0.0)
     right = where(unsqueeze(mine, 2), gather("sn,rt->rtn", y, shown), 0.0)
     sums = x.arena.node("contract", (left, right), spec="mrt,rtn->rmn", leaves=(1,), dtype=wide)
@@ -237,6 +237,6 @@ def count_up(arena: Arena, size: int) -> Node:
     return arena.node("iota", (), size=size, dtype=int64)
 
 
-def inside(places: Node, first: Node, last: Node) -> Node:
+def inside_runs(places: Node, first: Node, last: Node) -> Node:
     """A mask of the positions that are inside of runs."""
     return elementwise("and", elementwise("ge", places, first), elementwise("lt", places, last))

@@ -193,7 +193,7 @@ def spec_of_elements(rank: int, axis: int) -> tuple[str, str]:
     return f"{own[:axis]}z{own[axis + 1 :]}", own
 
 
-def fits(name: str, x: Node, axis: int, index: Node) -> int:
+def checked_axis(name: str, x: Node, axis: int, index: Node) -> int:
     """The axis counted from the front; raises if an axis of the index is larger than x's."""
     positions_only(name, index)
     axis = one_axis(name, axis, x.rank)
@@ -234,7 +234,7 @@ def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Nod
     if not index.size:
         return unmoved(expand(constant(x.arena, 0, x.dtype), index.shape), x)
     x = x if x.rank or index.rank != 1 else reshape(x, (1,))
-    axis = fits("gather", x, axis, index)
+    axis = checked_axis("gather", x, axis, index)
     if not x.rank:
         return rows(reshape(x, (1,)), 0, index)
     table, own = spec_of_elements(x.rank, axis)
@@ -342,7 +342,7 @@ def scatter(
     if reduce is not None:
         choice("scatter", "reduce", reduce, ("add", "multiply"))
         return scatter_reduce(x, axis, index, values, {"add": "sum", "multiply": "prod"}[reduce])
-    axis = fits("scatter", x, axis, index) if index.size else axis
+    axis = checked_axis("scatter", x, axis, index) if index.size else axis
     found = slices_put(x, axis, index, values) if index.size else None
     return placed(x, axis, index, values) if found is None else found
 
@@ -358,7 +358,7 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
     """
     if not index.size:
         return unmoved(x, values)
-    axis = fits("scatter", x, axis, index)
+    axis = checked_axis("scatter", x, axis, index)
     values = values_for("scatter", values, x, index)
     if not x.rank:
         return unmoved(values, x)
@@ -389,7 +389,7 @@ def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
     """
     if not index.size:
         return unmoved(x, values)
-    axis = fits("scatter_add", x, axis, index)
+    axis = checked_axis("scatter_add", x, axis, index)
     values = values_for("scatter_add", values, x, index)
     return x + folded("add", values, index, axis, x, 0) if x.rank else x + values
 
@@ -420,7 +420,7 @@ def scatter_reduce(
     if not x.rank:
         call = (scatter_reduce, x, axis, index, values, reduce)
         return of_one_axis(*call, include_self=include_self)
-    axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
+    axis, monoid = checked_axis("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
     ones = expand(constant(x.arena, 1, int64), index.shape)

@@ -30,7 +30,7 @@ def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> 
     axis = 0 if y.shape == (0,) else axis
     parts: list[Node] = []
     axis, at = one_axis("cat", axis, y.rank), 0
-    for x, shaped in zip(xs, beside(xs, axis), strict=True):
+    for x, shaped in zip(xs, with_equal_axes(xs, axis), strict=True):
         after = at + shaped.shape[axis]
         parts.append(cast(primitives.reshape(part(g, axis, at, after), x.shape), x.dtype))
         at = after
@@ -64,13 +64,13 @@ def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
         return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
     if all(x.shape == (0,) for x in xs):
         axis = 0  # empty vectors stand beside any axes
-    xs = beside(xs, axis)
-    check(xs, axis)
+    xs = with_equal_axes(xs, axis)
+    check_parts(xs, axis)
     joined = join(xs, one_axis("cat", axis, xs[0].rank))
     return joined if all(x.size for x in xs) else unmoved(joined, *[x for x in xs if not x.size])
 
 
-def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
+def with_equal_axes(xs: Sequence[Node], axis: int) -> Sequence[Node]:
     """The parts to concatenate; an empty vector gets the other parts' axes, as in PyTorch."""
     most = max((x.shape for x in xs), key=len, default=())
     if len(most) < 2 or all(x.shape != (0,) for x in xs):
@@ -80,7 +80,7 @@ def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
     return [primitives.reshape(x, empty) if x.shape == (0,) else x for x in xs]
 
 
-def check(xs: Sequence[Node], axis: int) -> None:
+def check_parts(xs: Sequence[Node], axis: int) -> None:
     """Refuse parts whose ranks differ, or sizes other than along the axis."""
     if len({x.rank for x in xs}) > 1 or not xs[0].rank:
         raise ShapeError(f"cat: needs equally many axes, at least one: got {shapes(xs)}.")

@@ -20,7 +20,7 @@ from gnomon.ops.arguments import floats_only, repeated
 from gnomon.ops.creation import zeros
 from gnomon.ops.elementwise import pow
 from gnomon.ops.indexing import scatter, take_along_axis
-from gnomon.ops.patches import around, spread, taken, tiles
+from gnomon.ops.patches import around, spread, tiles, windows_of
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
 from gnomon.ops.registry import Op, internal, op
@@ -76,7 +76,7 @@ def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Number
     return (reshape(x, (1, *x.shape)) if alone else x), alone, kernel, steps
 
 
-def ends(
+def padding_of(
     name: str,
     x: Node,
     kernel: Sequence[int],
@@ -119,7 +119,9 @@ def max_pool_gradient(
     """
     kernel, stride, padding, dilation, *_ = given
     g, y = (v if isinstance(v, Node) else v[0] for v in (gs, results))
-    windows = taken("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
+    windows = windows_of(
+        "max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype)
+    )
     place = first_of_largest(windows, y)
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
         here = elementwise("eq", along(windows, 2, int32), unsqueeze(place, 2))
@@ -151,7 +153,7 @@ def max_pool(
     Tensor([[[4., 3.]]])
     """
     fill = identity_of("max", x.dtype)
-    windows = taken("max_pool", x, kernel, padding, stride, dilation, fill)
+    windows = windows_of("max_pool", x, kernel, padding, stride, dilation, fill)
     values = extreme("max", windows, 2, False)
     if not return_indices:
         return values
@@ -194,7 +196,7 @@ def max_pool_over(count: int) -> Op:
     ) -> Node | tuple[Node, Node]:
         x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
         gaps = repeated(name, dilation, count, "dilation", 1)
-        around = ends(name, x, kernel, steps, padding, gaps, ceil_mode)
+        around = padding_of(name, x, kernel, steps, padding, gaps, ceil_mode)
         y = max_pool(x, kernel, steps, around, gaps, return_indices)
         if not alone:
             return y
@@ -253,7 +255,7 @@ def avg_pool(
     """
     floats_only("avg_pool", x)
     ones = (1,) * len(kernel)
-    windows = taken("avg_pool", x, kernel, padding, stride, ones, 0.0)
+    windows = windows_of("avg_pool", x, kernel, padding, stride, ones, 0.0)
     total = reduce("add", windows, (2,), accumulator(x.dtype))
     if divisor is not None:
         return cast(total / float(divisor), x.dtype)
@@ -298,7 +300,7 @@ def avg_pool_over(count: int) -> Op:
         if divisor_override == 0:
             raise ArgumentError(f"{name}: divisor_override must not be 0.")
         x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
-        around = ends(name, x, kernel, steps, padding, (1,) * count, ceil_mode)
+        around = padding_of(name, x, kernel, steps, padding, (1,) * count, ceil_mode)
         counted = tuple((low, low) if count_include_pad else (0, 0) for low, _ in around)
         y = avg_pool(x, kernel, steps, around, counted, divisor_override)
         return reshape(y, y.shape[1:]) if alone else y

@@ -25,7 +25,7 @@ from gnomon.ops.grouped import (
     count_up,
     gradients_of_rows,
     gradients_of_steps,
-    inside,
+    inside_runs,
     np_grouped_rows,
     np_grouped_steps,
 )
@@ -81,12 +81,12 @@ of x: got (3, 2).
     """
     x, mats = alike("routed_mm", x, mats)
     floats_only("routed_mm", x, mats)
-    check(x, mats, ends)
+    check_routed(x, mats, ends)
     ends = within(cast(ends, int64), x.shape[-2] // ends.shape[-2] + 1)
     return cast(routed_rows(x, mats, ends), x.dtype)
 
 
-def check(x: Node, mats: Node, ends: Node) -> None:
+def check_routed(x: Node, mats: Node, ends: Node) -> None:
     """Refuse shapes that do not fit each other."""
     came = f"got {x.shape}, {mats.shape} and {ends.shape}"
     ranks = (x.rank, mats.rank, ends.rank)
@@ -138,7 +138,7 @@ def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
     every = contract(f"{p}ltk,{p}gkn->{p}ltgn", parts, own, accumulator(x.dtype))
     at, alike = len(lead), (1,) * len(lead)
     first, last = (unsqueeze(v, at) for v in bounds_of(ends))
-    mine = inside(reshape(count_up(x.arena, rows), (*alike, rows, 1)), first, last)
+    mine = inside_runs(reshape(count_up(x.arena, rows), (*alike, rows, 1)), first, last)
     number = reshape(count_up(x.arena, groups), (*alike, 1, groups))
     group = reduce("max", where(mine, number, 0), (at + 1,))
     held = unsqueeze(reduce("or", mine, (at + 1,)), at + 1)
@@ -167,7 +167,7 @@ def routed_steps(x: Node, y: Node, ends: Node) -> Node:
     first, last = (unsqueeze(v, at + 2) for v in bounds_of(ends))
     # every run from its own beginning, since products may go in pairs from there
     places = first + reshape(count_up(x.arena, steps), (1,) * (at + 2) + (steps,))
-    mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
+    mine, shown = inside_runs(places, first, last), elementwise("minimum", places, steps - 1)
     left = gather(f"{p}mls,{p}lgt->{p}mlgt", left, shown)
     left = where(unsqueeze(mine, at), left, -0.0)
     right = gather(f"{p}lsn,{p}lgt->{p}lgtn", right, shown)

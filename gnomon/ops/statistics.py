@@ -40,7 +40,7 @@ def moments(x: Node, axes: tuple[int, ...], correction: Correction, keepdims: bo
     return reshape(middle, shape), variance
 
 
-def asked(
+def axes_and_correction(
     axis: Axes | bool, unbiased: bool | None, correction: Correction | None
 ) -> tuple[Axes, Correction]:
     """The axes and the correction, from any of PyTorch's spellings."""
@@ -60,7 +60,7 @@ def np_var(
     correction: Any = None,
 ):
     """Compute the variance with numpy."""
-    axis, ddof = asked(axis, unbiased, correction)
+    axis, ddof = axes_and_correction(axis, unbiased, correction)
     return np.var(x, np_axis(axis), ddof=ddof, keepdims=keepdims)
 
 
@@ -82,7 +82,7 @@ def of_variance(
         correction: Correction | None = None,
     ) -> Node | tuple[Node, Node]:
         floats_only(name, x)
-        axis, correction = asked(axis, unbiased, correction)
+        axis, correction = axes_and_correction(axis, unbiased, correction)
         middle, variance = moments(x, many_axes(name, axis, x.rank), correction, keepdims)
         return finish(variance, middle, x.dtype)
 
@@ -272,7 +272,7 @@ def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
         kind = promote(kind, x.dtype)
     terms = [elementwise("abs", wide(cast(x, kind))) for x in xs]
     if math.isinf(ord):
-        return cast(halved("maximum" if ord > 0 else "minimum", terms), kind)
+        return cast(folded_in_tree("maximum" if ord > 0 else "minimum", terms), kind)
     if ord == 0:
         terms = [cast(elementwise("ne", x, 0), x.dtype) for x in terms]
     elif ord != 1:
@@ -288,7 +288,7 @@ def sum_of_scalars(xs: Sequence[Node]) -> Node:
     """The sum of scalars in the canonical order of a vector of them."""
     count = leaves(len(xs), ROWS)
     size = len(xs) // count
-    return halved("add", [sum_of_leaf(xs[k * size : (k + 1) * size]) for k in range(count)])
+    return folded_in_tree("add", [sum_of_leaf(xs[k * size : (k + 1) * size]) for k in range(count)])
 
 
 def sum_of_leaf(xs: Sequence[Node]) -> Node:
@@ -304,7 +304,7 @@ def sum_of_leaf(xs: Sequence[Node]) -> Node:
     return lanes[0]
 
 
-def halved(row: str, xs: Sequence[Node]) -> Node:
+def folded_in_tree(row: str, xs: Sequence[Node]) -> Node:
     """Fold by a perfect binary tree, older with newer; `row` names the scalar function."""
     while len(xs) > 1:
         ends = [xs[-1]] if len(xs) % 2 else []

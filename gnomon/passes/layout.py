@@ -82,7 +82,7 @@ def local_shape(shape: Shape, placement: Placement, ranks: int) -> Shape:
     return (*shape[:k], shape[k] // ranks, *shape[k + 1 :])
 
 
-def fits(shape: Shape, placement: Placement, ranks: int) -> bool:
+def can_be_split(shape: Shape, placement: Placement, ranks: int) -> bool:
     """Whether a value of this shape can be sharded so over that many ranks."""
     if not isinstance(placement, Split):
         return True

@@ -116,7 +116,7 @@ def scatter_in_layout(arena: Arena, node: Node, values: Node, index: Node) -> No
     spec = kernel_layout(node.params["spec"])
     new_own, new_names, new_out = split_spec(spec)
     sizes = dict(zip(own, values.shape, strict=True))
-    index = expand(along(index, names, new_names), tuple(sizes[c] for c in new_names))
+    index = expand(aligned_to(index, names, new_names), tuple(sizes[c] for c in new_names))
     values = permute(values, tuple(own.index(c) for c in new_own))
     if sums_narrow(node):
         values = cast(values, accumulator(node.dtype))
@@ -128,7 +128,7 @@ def integer_product(node: Node, a: Node, b: Node) -> Node:
     """An exact product of integers: elementwise along all letters, then summed."""
     left, right, out = split_spec(node.params["spec"])
     letters = out + "".join(summed(left, right, out))
-    a, b = (along(x, own, letters) for x, own in ((a, left), (b, right)))
+    a, b = (aligned_to(x, own, letters) for x, own in ((a, left), (b, right)))
     if a.dtype is bool_:
         return reduce("or", elementwise("and", a, b), tuple(range(len(out), len(letters))))
     product = elementwise("mul", cast(a, node.dtype), cast(b, node.dtype))
@@ -136,7 +136,7 @@ def integer_product(node: Node, a: Node, b: Node) -> Node:
     return reduce("add", product, axes) if axes else product
 
 
-def along(x: Node, own: str, letters: str) -> Node:
+def aligned_to(x: Node, own: str, letters: str) -> Node:
     """x permuted and expanded to the axes of `letters`: size 1 where it has none."""
     present = [c for c in letters if c in own]
     x = permute(x, tuple(own.index(c) for c in present))

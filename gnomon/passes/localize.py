@@ -21,7 +21,7 @@ from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
 from gnomon.passes.layout import MeshAxis, local_shape
-from gnomon.passes.legalize import along
+from gnomon.passes.legalize import aligned_to
 from gnomon.passes.strategies import Strategy, folded
 
 
@@ -104,7 +104,7 @@ class Locals:
         place, here = self.in_part(index, size)
         rows = gather(node.params["spec"], table, where(here, place, 0))
         nothing = -0.0 if node.dtype.is_floating_point else 0
-        return where(along(here, own, out), rows, nothing)
+        return where(aligned_to(here, own, out), rows, nothing)
 
     def rows(self, node: Node, values: Node, index: Node) -> Node:
         """The rank's part of a scatter's result; other ranks' rows go to a row that is cut off."""

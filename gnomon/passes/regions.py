@@ -21,7 +21,7 @@ from gnomon.ops.facts import Counted
 from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
 from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
+from gnomon.passes.layout import MeshAxis, can_be_split, is_whole, local_shape
 from gnomon.passes.localize import Locals
 from gnomon.passes.strategies import Strategy, strategies
 
@@ -137,7 +137,7 @@ def divided(
     """
     graph = primitives_of(body)
     pairs = list(zip(graph.inputs, wanted, strict=True))
-    if not all(fits(x.shape, p, across.ranks) for x, p in pairs):
+    if not all(can_be_split(x.shape, p, across.ranks) for x, p in pairs):
         return None
     plan = {x: Strategy((), p) for x, p in pairs}
     tied = TiedAxes(graph)

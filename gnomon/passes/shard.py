@@ -23,7 +23,7 @@ from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.passes.alike import compared, counts_as_alike
 from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
+from gnomon.passes.layout import MeshAxis, can_be_split, is_whole, local_shape
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
 from gnomon.passes.regions import is_closed, region_part
@@ -60,7 +60,7 @@ def shard(
 
     A None in `outputs` leaves an output as it is, except that a pending sum is reduced.
     """
-    check(graph, across, inputs, outputs)
+    check_placements(graph, across, inputs, outputs)
     plan = choose(graph, across, dict(zip(graph.inputs, inputs, strict=True)))
     ends = [output_placement(x, want, plan) for x, want in zip(graph.outputs, outputs, strict=True)]
     sink(graph, across, plan, ends)
@@ -68,7 +68,7 @@ def shard(
     return Sharded(emit(graph, across, plan, ends), tuple(ends), plan)
 
 
-def check(
+def check_placements(
     graph: Graph,
     across: MeshAxis,
     inputs: Sequence[Placement],
@@ -77,7 +77,7 @@ def check(
     """Refuse placements that would give parts of unequal sizes."""
     given = (*zip(graph.inputs, inputs, strict=True), *zip(graph.outputs, outputs, strict=True))
     for x, placement in given:
-        if placement is not None and not fits(x.shape, placement, across.ranks):
+        if placement is not None and not can_be_split(x.shape, placement, across.ranks):
             raise LayoutError(
                 f"shard: {x.called} {x.shape} cannot be {placement}: {across.ranks} ranks of mesh "
                 f"axis {across.name!r} do not divide that axis. Split another, or none."

@@ -27,10 +27,10 @@ def is_share(node: Node) -> bool:
 def in_shares(graph: Graph, across: MeshAxis) -> set[Node]:
     """The folds of sums of which a rank takes its share, with the nodes of their partial sums."""
     taken = [x for x in graph.nodes if is_share(x) and is_named(x, across)]
-    return {x for node in taken for x in behind(node.inputs[0])}
+    return {x for node in taken for x in nodes_of_sum(node.inputs[0])}
 
 
-def behind(x: Node) -> Iterator[Node]:
+def nodes_of_sum(x: Node) -> Iterator[Node]:
     """A sum's last fold, and the nodes through which its partial sums reach it."""
     waiting, seen = [x], {x}
     while waiting:
@@ -55,7 +55,7 @@ def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: 
     (x,) = node.inputs
     if plan[x].share or plan[x].given == VARYING:
         return elementwise("mul", part, float(across.ranks))
-    if any(reads_part(step, plan) for step in behind(x)):
+    if any(reads_part(step, plan) for step in nodes_of_sum(x)):
         raise LayoutError(
             f"fully_shard: a gradient {x.shape} of a plain tensor is of the rows of all ranks "
             f"of {across.name!r}, and none has its own share. Use it outside of the module."

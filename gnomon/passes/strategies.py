@@ -18,7 +18,7 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.layout import MeshAxis, fits
+from gnomon.passes.layout import MeshAxis, can_be_split
 
 UNORDERED = frozenset({"max", "min", "and", "or"})
 """Folds whose result does not depend on their order."""
@@ -76,8 +76,8 @@ def boundary(node: Node, across: MeshAxis) -> Strategy:
 def legal(node: Node, strategy: Strategy, ranks: int) -> bool:
     """Whether a strategy gives all ranks parts of the same size."""
     inputs = zip(node.inputs, strategy.wanted, strict=True)
-    return fits(node.shape, strategy.given, ranks) and all(
-        fits(x.shape, w, ranks) for x, w in inputs
+    return can_be_split(node.shape, strategy.given, ranks) and all(
+        can_be_split(x.shape, w, ranks) for x, w in inputs
     )
 
 
