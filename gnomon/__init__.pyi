@@ -959,7 +959,7 @@ def rand_like(input: Tensor, *, dtype: object = ..., device: object = ..., requi
     """Uniformly distributed numbers in [0, 1), with the shape of another."""
 def randint(low: _int = ..., high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high."""
-def randint_like(input: Tensor, low: _int, high: _int | None = ..., *, dtype: object = ...) -> Tensor:
+def randint_like(input: Tensor, low: _int = ..., high: _int | None = ..., *, generator: Generator | None = ..., dtype: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
 def randn(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
     """Numbers from the standard normal distribution."""

@@ -46,7 +46,8 @@ class PipelineSchedule:
         kwargs_chunk_spec: object = None,
         output_merge_spec: object = None,
         scale_grads: bool = True,
-        **ignored: Any,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
     ) -> None:
         name, numbers = type(self).__name__, [x.stage_index for x in stages]
         if n_microbatches < 1:

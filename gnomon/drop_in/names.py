@@ -195,6 +195,7 @@ ANSWERS |= {
     **{f"nn.attention.flex_attention._{x}_mod_signature": Callable for x in ("mask", "score")},
     "optim.optimizer.ParamsT": Any,
     "optim.optimizer.required": object(),
+    "serialization.DEFAULT_PROTOCOL": 2,
     "serialization.MAP_LOCATION": Any,
     "utils._pytree._dict_flatten_with_keys": by_keys,
 }

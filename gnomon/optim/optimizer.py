@@ -201,7 +201,8 @@ class Optimizer:
         self._begin_all(group, active)
         for count, members in self._counted(group, active):
             if count is not None:
-                write(count, gated(gate, raw(count) + 1, raw(count)), False)
+                taken = 1 if gate is None else cast(gate, raw(count).dtype)
+                write(count, raw(count) + taken, False)
             how, names, numbers, switches = self._update(number, count)
             nodes = [node_of(x) for x in numbers]
             for p in members:
@@ -209,7 +210,8 @@ class Optimizer:
                 p, g, *kept = map(pair_of, (p, p.grad, *kept))
                 made = how(raw(p), raw(g), [raw(x) for x in kept], nodes, tuple(switches.items()))
                 for target, value in zip((p, *kept), made, strict=True):
-                    write(target, gated(gate, value, raw(target)), False, alone=True)
+                    value = value if gate is None else where(gate, value, raw(target))
+                    write(target, value, False, alone=True)
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
         """Initialize the state of parameters without one; they share a step count."""
@@ -334,11 +336,6 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines += [f"    {name}: {value}" for name, value in sorted(without(group).items())]
         return "\n".join([*lines, ")"])
-
-
-def gated(gate: Node | None, new: Node, old: Node) -> Node:
-    """A new value, or the old one where a gate is closed."""
-    return new if gate is None else where(gate, new, old)
 
 
 def check_parameter(p: object) -> None:

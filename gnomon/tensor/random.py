@@ -199,11 +199,18 @@ def drawn(name: str, size: tuple, generator: Any, options: dict, scale: float = 
 rand_like, randn_like = map(like, (rand, randn))
 
 
+@with_placing
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: object = None
+    input: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: object = None,
 ) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
-    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype)
+    shape = tuple(input.shape)
+    return randint(low, high, shape, generator=generator, dtype=dtype or input.dtype)
 
 
 @with_placing
