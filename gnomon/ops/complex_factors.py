@@ -20,9 +20,9 @@ from gnomon.ops.elimination import reordered, rows_of
 from gnomon.ops.factorizations import (
     Gradients,
     columns,
+    differences,
     lines,
     on_diagonal,
-    pairwise_differences,
     scaled_columns,
     turned,
 )
@@ -277,7 +277,7 @@ def complex_singular_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full: 
     along_u, along_v = u.turned @ gu, v.turned @ gv
     skew_u, skew_v = along_u - along_u.turned, along_v - along_v.turned
     total = unsqueeze(s, s.rank - 1) + unsqueeze(s, s.rank)
-    gaps = pairwise_differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
+    gaps = differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
     down = skew_v.each(lambda part: part * unsqueeze(s, s.rank))
     mixed = (scaled(skew_u, s) + down).each(lambda part: where(on_diagonal(s), 0.0, part / gaps))
     own = skew_u.each(lambda part: where(on_diagonal(s), part / unsqueeze(s * 2.0, s.rank), 0.0))
@@ -304,7 +304,7 @@ def complex_hermitian_gradient(gs: Gradients, ys: Sequence[Node], x: Node, lower
     if gs[0] is not None:
         return (scaled(v, gs[0]) @ v.turned).pair
     along = v.turned @ gradient_or_zero(gs[1], ys[1])
-    gaps = pairwise_differences(values, 1.0) * 2.0
+    gaps = differences(values, 1.0) * 2.0
     inner = (along - along.turned).each(lambda part: where(on_diagonal(values), 0.0, part / gaps))
     phases = diagonal_of(along.im, 0, values.rank - 1, values.rank)
     return (v @ certain(inner, phases, "eigh") @ v.turned).pair
@@ -331,7 +331,7 @@ def complex_eigen_gradient(gs: Gradients, ys: Sequence[Node], x: Node, real: boo
             diagonal_of(part, 0, part.rank - 2, part.rank - 1) for part in (along.re, along.im)
         )
         rest = certain(along - scaled(v.turned @ v, kept), phases, "eig")
-        re, im = pairwise_differences(values.re, 1.0), pairwise_differences(values.im, 0.0)
+        re, im = differences(values.re, 1.0), differences(values.im, 0.0)
         size = re * re + im * im
         inner = (rest * BothParts(re, im)).each(lambda part: where(diagonal, 0.0, part / size))
     return complex_solved(v.turned.pair, (inner @ v.turned).pair)

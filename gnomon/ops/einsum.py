@@ -64,7 +64,7 @@ def letters_of(numbers: Any) -> str:
     except (KeyError, TypeError):
         raise ArgumentError(
             "einsum: each tensor is followed by a list of axes, numbers from 0 to 51 or ...: got "
-            f"{fitting.short_text(numbers)}."
+            f"{fitting.shown(numbers)}."
         ) from None
 
 

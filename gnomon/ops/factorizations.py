@@ -60,7 +60,7 @@ def skew(x: Node) -> Node:
     return x - turned(x)
 
 
-def pairwise_differences(s: Node, rest: float) -> Node:
+def differences(s: Node, rest: float) -> Node:
     """The differences of all pairs of values, column − row; `rest` on the diagonal."""
     return where(on_diagonal(s), rest, unsqueeze(s, s.rank - 1) - unsqueeze(s, s.rank))
 
@@ -212,7 +212,7 @@ def svd_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full_matrices: bool
     if gs_ is not None:
         return cast(matmul(scaled_columns(u, gs_), turned(v)), x.dtype)
     total = unsqueeze(s, s.rank - 1) + unsqueeze(s, s.rank)
-    gaps = pairwise_differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
+    gaps = differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
     if gu is not None:
         return cast(through_vectors(columns(gu, 0, k), u, s, v, gaps), x.dtype)
     # xᵀ has the same values, and the vectors of the other side
@@ -291,9 +291,7 @@ def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -
     else:
         (gradient,) = [g for g in gs if g is not None]
         product = matmul(turned(vectors), wide(gradient))
-        inner = matmul(
-            vectors, (product - turned(product)) / (2.0 * pairwise_differences(values, np.inf))
-        )
+        inner = matmul(vectors, (product - turned(product)) / (2.0 * differences(values, np.inf)))
     return cast(matmul(inner, turned(vectors)), x.dtype)
 
 

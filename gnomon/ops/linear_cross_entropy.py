@@ -110,7 +110,7 @@ def linear_cross_entropy(
     single, kind = x.rank == 1, x.dtype
     if single:
         x, target = (reshape(v, (1, *v.shape)) for v in (x, target))
-    check_operands(x, linear_weight, target, linear_bias, weight)
+    validate(x, linear_weight, target, linear_bias, weight)
     x, linear_weight = alike(NAME, x, linear_weight)
     loss = Loss(x, linear_weight, target, about)
     loss.tell(linear_bias, weight)
@@ -122,9 +122,7 @@ def linear_cross_entropy(
     return (value, lse) if return_lse else value
 
 
-def check_operands(
-    x: Node, weight: Node, target: Node, bias: Node | None, classes: Node | None
-) -> None:
+def validate(x: Node, weight: Node, target: Node, bias: Node | None, classes: Node | None) -> None:
     """Refuse shapes of operands that do not fit."""
     if weight.rank < 2 or x.shape[-1] != weight.shape[-1]:
         raise ShapeError(

@@ -27,7 +27,7 @@ from gnomon.ops.windows import (
 )
 
 
-def windows_of(
+def unfold(
     name: str,
     x: Node,
     kernel: Sequence[int],
@@ -54,7 +54,7 @@ def spread(
     dilation: Sequence[int],
     share: Callable[[int, Cut], Node],
 ) -> Node:
-    """The transpose of `windows_of`: share(k, cut) gives values for the k-th elements of windows.
+    """The transpose of `unfold`: share(k, cut) gives values for the k-th elements of windows.
 
     What is cut has the places of g last, with the margins of `around`.
     """

@@ -20,7 +20,7 @@ from gnomon.ops.arguments import floats_only, repeated
 from gnomon.ops.creation import zeros
 from gnomon.ops.elementwise import pow
 from gnomon.ops.indexing import scatter, take_along_axis
-from gnomon.ops.patches import around, spread, tiles, windows_of
+from gnomon.ops.patches import around, spread, tiles, unfold
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
 from gnomon.ops.registry import Op, internal, op
@@ -119,9 +119,7 @@ def max_pool_gradient(
     """
     kernel, stride, padding, dilation, *_ = given
     g, y = (v if isinstance(v, Node) else v[0] for v in (gs, results))
-    windows = windows_of(
-        "max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype)
-    )
+    windows = unfold("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
     place = first_of_largest(windows, y)
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
         here = elementwise("eq", along(windows, 2, int32), unsqueeze(place, 2))
@@ -153,7 +151,7 @@ def max_pool(
     Tensor([[[4., 3.]]])
     """
     fill = identity_of("max", x.dtype)
-    windows = windows_of("max_pool", x, kernel, padding, stride, dilation, fill)
+    windows = unfold("max_pool", x, kernel, padding, stride, dilation, fill)
     values = extreme("max", windows, 2, False)
     if not return_indices:
         return values
@@ -255,7 +253,7 @@ def avg_pool(
     """
     floats_only("avg_pool", x)
     ones = (1,) * len(kernel)
-    windows = windows_of("avg_pool", x, kernel, padding, stride, ones, 0.0)
+    windows = unfold("avg_pool", x, kernel, padding, stride, ones, 0.0)
     total = reduce("add", windows, (2,), accumulator(x.dtype))
     if divisor is not None:
         return cast(total / float(divisor), x.dtype)

@@ -74,7 +74,7 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
         return BESIDE_OPERATIONS[name](*args, **(kwargs or {}))
     args = with_leaves(list(args), lambda x: from_array(x) if isinstance(x, np.ndarray) else x)
     if not tensors_in([*args, *(kwargs or {}).values()]):
-        raise ArgumentError(f"{name}: needs a tensor: got {fitting.short_text(args)}.") from None
+        raise ArgumentError(f"{name}: needs a tensor: got {fitting.shown(args)}.") from None
     fitting.refuse_numbers(name, found.function, args)
     bound = inspect.signature(found.function).bind(*args, **found.respell(kwargs or {}))
     refuse_words(name, bound)
@@ -91,7 +91,7 @@ def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
     """Refuse a complex number for an argument that is no operand, such as an axis."""
     for word, value in bound.arguments.items():
         parameter = bound.signature.parameters[word]
-        kind, given = str(parameter.annotation), fitting.short_text(value)
+        kind, given = str(parameter.annotation), fitting.shown(value)
         if OPERANDS.search(kind) is None and holds_complex(value):
             raise ArgumentError(f"{name}: {word} must not be complex: got {given}.") from None
         is_one = parameter.kind is not parameter.VAR_POSITIONAL and kind in ONE_OPERAND
